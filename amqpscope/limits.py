@@ -36,7 +36,7 @@ BACKWARDS: Final = 1_000_000_000
 capture, and the parts of a merged one, are out of step by milliseconds."""
 
 MAX_NOTES: Final = 4
-"""Notes of one code that are passed on one by one; the rest is counted and told once, at the end."""
+"""Notes of one code that are passed on one by one; the rest is counted and reported once, at the end."""
 
 MAX_LINK_TYPES: Final = 16
 """Unknown link types that get a note of their own. Real files have one or two link types in all."""
@@ -200,7 +200,8 @@ of 512 octets at most, or a TLS handshake."""
 
 MAX_UNDECIDED: Final = 64 * 1024
 """Octets of a direction kept while its protocol is not decided, and those in which a frame is searched
-behind an opening that nothing is known to have. An opening that has told nothing by then tells nothing."""
+behind an opening that nothing is known to have. An opening that has reported nothing by then tells
+nothing."""
 
 MAX_WAITING_RECORDS: Final = 8
 """Records of one connection that wait until it is known who the client is. Both sides' protocol headers and
@@ -222,16 +223,16 @@ MAX_SILENT_CONNECTIONS: Final = 8192
 are attempts that nobody answered, by the million where somebody floods; a host lets fewer of them wait."""
 
 MAX_OTHER_CONNECTIONS: Final = 4096
-"""Connections without AMQP that are kept to be listed, where all are; of more the number is told. A scan of
-the ports of a network gives a million of them, and nobody reads more."""
+"""Connections without AMQP that are kept to be listed, where all are; of more the number is reported. A scan
+of the ports of a network gives a million of them, and nobody reads more."""
 
 MAX_PAIRS: Final = 65_536
 """Pairs of ends without a connection whose last number is remembered, so that the next one between them gets
-the next. More than the ports of a host, so that a client which uses one after the other is told apart."""
+the next. More than the ports of a host, so that a client which uses one after the other is distinguished."""
 
 MAX_CAPTURE_NOTES: Final = 1000
 """Notes of one code that are passed on of one capture, beside MAX_NOTES of each connection. The rest is
-counted and told at the end: a capture that lost packets has lost them on all of its connections."""
+counted and reported at the end: a capture that lost packets has lost them on all of its connections."""
 
 # watching
 
@@ -250,7 +251,8 @@ LIVE_TICK: Final = 1_000_000_000
 """Nanoseconds after which a live capture looks at what time alone brings. It goes through all connections."""
 
 MAX_OVERDUE: Final = 4096
-"""Silent peers that are remembered as told. More of them are one fault: of the network, or of the capture."""
+"""Silent peers that are remembered as reported. More of them are one fault: of the network, or of the
+capture."""
 
 LIVE_BEHIND: Final = 0.25
 """Share of the kernel's buffer that waits from which on frames of a live capture are not shown any more: what
@@ -316,11 +318,11 @@ MAX_LEFT: Final = 64
 """Deliveries of one link kept for that: one that is missing is enough. A longer map counts as incomplete."""
 
 MAX_PORTRAYED_LINKS: Final = 256
-"""Links of a connection's portrait, and channels of one of AMQP 0-9-1, and consumers of a channel. Nobody
+"""Links of a connection's snapshot, and channels of one of AMQP 0-9-1, and consumers of a channel. Nobody
 reads more at a time."""
 
 MAX_PORTRAYED_DELIVERIES: Final = 65_536
-"""Deliveries of a session that a portrait looks through to tell how many of each link are unsettled; one is
+"""Deliveries of a session that a snapshot looks through to tell how many of each link are unsettled; one is
 made every second. Those beyond are only in the session's count."""
 
 MAX_CHANNELS: Final = 65_535
@@ -387,7 +389,7 @@ MAX_CLOSE_UNANSWERED: Final = 30_000_000_000
 answer in milliseconds; one that is under load takes some seconds."""
 
 MAX_FILTERS: Final = 16
-"""Filters of a source, and entries of one, that messages are held against: every message is against each of
+"""Filters of a source, and entries of one, that messages are compared with: every message is against each of
 them. Receivers have one or two."""
 
 MAX_REFUSED: Final = 64
@@ -403,7 +405,7 @@ MAX_CONDITION: Final = 1024
 
 MAX_KEPT_EXCERPTS: Final = 512
 """Requests of all AMQP 0-9-1 connections of a capture whose surroundings are kept, some kilobytes each, for
-what only the virtual host shows. Findings beyond them are told without."""
+what only the virtual host shows. Findings beyond them are reported without."""
 
 MAX_WITHOUT_REACTION: Final = 64
 """Findings of one connection that wait for the other peer's reaction. It mostly comes within a round trip;
@@ -444,7 +446,7 @@ MAX_CORRELATED_LINKS: Final = 16_384
 """Links of one capture set of which that is kept: some 80 MiB if all have as many deliveries as are kept."""
 
 MAX_PASSAGES: Final = 64
-"""Messages of each direction of a connection that are held against those on other connections. A broker that
+"""Messages of each direction of a connection that are compared with those on other connections. A broker that
 changes messages changes the first, too."""
 
 MAX_PASSED_OCTETS: Final = 65_536
@@ -458,7 +460,7 @@ MAX_CORRELATED_MESSAGES: Final = 8192
 """Such messages of one capture set: some 4 MiB, 12 at most."""
 
 MAX_DEEDS: Final = 2048
-"""Requests about exchanges, queues and consumers of one AMQP 0-9-1 connection that are held against others.
+"""Requests about exchanges, queues and consumers of one AMQP 0-9-1 connection that are compared with others.
 Of one that makes more (a queue for every question) nothing is concluded from there being no others."""
 
 MAX_CORRELATED_DEEDS: Final = 65_536
@@ -472,7 +474,7 @@ MAX_GETS: Final = 64
 
 MAX_AWAITED_RETURNS: Final = 64
 """Publishes of one channel that ask to be returned and may be, kept to know where the returned one was sent.
-Of a channel with more no return is held against anything."""
+Of a channel with more no return is compared with anything."""
 
 MAX_ENTITY_DEEDS: Final = 64
 """Deeds to one exchange or queue that are looked through for what was known of it."""
@@ -541,11 +543,11 @@ MAX_REMEMBERED_FRAMES: Final = 100_000
 
 MAX_ENDINGS: Final = 1000
 """Ends of sessions, links and channels of a connection that `why --end` tells: the first. Who asks has one in
-mind, and a connection with more of them is told by its first errors."""
+mind, and a connection with more of them is identified by its first errors."""
 
 MAX_ENDED_CONNECTIONS: Final = 10_000
 """Connections of a capture whose ends `why --end` tells, the first: some 80 MiB. Of the others the number is
-told, and `--connection` tells of any one."""
+reported, and `--connection` tells of any one."""
 
 MAX_QUESTIONS: Final = 100
 """Frames of one packet that `why` explains. A packet of a TCP without offload holds fewer than 200."""
@@ -608,7 +610,8 @@ MAX_COMPARED_UNSETTLED: Final = 100_000
 
 MAX_ALIGNED: Final = 2_000
 """Frames of one sequence between the first and the last difference that are set against each other one by
-one, which takes time with their square. Of more the first difference is told, and how many there may be."""
+one, which takes time with their square. Of more the first difference is reported, and how many there may
+be."""
 
 MAX_DIFFERENCES: Final = 1_000
 """Differences of a pair of connections that are kept. Who reads them has understood after ten."""

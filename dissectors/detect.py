@@ -1,8 +1,8 @@
 """Which protocol a direction of a connection speaks, where that is not AMQP; ports are no evidence.
 
-What is not AMQP is named, so that it can be told apart instead of being misread. Names: those of
-`FOREIGN_PROTOCOLS`, of `UNDECODED`, UNKNOWN, and MORE while there are too few octets to tell. What was told
-of some octets is told of any longer beginning of the same stream.
+What is not AMQP is named, so that it can be distinguished instead of being misread. Names: those of
+`FOREIGN_PROTOCOLS`, of `UNDECODED`, UNKNOWN, and MORE while there are too few octets to tell. What was
+detected from some octets holds for any longer beginning of the same stream.
 """
 
 from typing import Final
@@ -115,7 +115,7 @@ def detect_foreign(buf: bytes) -> str:
     more = False
     for opening, name in _TEXT:
         if buf.startswith(opening):
-            # While a longer one may still stand there it is not told.
+            # While a longer one may still stand there it is not reported.
             return MORE if more else name
         if size < len(opening) and opening.startswith(buf):
             more = True

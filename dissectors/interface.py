@@ -1,7 +1,7 @@
 """What a dissector takes in and gives out.
 
 A dissector decodes one direction of one connection. It is fed with the octets of the stream in
-order, told of octets that are missing, and told when the stream ends; it gives back `Frame`s. For
+order, is notified of octets that are missing, and of the end of the stream; it gives back `Frame`s. For
 any octets whatever: what breaks the encoding is a `Problem` of its frame, what cannot be a frame
 becomes a frame of the kind `skipped`. It never raises and knows neither packets nor time nor the
 other direction.
@@ -53,7 +53,7 @@ class BodyField:
 class Body:
     """What stands in a frame, decoded: fields, of which each may be there or not, and may be a body itself.
 
-    This is what can be told of any protocol's frames. Who judges them knows their classes.
+    This is what can be determined of any protocol's frames. Who judges them knows their classes.
     """
 
     def title(self) -> str:
@@ -208,7 +208,7 @@ class Dissector:
     """One direction of a connection. Subclasses append what they decode to `frames`.
 
     offset: stream offset of the first octet that belongs to no frame given out yet. attentive: wants to be
-    told of frames, of its own direction and of the other one (`observe`).
+    notified of frames, of its own direction and of the other one (`observe`).
     """
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ This is the one place that knows the order of the layers:
 `ConnectionAnalysis` is fed with the connection's segments in the order of the capture and gives its
 `AnalysisOutput` a `FrameRecord` for every frame; if it is to judge, also a `Finding` for every rule broken.
 
-**Which protocol.** Each direction is told by its octets (`detection`). As soon as one speaks a
+**Which protocol.** Each direction is identified by its octets (`detection`). As soon as one speaks a
 protocol that is decoded, that is the connection's, and the other one is expected to speak it, too, unless its
 own octets say otherwise: what it says in another protocol, and octets that nothing is known to begin like,
 become skipped frames. When both rest the connection is ignored. Which rules it is judged by is settled with

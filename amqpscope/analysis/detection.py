@@ -1,15 +1,15 @@
 """Which protocol one direction of a connection speaks, while that is not known.
 
-Theory of operation. A direction whose start was captured is told by its first octets, which are held
+Theory of operation. A direction whose start was captured is identified by its first octets, which are held
 until they tell. One that was joined in the middle, or begins like nothing that is known, is searched for a
 frame, in so many of its octets: by a decoder of each protocol that is lost (`probes`). The one whose frame
 stands first goes on with the stream; a message may hold whole frames of the other protocol, but is found
 first only where the capture begins inside it. In which nothing is found, rests: its octets are counted and
-not looked at, so that they can be told as skipped should the other direction turn out to be AMQP.
+not looked at, so that they can be determined as skipped should the other direction turn out to be AMQP.
 
-Each direction is told by its own octets. What the other one speaks (`expected`) is only believed where these
-say nothing else: a direction that shows itself as another protocol, or announces another version of AMQP than
-the connection has, is `foreign` to it. Its octets are counted, too.
+Each direction is identified by its own octets. What the other one speaks (`expected`) is only believed where
+these say nothing else: a direction that shows itself as another protocol, or announces another version of
+AMQP than the connection has, is `foreign` to it. Its octets are counted, too.
 """
 
 from typing import Any, Final
@@ -360,9 +360,9 @@ class Detection:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Detection":
         """What `dump` gave, as an object again."""
-        told, (started, whole, resting), (held, octets, searched, origin, headed), probes, foreign = state
+        reported, (started, whole, resting), (held, octets, searched, origin, headed), probes, foreign = state
         detection = Detection()
-        detection.protocol, detection.expected = told
+        detection.protocol, detection.expected = reported
         detection.started, detection.whole, detection.resting = started, whole, resting
         detection.held, detection.held_octets, detection.searched = held, octets, searched
         detection.origin, detection.headed = origin, headed

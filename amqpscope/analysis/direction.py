@@ -74,7 +74,7 @@ class DirectionAnalysis(PlainStream):
         self.stream: Direction = stream
         self.direction: i64 = stream.index
         self.detection: Detection = Detection()
-        self.protocol: str = MORE  # what was told of it
+        self.protocol: str = MORE  # what its octets show
         self.decoder: StreamDecoder | None = None
         self.foreign: bool = False  # the decoder only counts: the side speaks another protocol
         self.evidence: OctetProvenance = OctetProvenance()

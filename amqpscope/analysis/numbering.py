@@ -44,7 +44,7 @@ class Numbering:
 
     `instance` counts the connections between two ends. `stream` is Wireshark's `tcp.stream`, which Wireshark
     counts up for two ends that are new to it and for a SYN with a new sequence number, but not for a
-    connection that is only told from an earlier one by a jump: the two share a number.
+    connection that is only reported from an earlier one by a jump: the two share a number.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The PROXY header that a load balancer puts before a client's octets: taken off, and told of.
+"""The PROXY header that a load balancer puts before a client's octets: removed, and reported.
 
 Theory of operation. The layer stands in front of one direction, if its first octets may begin such a header,
 and holds what comes until they tell. Then it tells what is behind it, where the direction's own octets begin,
@@ -122,12 +122,12 @@ class ProxyLayer(PlainStream):
     def load(state: tuple[Any, ...], inner: PlainStream) -> "ProxyLayer":
         """What `dump` gave, as a layer again."""
         layer = ProxyLayer(inner)
-        layer.front, pieces, told = state
+        layer.front, pieces, reported = state
         layer.pieces = [
             _Piece(offset, octets, missing, Provenance(*provenance))
             for offset, octets, missing, provenance in pieces
         ]
-        layer.size, layer.packet, layer.time = told
+        layer.size, layer.packet, layer.time = reported
         return layer
 
 

@@ -288,7 +288,7 @@ class ConnectionTable(SegmentSink):
 
     def fail(self, connection: Connection | None, error: Exception, packet: i64, time: i64) -> None:
         """An error of this program came up when a connection was looked at, at a packet (0: at none) and time
-        (ns); None: when connections were held against each other. It is told once of each.
+        (ns); None: when connections were compared with each other. It is reported once of each.
 
         To be called where `error` is caught; an error for want of memory is raised again.
         """

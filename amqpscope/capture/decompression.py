@@ -209,7 +209,7 @@ class ZstdStream(Stream):
 
 
 def _window(head: bytes) -> int:
-    """Octets of the window that a zstd frame with this head asks for; 0 if that cannot be told.
+    """Octets of the window that a zstd frame with this head asks for; 0 if that cannot be determined.
 
     RFC 8878, section 3.1.1.1: a frame in one segment asks for its whole size.
     """

@@ -1,4 +1,4 @@
-"""What is wrong with a capture, told a bounded number of times."""
+"""What is wrong with a capture, reported a bounded number of times."""
 
 from typing import Any
 
@@ -21,7 +21,8 @@ class Notes:
         self.held_back: dict[str, int] = {}
 
     def add(self, code: str, packet: i64, time: i64, detail: str, most: i64 = MAX_NOTES) -> None:
-        """One more occurrence of `code` at `packet` (0: the file itself), told if among the first `most`."""
+        """One more occurrence of `code` at `packet` (0: the file itself), reported if among the first
+        `most`."""
         count = self.counts.get(code, 0) + 1
         self.counts[code] = count
         if count <= most:
@@ -30,7 +31,7 @@ class Notes:
             self.held_back[code] = self.held_back.get(code, 0) + 1
 
     def count(self, code: str) -> int:
-        """How often `code` occurred, told or not."""
+        """How often `code` occurred, reported or not."""
         return self.counts.get(code, 0)
 
     def finish(self) -> None:

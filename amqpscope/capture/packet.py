@@ -5,7 +5,7 @@ the file: nothing is copied but the twelve (IPv6: 36) octets of the flow's key. 
 IPv6 directly is decided in `packet` itself; every other way to an IP header (tags, LLC, other link types)
 is `link_layer`'s to find.
 
-Two ends have to be told apart all the way: `stop`, where the datagram ends on the wire according to its
+Two ends have to be distinguished all the way: `stop`, where the datagram ends on the wire according to its
 own length field, and `end`, where the captured octets end. Captured octets behind `stop` are padding
 (Ethernet fills up to 60 octets) and no payload; octets between `end` and `stop` were on the wire and not
 captured: the segment's `cut`. A length field of 0 means that the capture saw the packet before the network

@@ -6,8 +6,8 @@ and obsolete packet blocks. Of the statistics of an interface the end of the cap
 lost are read. All other blocks are passed over; those that Wireshark shows as a line of their
 own (custom, systemd journal, sysdig) take a packet number, so that numbers agree with it.
 
-Packets that were lost are told twice: in the block of the next one that was not, and in the statistics, in
-all. What those have more was lost nobody knows where. An option that cannot be read says nothing.
+Packets that were lost are reported twice: in the block of the next one that was not, and in the statistics,
+in all. What those have more was lost nobody knows where. An option that cannot be read says nothing.
 
 When the two lengths of a block differ, the block behind it decides which to believe: if there is a whole one,
 the second length was wrong and the block is read; otherwise the first, and the search begins.
@@ -395,7 +395,7 @@ class PcapngReader(CaptureReader):
         if somewhere > 0 or self._lost_places > 1:
             detail = f"packets that the capture lost in all: {self._lost + somewhere}"
             if somewhere > 0:
-                detail += f"; where {somewhere} of them were is not told"
+                detail += f"; where {somewhere} of them were is not reported"
             self.decoder.notes.add("capture/dropped", 0, 0, detail)
 
     def _clamped(self, time: int) -> i64:

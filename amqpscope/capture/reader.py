@@ -1,4 +1,4 @@
-"""Which reader a file takes, told from its first octets."""
+"""Which reader a file takes, reported from its first octets."""
 
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.pcap import PcapReader, is_pcap

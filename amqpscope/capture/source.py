@@ -142,7 +142,7 @@ class CaptureSource:
 def is_capture(path: str) -> bool:
     """Whether the file at `path` looks like a capture, by its first octets.
 
-    Also if that cannot be told, so that whoever reads it is told why.
+    Also if that cannot be determined, so that whoever reads it is given why.
     """
     source = CaptureSource(path)
     try:

@@ -1,8 +1,8 @@
 """Tunnels: the packet that IP carries when it carries no TCP.
 
 IP in IP, GRE (with ERSPAN, as switches mirror traffic), VXLAN and GENEVE (as clouds do) are known by IP's
-protocol number and UDP's port, and need no more than their headers: what is told is where the packet in them
-starts and its link type, for it to be walked as another one.
+protocol number and UDP's port, and need no more than their headers: what is reported is where the packet in
+them starts and its link type, for it to be walked as another one.
 """
 
 from typing import Final

@@ -37,7 +37,7 @@ EPILOG = """\b
 A finding is certain when the capture proves it, whatever the peer had read
 by then; else it is possible, and the report says what it depends on. Only
 certain findings count for the exit status, without --fail-on-possible. What
-is wrong with the capture itself (packets lost, a file cut short) is told in
+is wrong with the capture itself (packets lost, a file cut short) is reported in
 notes: they accuse no peer and never count.
 
 \b

@@ -121,14 +121,14 @@ def answer(shell: str, words: list[str]) -> int:
     """Print the proposals for the last of the words. Gives the exit status."""
     if shell not in SHELLS:
         return 2
-    for value, told in proposals(words):
+    for value, reported in proposals(words):
         if shell == "bash" or value in (FILES, DIRECTORIES):
             print(value)
         elif shell == "zsh":
             value = value.replace(":", "\\:")
-            print(f"{value}:{told}" if told else value)
+            print(f"{value}:{reported}" if reported else value)
         else:
-            print(f"{value}\t{told}")
+            print(f"{value}\t{reported}")
     return 0
 
 
@@ -168,12 +168,12 @@ class _Line:
             if option is None or not option["metavar"]:
                 return []
             return [
-                (value if value.startswith(":") else f"{name}={value}", told)
-                for value, told in self._values(name, option["metavar"], begun)
+                (value if value.startswith(":") else f"{name}={value}", reported)
+                for value, reported in self._values(name, option["metavar"], begun)
             ]
         inner = self._inner()
         if inner:
-            return [(name, told) for name, told in inner if name.startswith(current)]
+            return [(name, reported) for name, reported in inner if name.startswith(current)]
         arguments = self._commands[self._path]["arguments"]
         if not arguments or (self._arguments >= len(arguments) and not arguments[-1]["several"]):
             return []
@@ -239,14 +239,14 @@ class _Line:
             found = _rules(last, False)
             if metavar == "WHICH,...":
                 found += [(word, "") for word in _SELECTORS if word.startswith(last.lower())]
-            return [(f"{head}{comma}{value}", told) for value, told in found]
+            return [(f"{head}{comma}{value}", reported) for value, reported in found]
         if option in ("--interface", "-i"):
             found = [(name, "") for name in _interfaces()]
         else:
             found = [(word, "") for word in metavar.split("|") if re.fullmatch("[a-z0-9]+", word)]
             if "NAME" in metavar:
                 found += [(word, "") for word in self._words.get(option, [])]
-        return [(f"{head}{comma}{value}", told) for value, told in found if value.startswith(last)]
+        return [(f"{head}{comma}{value}", reported) for value, reported in found if value.startswith(last)]
 
 
 def _rules(begun: str, everything: bool) -> list[tuple[str, str]]:
@@ -267,7 +267,10 @@ def _rules(begun: str, everything: bool) -> list[tuple[str, str]]:
 
         codes = [(code, note.means) for note in CAPTURE_NOTES for code in note.codes]
         found += [(code, means) for code, means in codes if code.startswith(begun.lower())]
-    return [(value, told if len(told) <= _WIDEST else f"{told[: _WIDEST - 1]}…") for value, told in found]
+    return [
+        (value, reported if len(reported) <= _WIDEST else f"{reported[: _WIDEST - 1]}…")
+        for value, reported in found
+    ]
 
 
 def _interfaces() -> list[str]:

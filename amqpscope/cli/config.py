@@ -62,7 +62,7 @@ def show(
         say(str(error))
         status = Status.FAILURE
     if form is WhyFormat.json:
-        print(json.dumps(_told(configuration), indent=1))
+        print(json.dumps(_reported(configuration), indent=1))
     else:
         for line in _lines(configuration):
             print(line)
@@ -86,7 +86,7 @@ _DEFAULTS: dict[str, object] = {
 }
 
 
-def _told(configuration: Configuration) -> dict[str, Any]:
+def _reported(configuration: Configuration) -> dict[str, Any]:
     """All of it as an object of JSON."""
     values = configuration.values
     lines = configuration.lines_of_allowances() if configuration.allowances else []
@@ -127,17 +127,19 @@ def _told(configuration: Configuration) -> dict[str, Any]:
 
 def _lines(configuration: Configuration) -> list[str]:
     """The same for people: a line each, with where it is from behind it."""
-    told = _told(configuration)
+    reported = _reported(configuration)
     file = printable(configuration.file)
     if configuration.file:
         lines = [f"configuration: {file}"]
     else:
         lines = [f"configuration: none; all is as it is without one (in {printable(_here())})"]
-    rows = [(key, _value(one["value"]), one["from"], one["line"]) for key, one in told["settings"].items()]
-    for one in told["severity"]:
+    rows = [
+        (key, _value(one["value"]), one["from"], one["line"]) for key, one in reported["settings"].items()
+    ]
+    for one in reported["severity"]:
         many = "" if one["rules"] == 1 else f" ({one['rules']} rules)"
         rows.append((f"severity {printable(one['rule'])}", f"{one['severity']}{many}", "file", one["line"]))
-    for number, one in enumerate(told["allow"], 1):
+    for number, one in enumerate(reported["allow"], 1):
         place = [f"{name} {', '.join(patterns)}" for name, patterns in one["scope"].items()]
         until = ""
         if one["expires"]:

@@ -37,7 +37,7 @@ __all__ = ["EPILOG", "diff"]
 EPILOG = """\b
 Compared is what each peer says on each connection, session, link, channel and
 consumer, in its order: frames and their fields, deliveries and messages, and
-for each delivery what becomes of it, whether it is told one by one or for
+for each delivery what becomes of it, whether it is reported one by one or for
 many. No difference are times, ports, packets and TCP segments, how a message
 is cut into frames, ids and tags, names made up anew for each run, later flows
 and heartbeats, how the two peers' frames interleave, and who the peers say

@@ -85,7 +85,7 @@ class LiveSession:
         self._mishaps: list[Note] = []
 
     def run(self) -> None:
-        """Until it ends, and is told how. Raises CaptureError when the source fails."""
+        """Until it ends, and is given how. Raises CaptureError when the source fails."""
         with self._signals():
             self._audience.begin(self.watch.source.name)
             try:

@@ -32,7 +32,7 @@ class LiveTop(LiveView):
         self._looked = 0.0
         self._hung_up = False
         # For when the screen is as it was.
-        self._told: list[str] = []
+        self._reported: list[str] = []
 
     @property
     def gone(self) -> bool:
@@ -72,11 +72,11 @@ class LiveTop(LiveView):
 
     def tell(self, text: str) -> None:
         self._view.say(text)
-        self._told.append(text)
+        self._reported.append(text)
 
     def end(self, conclusion: str, counts: RuleCounts) -> None:
         self._terminal.close()
-        for text in self._told:
+        for text in self._reported:
             say(text)
         paint, _ = painter()
         lines: list[Line] = [[("rule", printable(conclusion))], *counts.lines()]

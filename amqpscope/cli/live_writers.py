@@ -267,13 +267,13 @@ class LiveJson(LiveWriter):
 
     def note_text(self, note: Note) -> str:
         connection = None if note.connection is None else note.connection.id
-        told = {
+        reported = {
             "code": note.code,
             "packet": int(note.packet),
             "connection": connection,
             "detail": note.detail,
         }
-        return json.dumps({"note": told}) + "\n"
+        return json.dumps({"note": reported}) + "\n"
 
     def skipped_text(self, count: int) -> str:
         return json.dumps({"not_shown": {"frames": count}}) + "\n"

@@ -57,7 +57,7 @@ Exit status: 0 fine, 1 findings that count, 2 a failure (an input that cannot
 be read at all, no Java, unknown option), 3 no AMQP 1.0 or 0-9-1 in any
 capture, 130 interrupted. 2 before 1 before 3 before 0; the tables have all
 there was.
-What is in a directory and is no capture is only told, and has its row in the
+What is in a directory and is no capture is only reported, and has its row in the
 table files; but a SOURCE without any capture is a failure. If a SOURCE is
 missing, or nothing at all can be read, the lake stays as it was.
 """

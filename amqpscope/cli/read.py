@@ -256,7 +256,7 @@ def _read_one(
         with one.open(options) as capture:
             name = capture.name
             writer.begin(capture, names)
-            with _told_if_interrupted(capture, writer), progress(capture, writer.streaming) as meter:
+            with _reported_if_interrupted(capture, writer), progress(capture, writer.streaming) as meter:
                 for records in capture.blocks():
                     seen += len(records)
                     if records and not started:
@@ -298,7 +298,7 @@ def _read_one(
 
 
 @contextmanager
-def _told_if_interrupted(capture: Capture, writer: FrameWriter) -> Iterator[None]:
+def _reported_if_interrupted(capture: Capture, writer: FrameWriter) -> Iterator[None]:
     """At Ctrl-C, write what was read so far: it is worth having, above all of a live capture."""
     try:
         yield

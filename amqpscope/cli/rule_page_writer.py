@@ -24,20 +24,20 @@ class RulePageWriter:
 
     def differences(self) -> list[str]:
         """What is not as it would be written, a line each."""
-        told = []
+        reported = []
         for path, text in self._pages.items():
             there = self._page(path)
             if there is None:
-                told.append(f"{path}: is missing")
+                reported.append(f"{path}: is missing")
             elif there != text:
-                told.append(f"{path}: is not what the program writes")
-        told += [f"{path}: is a page of no rule" for path in self._left()]
-        told += [
+                reported.append(f"{path}: is not what the program writes")
+        reported += [f"{path}: is a page of no rule" for path in self._left()]
+        reported += [
             f"{path}: is missing"
             for path, _, _ in captures_of(self._pairs)
             if not self._folder.joinpath(path).exists()
         ]
-        return told
+        return reported
 
     def write(self) -> str:
         """Make the pages what they are to be; say in a few words what was done."""
@@ -59,9 +59,9 @@ class RulePageWriter:
             if not file.exists():
                 file.write_bytes(self._pairs.octets(folder, which))
                 captures += 1
-        told = f"{len(self._pages)} pages, {len(other)} of them new or changed"
-        told += f", {len(left)} removed" if left else ""
-        return told + (f"; {captures} captures" if captures else "")
+        reported = f"{len(self._pages)} pages, {len(other)} of them new or changed"
+        reported += f", {len(left)} removed" if left else ""
+        return reported + (f"; {captures} captures" if captures else "")
 
     def _page(self, path: str) -> str | None:
         """The page that is there; None if there is none."""

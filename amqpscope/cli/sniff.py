@@ -70,10 +70,10 @@ _TIMES = "Time: " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FOR
 EPILOG = """\b
 The timeline is that of `read`. Below a frame stands, behind !!, what is wrong
 with it, as soon as that is definite; what the other peer did about it follows
-behind ->. A peer that is silent for too long is told while it is.
+behind ->. A peer that is silent for too long is reported while it is.
 
 \b
-What the machine could not take in time is counted and told. Frames are left
+What the machine could not take in time is counted and reported. Frames are left
 out of the timeline, never out of what is judged or recorded, when they come
 faster than they can be shown.
 

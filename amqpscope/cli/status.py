@@ -8,7 +8,7 @@ __all__ = ["Status", "of_outcome", "worst"]
 
 
 class Status(enum.IntEnum):
-    """What the shell is told."""
+    """What the shell is reported."""
 
     FINE = 0
     FINDINGS = 1

@@ -118,7 +118,7 @@ def _summarise(
             # What was read so far is worth having, above all of a live capture.
             capture.stop()
             over()
-            if not (len(writer.told) or writer.others):
+            if not (len(writer.reported) or writer.others):
                 raise
             broken = error
         writer.write(capture)
@@ -133,11 +133,11 @@ def _summarise(
 class _Writer(ABC):
     """Writes the summary of a capture when all is read.
 
-    told: what is written of each connection, by their order. others: connections that are not shown.
+    reported: what is written of each connection, by their order. others: connections that are not shown.
     """
 
     def __init__(self) -> None:
-        self.told = Backlog()
+        self.reported = Backlog()
         self.others = 0
 
     @abstractmethod
@@ -153,14 +153,14 @@ class _JsonWriter(_Writer):
     """One object, in one line."""
 
     def add(self, analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> None:
-        self.told.put(int(analysis.order), json.dumps(connection_object(analysis, known)))
+        self.reported.put(int(analysis.order), json.dumps(connection_object(analysis, known)))
 
     def write(self, capture: Capture) -> None:
-        connections = (text for _, text in self.told)
+        connections = (text for _, text in self.reported)
         for part in summary_json(capture.name, connections, capture.notes, capture.connections_not_kept):
             sys.stdout.write(part)
         sys.stdout.write("\n")
-        self.told.close()
+        self.reported.close()
 
 
 class _TextWriter(_Writer):
@@ -172,16 +172,16 @@ class _TextWriter(_Writer):
 
     def add(self, analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> None:
         lines = [self._painter.paint(line, 6) for line in connection_lines(analysis, known, self._width)]
-        self.told.put(int(analysis.order), "\n".join(lines))
+        self.reported.put(int(analysis.order), "\n".join(lines))
 
     def write(self, capture: Capture) -> None:
         others = self.others + capture.connections_not_kept
-        head = f"{printable(capture.name)}: {count(len(self.told), 'connection')}"
+        head = f"{printable(capture.name)}: {count(len(self.reported), 'connection')}"
         if others:
             head += f", {count(others, 'other')} not shown"
         print(self._painter.paint([("rule", head)], 2))
-        for _, text in self.told:
+        for _, text in self.reported:
             print(f"\n{text}")
         for text in note_lines(capture.notes):
             print(self._painter.paint([("note", f"note: {printable(text)}")], 6))
-        self.told.close()
+        self.reported.close()

@@ -151,8 +151,8 @@ class FindingsJsonWriter(FindingWriter):
             return
         for analysis in analyses:
             if analysis.connection.frames:
-                told = {"capture": self.name, **connection_object(analysis, None)}
-                self._connections.put(len(self._captures) << 32 | analysis.order, json.dumps(told))
+                reported = {"capture": self.name, **connection_object(analysis, None)}
+                self._connections.put(len(self._captures) << 32 | analysis.order, json.dumps(reported))
 
     def conclude(self, closing: RunConclusion) -> None:
         for remark in closing.remarks:

@@ -35,7 +35,7 @@ acknowledgement of AMQP's. What it may have read is what had reached its host
 by then. What had not arrived can excuse nothing it said.
 
 \b
-Earlier frames are told with what they do for the one in question:
+Earlier frames are reported with what they do for the one in question:
   grants      it is needed, and is there: credit, a window, an attach
   lacks       nothing grants it that was captured
   limits      it bounds it: a size, a number
@@ -46,8 +46,8 @@ Earlier frames are told with what they do for the one in question:
 
 \b
 With --end each end is traced back to what it answers: a finding, the method
-that a close names, an error told before, a silence. What only came before is
-told as such.
+that a close names, an error reported before, a silence. What only came before is
+reported as such.
 
 \b
 The capture is read several times; - is copied to a temporary file first.
@@ -172,7 +172,7 @@ def why(
 
 
 def _status(material: ReplayableCapture, found: bool) -> Status:
-    """found: whether there is something to explain. What amqpscope itself did not manage is told."""
+    """found: whether there is something to explain. What amqpscope itself did not manage is reported."""
     if material.mishaps:
         sys.stdout.flush()
         notes_to_stderr(material.name, material.mishaps)
@@ -223,7 +223,7 @@ def _every_end(
 
 
 def _ends(material: ReplayableCapture, which: str | None, form: WhyFormat, below: bool) -> Status:
-    """Why things ended. below: what is told of another capture."""
+    """Why things ended. below: what is shown about another capture."""
     if which is not None:
         check_connection(which)
 

@@ -73,13 +73,13 @@ def status(rule: Rule) -> str:
 def coverage(pairs: CapturePairs) -> Coverage:
     """Judge all captures. What cannot be read has failed."""
     failures: dict[str, list[str]] = {rule: [] for rule in checked()}
-    told: set[str] = set()
+    reported: set[str] = set()
     for pair in pairs.pairs.values():
-        told.update(pair.rules)
+        reported.update(pair.rules)
         for rule, failure in _pair(pairs, pair):
             failures.setdefault(rule, []).append(failure)
     for rule in checked():
-        if rule not in told:
+        if rule not in reported:
             failures[rule].append("it has no captures")
     rules = []
     for row in catalogue().values():

@@ -87,7 +87,7 @@ class _Server:
             for content in summary.contents:
                 if content.refusal is not None:
                     self.refused.append((host, content))
-        self.told: set[int] = set()
+        self.reported: set[int] = set()
 
     def judge(self) -> list[Finding]:
         ways: dict[tuple[object, ...], Content] = {}
@@ -224,8 +224,8 @@ class _Server:
             else:
                 findings.append(forwarding.not_said_to_come_again(content, before))
         elif fate == REQUEUED and same and before.channel == content.channel:
-            if id(content.connection) not in self.told:
-                self.told.add(id(content.connection))
+            if id(content.connection) not in self.reported:
+                self.reported.add(id(content.connection))
                 findings.append(forwarding.requeued_to_the_same(content, before))
 
 

@@ -1,8 +1,8 @@
 """What is wrong with what the clients of one broker did to its exchanges, queues, bindings and consumers.
 
-Each deed is held against what was known when it was done (see `correlation.virtual_host`), and against what
-the server answered: that shows the client to be wrong, or the server itself. Where nothing is known, only
-that is judged which an answer says by itself.
+Each operation is compared with what was known when it was done (see `correlation.virtual_host`), and against
+what the server answered: that shows the client to be wrong, or the server itself. Where nothing is known,
+only that is judged which an answer says by itself.
 """
 
 from collections.abc import Iterable
@@ -268,7 +268,8 @@ class _Judge:
     # Exclusive queues
 
     def _anothers(self, name: str, operation: TopologyOperation) -> bool:
-        """A deed to another connection's exclusive queue, or what is left of one; whether that is wrong."""
+        """A operation to another connection's exclusive queue, or what is left of one; whether that is
+        wrong."""
         made: TopologyOperation | None = None
         if not self.host.sure or operation.method == "queue.unbind":
             return False

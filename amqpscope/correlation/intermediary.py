@@ -1,7 +1,7 @@
 """Messages that a broker took on one connection and sent on over others.
 
 A broker is a container that accepts connections: the server's. What clients sent to it is known by
-message-id, and what it sends them is held against that. The specification wants a message-id to be one
+message-id, and what it sends them is compared with that. The specification wants a message-id to be one
 message's; where two messages came in with one id and are not the same, nothing is said of that id.
 """
 

@@ -1,7 +1,7 @@
 """Links that are attached again on a later connection of the same two containers.
 
 A link is known by its name, its direction and the two containers. What its
-sending end left unsettled on one connection is held against how it attaches the link on the next one that
+sending end left unsettled on one connection is compared with how it attaches the link on the next one that
 it does, if that began after the first was over: connections that overlap are another matter (a link is
 stolen, not resumed).
 """

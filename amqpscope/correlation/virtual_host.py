@@ -1,16 +1,17 @@
 """What was known of the queues, exchanges, bindings and consumers of a virtual host when something was done.
 
-Theory of operation. The deeds of all connections to one address and virtual host are taken together, those to
-one queue or exchange in the order in which they were asked for. What was known of it when a deed D was done
-is what the newest deed before it showed, by itself or by its answer: that it was there, or that it was not.
+Theory of operation. The operations of all connections to one address and virtual host are taken together,
+those to one queue or exchange in the order in which they were asked for. What was known of it when a
+operation D was done is what the newest operation before it showed, by itself or by its answer: that it was
+there, or that it was not.
 
 Before D is what the server must have done before it: on D's channel, what was asked for earlier; on another
 channel of its connection, what D's client had the answer of; on another connection, what was answered
 before D was asked for, by the capture's clock. What may have changed it meanwhile makes it unknown: any
 declaration or deletion that is neither before nor after, or was not answered.
 
-If octets of any connection to the address were missed, or deeds forgotten, nothing is known. Nor is anything
-of a name to which something was done over two addresses (the nodes of a cluster).
+If octets of any connection to the address were missed, or operations forgotten, nothing is known. Nor is
+anything of a name to which something was done over two addresses (the nodes of a cluster).
 """
 
 from bisect import bisect_right
@@ -33,14 +34,14 @@ __all__ = ["GONE", "NOT_FOUND", "THERE", "KnownEntity", "VirtualHost", "changes"
 UNKNOWN: Final = 0
 THERE: Final = 1
 GONE: Final = 2
-"""What a deed shows of a queue or an exchange."""
+"""What a operation shows of a queue or an exchange."""
 
 NOT_FOUND: Final = 404
 """The code of a close that says that there is no such queue or exchange."""
 
 
 def what_of(operation: TopologyOperation) -> tuple[str, str]:
-    """What a deed is done to: `queue` or `exchange`, and its name."""
+    """What a operation is done to: `queue` or `exchange`, and its name."""
     if operation.method.startswith("exchange."):
         return "exchange", operation.exchange
     return "queue", operation.queue
@@ -65,7 +66,7 @@ def precedes(one: TopologyOperation, other: TopologyOperation) -> bool:
 
 
 class KnownEntity:
-    """What was known: by which deed, and how it was declared, None if that is not known."""
+    """What was known: by which operation, and how it was declared, None if that is not known."""
 
     def __init__(self, state: int, by: TopologyOperation, made: TopologyOperation | None) -> None:
         self.state: int = state
@@ -104,9 +105,9 @@ class VirtualHost:
         # The types that an exchange was declared with.
         self._kinds: dict[str, set[str]] = {}
         self._routed: dict[tuple[str, str], list[list[TopologyOperation]]] = {}
-        # By the identity of a list of deeds to a binding: where the first is that takes it away.
+        # By the identity of a list of operations to a binding: where the first is that takes it away.
         self._unbound: dict[int, int] = {}
-        # By kind and name, where each deed stands; made when it is asked for.
+        # By kind and name, where each operation stands; made when it is asked for.
         self._places: dict[tuple[str, str], dict[int, int]] = {}
         for operation in operations:
             self._sort(operation)
@@ -160,7 +161,8 @@ class VirtualHost:
     # What was known of a queue or an exchange
 
     def known(self, operations: list[TopologyOperation], at: int, kind: str, name: str) -> KnownEntity | None:
-        """What was known of a queue or exchange before its deed number `at`; None: nothing that is sure."""
+        """What was known of a queue or exchange before its operation number `at`; None: nothing that is
+        sure."""
         if not self.sure or (kind, name) in self.elsewhere:
             return None
         operation = operations[at]
@@ -202,7 +204,7 @@ class VirtualHost:
         return KnownEntity(state, by, made)
 
     def known_before(self, operation: TopologyOperation, kind: str, name: str) -> KnownEntity | None:
-        """What was known of something before a deed that is about it."""
+        """What was known of something before a operation that is about it."""
         operations = (self.queues if kind == "queue" else self.exchanges).get(name)
         if operations is None:
             return None
@@ -228,7 +230,7 @@ class VirtualHost:
             return None
         later = [one for one in operations if precedes(operation, one)]
         at = len(operations) - len(later)
-        # As if the message were one of the queue's deeds.
+        # As if the message were one of the queue's operations.
         return self.lasting(
             self.known([*operations[:at], operation, *operations[at:]], at, "queue", name), "queue"
         )
@@ -255,13 +257,13 @@ class VirtualHost:
         return sum(1 for _ in islice(declared, most))
 
     def is_direct(self, operation: TopologyOperation) -> bool:
-        """Whether the exchange of a deed is a direct one."""
+        """Whether the exchange of a operation is a direct one."""
         if operation.exchange == "amq.direct":
             return True
         return self._kinds.get(operation.exchange) == {"direct"}
 
     def _shows(self, operation: TopologyOperation, kind: str, name: str) -> int:
-        """What a deed shows of a queue or an exchange once it is done."""
+        """What a operation shows of a queue or an exchange once it is done."""
         if id(operation) in self.disbelieved:
             return UNKNOWN
         method = operation.method
@@ -284,7 +286,7 @@ class VirtualHost:
     def _made_last(
         self, operations: list[TopologyOperation], at: int, made: TopologyOperation, kind: str, name: str
     ) -> bool:
-        """Whether nothing showed it to be gone between its declaration and the deed number `at`."""
+        """Whether nothing showed it to be gone between its declaration and the operation number `at`."""
         for one in reversed(operations[max(at - MAX_ENTITY_DEEDS, 0) : at]):
             if one is made:
                 return True
@@ -295,7 +297,7 @@ class VirtualHost:
     def _stays(
         self, by: TopologyOperation, made: TopologyOperation | None, operation: TopologyOperation
     ) -> bool:
-        """Whether what was there then would be, if nobody deleted it: when the deed was done."""
+        """Whether what was there then would be, if nobody deleted it: when the operation was done."""
         if by.connection is not operation.connection and not self._server_ran(by, operation):
             return False
         if made is None:
@@ -305,7 +307,7 @@ class VirtualHost:
         return True
 
     def _server_ran(self, by: TopologyOperation, operation: TopologyOperation) -> bool:
-        """Whether some connection lasted all the time between two deeds."""
+        """Whether some connection lasted all the time between two operations."""
         if (
             by.connection is operation.connection
             or self.summaries[id(by.connection)].ended >= operation.spot.time
@@ -317,13 +319,13 @@ class VirtualHost:
         return before > 0 and self._latest[before - 1] >= operation.spot.time
 
     def lives(self, made: TopologyOperation, operation: TopologyOperation) -> bool:
-        """Whether the connection of the first deed was in use when the second had its answer."""
+        """Whether the connection of the first operation was in use when the second had its answer."""
         return self.summaries[id(made.connection)].ended > max(int(operation.over), int(operation.spot.time))
 
     # Who consumed
 
     def consumer(self, name: str, operation: TopologyOperation) -> TopologyOperation | None:
-        """One on another channel that consumed from the queue all the time of a deed."""
+        """One on another channel that consumed from the queue all the time of a operation."""
         for consumer in self.consumers.get(name, [])[:MAX_ENTITY_DEEDS]:
             if consumer.connection is operation.connection and consumer.channel == operation.channel:
                 continue
@@ -332,13 +334,13 @@ class VirtualHost:
         return None
 
     def consuming(self, name: str, operation: TopologyOperation) -> int:
-        """How many may have consumed from the queue at the time of a deed."""
+        """How many may have consumed from the queue at the time of a operation."""
         return sum(
             1 for one in self.consumers.get(name, [])[:MAX_ENTITY_DEEDS] if one.outcome != "closed"
         ) - (1 if operation.outcome != "closed" else 0)
 
     def consumes(self, consumer: TopologyOperation, operation: TopologyOperation) -> bool:
-        """Whether a consumer was there before the deed was asked for, and was when it was answered."""
+        """Whether a consumer was there before the operation was asked for, and was when it was answered."""
         if (
             consumer is operation
             or consumer.outcome != "ok"
@@ -370,7 +372,7 @@ class VirtualHost:
     # What was bound
 
     def bound_before(self, operations: list[TopologyOperation], at: int) -> TopologyOperation | None:
-        """The binding that was there before its deed number `at`."""
+        """The binding that was there before its operation number `at`."""
         operation = operations[at]
         if not self.sure:
             return None
@@ -382,11 +384,11 @@ class VirtualHost:
         return None
 
     def binding_of(self, exchange: str, operation: TopologyOperation) -> TopologyOperation | None:
-        """A binding of which the exchange is the source, that is there when a deed is done."""
+        """A binding of which the exchange is the source, that is there when a operation is done."""
         return self._binding_among(self._from.get(exchange, []), operation)
 
     def route_of(self, operation: TopologyOperation) -> TopologyOperation | None:
-        """A binding of a queue that leads there from the exchange and key of a deed when it is done."""
+        """A binding of a queue that leads there from the exchange and key of a operation when it is done."""
         return self._binding_among(
             self._routed.get((operation.exchange, operation.key), []), operation, "queue.bind"
         )
@@ -394,7 +396,7 @@ class VirtualHost:
     def _binding_among(
         self, bindings: list[list[TopologyOperation]], operation: TopologyOperation, method: str = ""
     ) -> TopologyOperation | None:
-        """One of the first of these that was never taken away, and is there when a deed is done."""
+        """One of the first of these that was never taken away, and is there when a operation is done."""
         for operations in bindings[:MAX_ENTITY_DEEDS]:
             if id(operations) in self._unbound:
                 continue
@@ -405,7 +407,7 @@ class VirtualHost:
         return None
 
     def count_bindings(self, operation: TopologyOperation, most: int) -> int:
-        """How many bindings of its queue are known when a deed is done; `most` stands for any more."""
+        """How many bindings of its queue are known when a operation is done; `most` stands for any more."""
         bound = (
             key
             for key, operations in self.bindings.items()
@@ -415,7 +417,7 @@ class VirtualHost:
         return sum(1 for _ in islice(bound, most))
 
     def kept(self, binding: TopologyOperation, operation: TopologyOperation) -> bool:
-        """Whether nothing was deleted that a binding is between, from when it was made to a deed."""
+        """Whether nothing was deleted that a binding is between, from when it was made to a operation."""
         queue = binding.queue
         for kind, name in (("queue", queue), ("exchange", binding.exchange)):
             if not name:
@@ -458,7 +460,7 @@ def _goes_by_itself(operation: TopologyOperation) -> bool:
 
 
 def _after(end: TopologyOperation, operation: TopologyOperation) -> bool:
-    """Whether what ends a consumer was said only when a deed had its answer."""
+    """Whether what ends a consumer was said only when a operation had its answer."""
     if end.connection is operation.connection and end.channel == operation.channel:
         if end.method == "server cancels" or end.known < 0:
             return end.spot.time >= operation.over

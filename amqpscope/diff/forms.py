@@ -57,7 +57,8 @@ def changes(a: CanonicalFrame, b: CanonicalFrame) -> list[Change]:
 
 
 class CanonicalFrameTable:
-    """Numbers for forms, from 1 on; 0 is nothing. full: of those since then only the names are told apart."""
+    """Numbers for forms, from 1 on; 0 is nothing. full: of those since then only the names are
+    distinguished."""
 
     def __init__(self) -> None:
         self.full = False

@@ -1,8 +1,8 @@
 """Forms of what AMQP 1.0 says: performatives, SASL frames, messages and delivery states.
 
 Left out is what differs from run to run (ids, handles, channels, counts, times), what a peer is called
-(container, host, product: told apart from the differences), and an error's description, which is for people.
-A field that is not set is as its default.
+(container, host, product: distinguished from the differences), and an error's description, which is for
+people. A field that is not set is as its default.
 """
 
 from amqpscope.diff.forms import CanonicalFrame, Entry, digest
@@ -111,7 +111,7 @@ class CanonicalFrames10:
         self._messages: dict[tuple[bytes, int, bool], tuple[Entry, ...]] = {}
 
     def of(self, frame: Frame) -> CanonicalFrame:
-        """A frame that is told by its fields."""
+        """A frame that is reported by its fields."""
         body = frame.body
         collected = self._collector()
         if isinstance(body, ProtocolHeader):

@@ -29,7 +29,7 @@ from amqpscope.report.verdict import headline
 
 __all__ = ["comparison_lines"]
 
-_NOT_TOLD = "not told"
+_NOT_SHOWN = "not reported"
 
 _LABEL = 12
 _MARKED = 8
@@ -73,7 +73,7 @@ def _head(letter: str, run: ComparedRun, table: CanonicalFrameTable) -> Line:
     if run.left_out:
         line.append(("note", f", {run.left_out} more not compared: there are too many"))
     if table.full:
-        line.append(("note", "; not all messages are told apart: there are too many different ones"))
+        line.append(("note", "; not all messages are distinguished: there are too many different ones"))
     return line
 
 
@@ -86,7 +86,7 @@ def _meeting(
 ) -> list[tuple[Line, int]]:
     shown: list[tuple[Line, int]] = [(_heading(meeting, number), 4)]
     for peer, field, said_a, said_b in meeting.who():
-        text = f"{field} {said_a or _NOT_TOLD} in A, {said_b or _NOT_TOLD} in B (no difference)"
+        text = f"{field} {said_a or _NOT_SHOWN} in A, {said_b or _NOT_SHOWN} in B (no difference)"
         shown.append(_labelled(f"{peer} is", [("", text)]))
     for letter, transcript in (("A", meeting.a), ("B", meeting.b)):
         if transcript is not None and transcript.cut_for:
@@ -103,12 +103,12 @@ def _meeting(
             one = difference._replace(changes=[change])
             shown.append(_difference("negotiated", one, meeting, a, b))
     first = meeting.first
-    told = len(meeting.negotiated)
+    reported = len(meeting.negotiated)
     if first is not None:
-        told += 1
+        reported += 1
         shown.append(_difference("first", first, meeting, a, b))
         shown += _around(first, meeting, a, b)
-    left = meeting.count - told
+    left = meeting.count - reported
     if whole:
         for difference in meeting.differences:
             if difference is not first and not difference.negotiated:

@@ -152,7 +152,8 @@ class TranscriptPart:
 
 
 class Transcript(ABC):
-    """A connection. who: what a peer says of itself, which is told but no difference: (peer, field) -> text.
+    """A connection. who: what a peer says of itself, which is reported but no difference: (peer, field) ->
+    text.
 
     frames: how many of it were read. cut_at: the packet from which on it is not compared, 0 for none; why
     stands in cut_for. midstream: its beginning was not captured. late: what is said now is. over: both

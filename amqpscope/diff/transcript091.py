@@ -190,10 +190,16 @@ class Transcript091(Transcript):
         if properties is None:
             return
         table = properties.read()
-        for name, told in (("product", "product"), ("version", "version"), ("connection_name", "container")):
+        for name, reported in (
+            ("product", "product"),
+            ("version", "version"),
+            ("connection_name", "container"),
+        ):
             value = table.get(name)
             if isinstance(value, str):
-                self.who[peer, told] = word(mask_numbers(value) if told == "container" else value, _LABEL)
+                self.who[peer, reported] = word(
+                    mask_numbers(value) if reported == "container" else value, _LABEL
+                )
 
     # Methods
 

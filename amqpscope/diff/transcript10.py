@@ -59,7 +59,7 @@ _LACKING = {"begin": "a free channel", "attach": "a name"}
 
 
 class _Link:
-    """A link: its part, and what is told of it once."""
+    """A link: its part, and what is shown about it once."""
 
     def __init__(self, part: TranscriptPart) -> None:
         self.part = part

@@ -29,7 +29,7 @@ _KEY = 60
 
 
 class Collector:
-    """Gathers the entries of one form. text: how its protocol's values are told."""
+    """Gathers the entries of one form. text: how its protocol's values are reported."""
 
     def __init__(self, text: ValueText, names: Names) -> None:
         self.text = text

@@ -28,9 +28,9 @@ def subject(difference: Difference) -> str:
         where = f" of {' of '.join(inner[1:])}" if len(inner) > 1 else ""
         return f"{inner[0]}{where}"
     where = f" on {' of '.join(inner)}" if inner else ""
-    told = _OF_EACH.get(difference.strand)
-    if told is not None:
-        return told.format(peer=difference.peer, place=difference.place) + where
+    reported = _OF_EACH.get(difference.strand)
+    if reported is not None:
+        return reported.format(peer=difference.peer, place=difference.place) + where
     form = difference.a or difference.b
     names = {one.name for one in (difference.a, difference.b) if one is not None}
     what = form.name if form is not None and len(names) == 1 else "frame"
@@ -45,8 +45,8 @@ def said(form: CanonicalFrame | None, difference: Difference) -> str:
         return "there"
     if difference.strand in (OUTCOMES, SETTLEMENTS, CONFIRMS, GETS) or not form.entries:
         return form.name
-    told = ", ".join(f"{entry.path} {entry.text}" for entry in form.entries[:3])
-    return f"{form.name} ({told})"
+    reported = ", ".join(f"{entry.path} {entry.text}" for entry in form.entries[:3])
+    return f"{form.name} ({reported})"
 
 
 def values(difference: Difference) -> list[tuple[str, str, str]]:

@@ -174,8 +174,8 @@ class Capture:
         return [note for note in self.notes if note.code == INTERNAL]
 
     def each(self, records: Iterable[FrameRecord], take: Callable[[FrameRecord], None]) -> None:
-        """Hand records on, one by one. An error of amqpscope itself in `take` is told in a note, once of each
-        connection; one for want of memory is raised.
+        """Hand records on, one by one. An error of amqpscope itself in `take` is reported in a note, once of
+        each connection; one for want of memory is raised.
         """
         for record in records:
             try:

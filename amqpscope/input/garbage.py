@@ -1,4 +1,4 @@
-"""Python's collector of cyclic garbage, told what kind of program this is."""
+"""Python's collector of cyclic garbage, reported what kind of program this is."""
 
 import gc
 

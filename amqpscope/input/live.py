@@ -10,7 +10,7 @@
 `Capture` (in `amqpscope.input.capture`) reads a file as fast as it can; here the source says when there is
 something. What is the same: the packets go the same way, so frames and findings are those that a file of
 these packets gives. What is more: findings are given as soon as they are made, and again when the other
-peer has reacted; peers that are silent for too long are told while they are; packets that the capturing
+peer has reacted; peers that are silent for too long are reported while they are; packets that the capturing
 machine lost are counted.
 
 Time. Packets say what time it is. Between them it goes on by the machine's own clock: `now` is the newest
@@ -93,13 +93,13 @@ class LiveWatch:
         self.dropped = 0
         # Of them those without a note, and when the last note was.
         self._lost = 0
-        self._lost_told = 0
+        self._lost_reported = 0
         self.over = False
         # The time (ns) of the newest packet.
         self.newest = 0
         self._newest_at = time.monotonic_ns()
         self._ticked = 0
-        # Who was told to be silent, and since when.
+        # Who was reported to be silent, and since when.
         self._silent: dict[tuple[int, str], int] = {}
 
     @property
@@ -167,7 +167,7 @@ class LiveWatch:
         batch.found = self._judged(table.output.take_fresh())
         batch.amended = self._judged(table.output.take_amended())
         batch.complete = self._judged(table.output.take_findings())
-        batch.found += [finding for finding in batch.complete if not finding.told]
+        batch.found += [finding for finding in batch.complete if not finding.reported]
         batch.notes += table.take_notes()
         batch.ended = table.kept.take_ended()
 
@@ -181,7 +181,7 @@ class LiveWatch:
             self.dropped = dropped
             self._lost += batch.dropped
             self.table.dropped(int(self._decoder.packets) + 1, self.newest, batch.dropped)
-        if self._lost and time.monotonic_ns() - self._lost_told >= LIVE_TICK:
+        if self._lost and time.monotonic_ns() - self._lost_reported >= LIVE_TICK:
             self._note_lost()
 
     def _note_lost(self) -> None:
@@ -190,7 +190,7 @@ class LiveWatch:
         text = f"packets that the capture lost before this one: {self._lost}"
         self.table.note("capture/dropped", number, self.newest, text)
         self._lost = 0
-        self._lost_told = time.monotonic_ns()
+        self._lost_reported = time.monotonic_ns()
 
     def _tick(self, now: int, batch: Batch) -> None:
         """What time alone brings."""

@@ -18,10 +18,10 @@ class Finding:
     sentence with the values. connection: where it was. peer: who is at fault. frame, channel, packet, time
     (ns), offset: of the offending frame's first octet; of something absent, what made it definite. others:
     further packets that matter. evidence: the state before, as named values. around: the frames of the
-    connection around the offending one, if they were asked for. told: it was given out as soon as it was
-    made, before it was known what the other peer does. said: what the peer at fault told of its product.
-    since: when the fault began (ns): earlier than `time` for a silence, which its next frame shows. read:
-    octets of the other peer's stream that the peer at fault had acknowledged by then, -1 unknown.
+    connection around the offending one, if they were asked for. reported: it was given out as soon as it was
+    made, before it was known what the other peer does. said: what the peer at fault said of its
+    product. since: when the fault began (ns): earlier than `time` for a silence, which its next frame shows.
+    read: octets of the other peer's stream that the peer at fault had acknowledged by then, -1 unknown.
     addresses: of the link's source and target, or the exchanges and queues that the offending frame names.
 
     What somebody's policy makes of it (`amqpscope.policy`): level: the severity that it has instead of the
@@ -65,7 +65,7 @@ class Finding:
         self.around: list[FrameRecord] = []
         # How many frames `around` will have.
         self.around_whole: i64 = 0
-        self.told: bool = False
+        self.reported: bool = False
         self.said: dict[str, str] = NOTHING_SAID
         self.addresses: tuple[str, ...] = ()
         self.level: str = ""

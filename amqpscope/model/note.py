@@ -1,4 +1,4 @@
-"""What is told of a capture itself, and how much of it: it accuses no peer.
+"""What is shown about a capture itself, and how much of it: it accuses no peer.
 
 A strange capture repeats itself for every packet: what a reader needs of one connection is the first places
 of each code and how many there were. Of a connection that is not AMQP nobody wants to know; so what is noted
@@ -46,12 +46,12 @@ def mishap(
     connection: Connection | None,
     what: str = "reading this connection",
 ) -> Note:
-    """What is told when amqpscope itself fails: its own fault, never a peer's. To be called where `error` is
+    """What is given when amqpscope itself fails: its own fault, never a peer's. To be called where `error` is
     caught.
 
     packet, time (ns): of the packet that was looked at, 0 if it was none. connection: the one that is given
-    up, if it is one. what: what the error ended. Of the error its type and its place are told; its text may
-    have octets of the wire in it.
+    up, if it is one. what: what the error ended. Of the error its type and its place are reported; its text
+    may have octets of the wire in it.
     """
     if os.environ.get(TRACEBACK):
         lines = "".join(traceback.format_exception(error)).splitlines()
@@ -72,13 +72,13 @@ def mishap(
 
 
 class ConnectionNotes:
-    """The notes about one connection. told: where they are appended."""
+    """The notes about one connection. reported: where they are appended."""
 
-    def __init__(self, connection: Connection, told: list[Note]) -> None:
+    def __init__(self, connection: Connection, reported: list[Note]) -> None:
         self.connection: Connection = connection
-        self.told: list[Note] = told
+        self.reported: list[Note] = reported
         self.counts: dict[str, int] = {}
-        self.untold: list[Note] = []
+        self.unreported: list[Note] = []
 
     def add(self, code: str, packet: i64, time: i64, detail: str) -> None:
         """Something is to be noted."""
@@ -87,34 +87,36 @@ class ConnectionNotes:
         if count <= MAX_NOTES:
             note = Note(code, packet, time, detail, self.connection)
             if is_amqp(self.connection.protocol):
-                self.told.append(note)
+                self.reported.append(note)
             else:
-                self.untold.append(note)
+                self.unreported.append(note)
 
     def tell(self) -> None:
         """More is known of the connection: tell what waited, if it is AMQP."""
-        if self.untold and is_amqp(self.connection.protocol):
-            self.told += self.untold
-            self.untold = []
+        if self.unreported and is_amqp(self.connection.protocol):
+            self.reported += self.unreported
+            self.unreported = []
 
     def finish(self) -> None:
         """The connection is over: tell how many more there were, and let go of the rest."""
         if is_amqp(self.connection.protocol):
             for code, count in self.counts.items():
                 if count > MAX_NOTES:
-                    self.told.append(Note(code, 0, 0, f"{count - MAX_NOTES} more", self.connection))
+                    self.reported.append(Note(code, 0, 0, f"{count - MAX_NOTES} more", self.connection))
         self.counts = {}
-        self.untold = []
+        self.unreported = []
 
     def dump(self) -> tuple[object, ...]:
-        """The state as plain values; what was told is the caller's."""
-        untold = tuple((note.code, int(note.packet), int(note.time), note.detail) for note in self.untold)
-        return (tuple(self.counts.items()), untold)
+        """The state as plain values; what was reported is the caller's."""
+        unreported = tuple(
+            (note.code, int(note.packet), int(note.time), note.detail) for note in self.unreported
+        )
+        return (tuple(self.counts.items()), unreported)
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        """Become what `dump` told."""
-        counts, untold = state
+        """Become what `dump` returned."""
+        counts, unreported = state
         self.counts = dict(counts)
-        self.untold = [
-            Note(code, packet, time, detail, self.connection) for code, packet, time, detail in untold
+        self.unreported = [
+            Note(code, packet, time, detail, self.connection) for code, packet, time, detail in unreported
         ]

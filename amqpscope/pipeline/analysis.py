@@ -217,7 +217,7 @@ def _explained(error: BaseException) -> BaseException:
         )
     if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
         # The worker's own error is the last of its traceback; what the JVM says of it follows.
-        told = text.partition("\n\tat ")[0].strip()
-        lines = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: .*)$", told, re.M)
-        return PipelineError(f"Spark: {(lines or told.splitlines() or [type(error).__name__])[-1]}")
+        reported = text.partition("\n\tat ")[0].strip()
+        lines = re.findall(r"^\s*((?:\w+\.)*\w*(?:Error|Exception)\b: .*)$", reported, re.M)
+        return PipelineError(f"Spark: {(lines or reported.splitlines() or [type(error).__name__])[-1]}")
     return error

@@ -72,8 +72,8 @@ class FileReader:
     """Feeds a range of a file to `sink`. Iterate over it; it is over, or the file cannot be read on, at the
     end.
 
-    position: the file's place in its set. told: is told the reader before it feeds. Notes about the file go
-    to the sink, and `fate` wants them back.
+    position: the file's place in its set. reported: called with the reader before it feeds. Notes about the
+    file go to the sink, and `fate` wants them back.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class FileReader:
         position: int,
         part: Range,
         sink: SegmentSink,
-        told: Callable[[CaptureReader], None] | None = None,
+        reported: Callable[[CaptureReader], None] | None = None,
     ) -> None:
         self.file = file
         self.position = position
@@ -90,7 +90,7 @@ class FileReader:
         self.sink = sink
         self.reader: CaptureReader | None = None
         self._trouble = file.trouble
-        self._told = told
+        self._reported = reported
         self._left = 0
 
     def __iter__(self) -> Iterator[None]:
@@ -166,16 +166,18 @@ class FileReader:
 
     def _feeds(self, reader: CaptureReader) -> None:
         self.reader = reader
-        if self._told is not None:
-            self._told(reader)
+        if self._reported is not None:
+            self._reported(reader)
 
     def fate(self, notes: list[Note]) -> FileResult:
         """What became of it. notes: those about the file that its sink was given."""
-        told = [(note.code, split(int(note.packet))[1], note.detail) for note in notes]
+        reported = [(note.code, split(int(note.packet))[1], note.detail) for note in notes]
         reader = self.reader
         if reader is None:
-            return FileResult(self._trouble, 0, 0, told)
-        return FileResult(self._trouble, int(reader.decoder.packets), int(reader.decoder.tcp_segments), told)
+            return FileResult(self._trouble, 0, 0, reported)
+        return FileResult(
+            self._trouble, int(reader.decoder.packets), int(reader.decoder.tcp_segments), reported
+        )
 
 
 def file_row(capture_set: str, file: CaptureFile, position: int, fates: list[FileResult]) -> tuple[Any, ...]:

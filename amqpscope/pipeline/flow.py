@@ -104,7 +104,7 @@ def analyse(
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Analyse blocks in order, into `rows`; gives the full batches. The rest is the caller's to take.
 
-    summaries: where those of connections are put that others may be held against, with their set's number.
+    summaries: where those of connections are put that others may be compared with, with their set's number.
     """
     for set_number, of_set in groupby(blocks, key=lambda block: block[0]):
         one = sets[set_number]

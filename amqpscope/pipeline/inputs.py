@@ -3,7 +3,7 @@
 A source is a file, a directory (all files below it), a pattern (`captures/**/*.pcap`) or the URL of one in
 a file system that pyarrow knows (`s3://bucket/captures`, `gs://`, `hdfs://`, `file:///`), with its options
 behind a question mark; credentials in it are in no name that is shown or stored. Every file found is an
-input, whether it can be read or not. gzip and zstd are told by the file's first octets, not by its
+input, whether it can be read or not. gzip and zstd are reported by the file's first octets, not by its
 name.
 """
 

@@ -1,8 +1,9 @@
 """Packets of several files in one number.
 
 A connection runs through the files of a capture set, and its evidence names packets by one number each. So
-the packets of file `position` are counted from `position << 40` on: the reader is told to begin there, and
-all that comes out of the analysis is split again into the file and the number that Wireshark shows for it.
+the packets of file `position` are counted from `position << 40` on: the reader is reported to begin there,
+and all that comes out of the analysis is split again into the file and the number that Wireshark shows for
+it.
 """
 
 import re

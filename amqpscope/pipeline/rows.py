@@ -63,8 +63,8 @@ class Rows:
 
     counts: findings by (`finding`, severity, certainty), connections by (`connection`, protocol), files by
     (`file`, status) and, if they are not there, (`missing`,), frames by (`frame`,), and what amqpscope itself
-    failed on by (`mishap`, id of the connection, what is told of it). profile: which habits are notes only
-    (see `rules.profiles.under`).
+    failed on by (`mishap`, id of the connection, what is shown about it). profile: which habits are notes
+    only (see `rules.profiles.under`).
     """
 
     def __init__(
@@ -339,28 +339,28 @@ class Recorder:
     def _finding(self, finding: Finding) -> None:
         position, packet = split(int(finding.packet))
         capture = self._captures[position]
-        told = finding_object(finding, capture)
-        packets = [split(int(one["packet"])) for one in told["packets"]]
-        reaction = told["reaction"]
+        reported = finding_object(finding, capture)
+        packets = [split(int(one["packet"])) for one in reported["packets"]]
+        reaction = reported["reaction"]
         if reaction is not None:
             reaction["packet"] = split(reaction["packet"])[1]
         time = int(finding.time)
-        told |= {
+        reported |= {
             "capture_set": self._set,
             "packet": packet,
             "message": in_text(
-                told["message"], [int(one["packet"]) for one in told["packets"]], self._captures
+                reported["message"], [int(one["packet"]) for one in reported["packets"]], self._captures
             ),
             "packets": [{"capture": self._captures[of], "packet": number} for of, number in packets],
             "time": time // 1000,
             "time_ns": time,
-            "delivery_id": _whole(told["delivery_id"]),
-            "evidence": json.dumps(told["evidence"]),
+            "delivery_id": _whole(reported["delivery_id"]),
+            "evidence": json.dumps(reported["evidence"]),
             "date": self._days.of(time),
         }
-        self._rows.counts["finding", told["severity"], told["certainty"]] += 1
-        row = tuple(told[column.name] for column in TABLES["findings"].columns)
-        self._rows.add("findings", row, len(told["evidence"]))
+        self._rows.counts["finding", reported["severity"], reported["certainty"]] += 1
+        row = tuple(reported[column.name] for column in TABLES["findings"].columns)
+        self._rows.add("findings", row, len(reported["evidence"]))
 
     def _connection(self, analysis: ConnectionAnalysis) -> None:
         """A connection is over."""

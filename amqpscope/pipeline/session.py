@@ -53,7 +53,7 @@ def start(
 ) -> "SparkSession":
     """A Spark session. Raises PipelineError if there is no Java, or no such master.
 
-    master: as Spark writes it; None: this machine with all its cores, or what spark-submit was told.
+    master: as Spark writes it; None: this machine with all its cores, or what spark-submit was reported.
     verbose: Spark logs. configuration: settings of Spark's.
     """
     _find_master(master or "")
@@ -100,7 +100,7 @@ def _started(
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
     if not verbose:
         for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # pyspark's: errors are told in one line
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # pyspark's: errors are reported in one line
         settings["spark.log.level"] = "OFF"  # spark-submit has read another configuration of logs by now
         quiet = folder / "log4j2.properties"
         quiet.write_text(_QUIET)
@@ -176,7 +176,7 @@ _EXECUTORS_APART = 1.0
 @contextlib.contextmanager
 def _stderr_in(path: Path) -> Iterator[None]:
     """What is started meanwhile has this file as standard error: Java, and the workers that it starts, which
-    write a traceback whenever one ends that is no longer wanted. What fails is told by exceptions.
+    write a traceback whenever one ends that is no longer wanted. What fails is reported by exceptions.
     """
     with contextlib.suppress(AttributeError, OSError):
         sys.stderr.flush()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["AmqpscopeSource", "register"]
 
 _PARTITIONS_AT_LEAST = 16
-"""Partitions that are made if there are so many capture sets. How many cores there are is not told."""
+"""Partitions that are made if there are so many capture sets. How many cores there are is not reported."""
 
 
 def register(spark: "SparkSession") -> None:

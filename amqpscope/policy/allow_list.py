@@ -80,7 +80,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def _values(scope: str, finding: Finding) -> tuple[str, ...]:
-    """What a finding has to be held against a pattern."""
+    """What a finding has to be compared with a pattern."""
     if scope == "connection":
         return (finding.connection.id,)
     if scope == "peer":

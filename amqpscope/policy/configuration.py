@@ -62,11 +62,11 @@ class Configuration:
         return os.path.join(self.folder, name) if self.folder else name
 
     def line(self, key: str, within: tuple[str, ...] = ()) -> int:
-        """The line where a key stands, of our table or of one within it; 0 if it cannot be told."""
+        """The line where a key stands, of our table or of one within it; 0 if it cannot be determined."""
         return line_of_key(self._text, (*self._table, *within), key)
 
     def lines_of_allowances(self, count: int = 0) -> list[int]:
-        """The line where each entry of the allow-list begins; 0 where it cannot be told."""
+        """The line where each entry of the allow-list begins; 0 where it cannot be determined."""
         return lines_of_entries(self._text, self._table, "allow", count or len(self.allowances))
 
 

@@ -4,7 +4,7 @@
     run.fails                      # whether something counts, could not be read, or was not there to check
     run.captures[0].findings       # decided: weighed, suppressed or not
 
-A hearer is told meanwhile what happens, so that nothing has to be kept.
+A hearer is given meanwhile what happens, so that nothing has to be kept.
 """
 
 import enum
@@ -62,7 +62,7 @@ class Readable(Protocol):
 
 
 class Meter(Protocol):
-    """Is told of each block of a capture that was read."""
+    """Is notified of each block of a capture that was read."""
 
     def update(self) -> None:
         """One more."""
@@ -103,7 +103,7 @@ class JudgedCapture:
 
 
 class Hearer:
-    """Is told what becomes of captures, one after the other.
+    """Is notified of what becomes of captures, one after the other.
 
     context: wants the frames around each finding. connections: wants each connection when it is over, by
     `over`, not only their number.
@@ -122,7 +122,7 @@ class Hearer:
         """The next findings that are complete and to be shown."""
 
     def over(self, analyses: list[ConnectionAnalysis]) -> None:
-        """These connections are over, if they are wanted. What they are held against others for may still
+        """These connections are over, if they are wanted. What they are compared with others for may still
         come; all else that is found on them has come."""
 
     def ignore(self, count: int) -> None:
@@ -176,8 +176,8 @@ def judge(
 ) -> CheckRun:
     """Judge captures, one after the other, each on its own.
 
-    captures: paths, or what can be opened. hearer: is told meanwhile. gather: keep the findings; context:
-    with the frames around them. meter: what is to be around the reading of a capture, and told of its
+    captures: paths, or what can be opened. hearer: is given meanwhile. gather: keep the findings; context:
+    with the frames around them. meter: what is to be around the reading of a capture, and is notified of its
     blocks. What cannot be read is an outcome, no exception.
     """
     run = CheckRun(policy)

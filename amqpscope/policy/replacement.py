@@ -110,7 +110,7 @@ def _failed(path: str, error: OSError) -> OutputError:
 
 
 def _status(path: str) -> os.stat_result | None:
-    """What is at a path; None if nothing is, or it cannot be told."""
+    """What is at a path; None if nothing is, or it cannot be determined."""
     try:
         return os.stat(path)
     except OSError:

@@ -4,8 +4,8 @@ A stream whose start was captured says it in its first octets (`detect`). One th
 searched for a frame by the decoders of all protocols; some protocols show themselves there, too, by frames or
 records that begin where a segment does (`detect_midstream`).
 
-Names are those of `PROTOCOLS`, and those of `dissectors.detect`. What was told of some octets is told of any
-longer beginning of the same stream.
+Names are those of `PROTOCOLS`, and those of `dissectors.detect`. What was detected from some octets holds
+for any longer beginning of the same stream.
 """
 
 from amqpscope.protocols import PROTOCOLS
@@ -23,16 +23,16 @@ def detect(buf: bytes) -> str:
         return MORE
     if buf.startswith(b"AMQP"):
         return detect_header(ProtocolHeader(buf[4], buf[5], buf[6], buf[7]))
-    told = detect_foreign(buf)
-    if size < 6 or (told != MORE and told != UNKNOWN):
-        return told
+    reported = detect_foreign(buf)
+    if size < 6 or (reported != MORE and reported != UNKNOWN):
+        return reported
     for protocol in PROTOCOLS.values():
         found = protocol.detect(buf)
         if found == MORE:
-            told = MORE
+            reported = MORE
         elif found != UNKNOWN:
             return found
-    return told
+    return reported
 
 
 def detect_header(header: ProtocolHeader) -> str:

@@ -76,11 +76,11 @@ class AmqpCapture:
         __tracebackhide__ = True
         terms = _Terms(self._configuration, options)
         source = fspath(path) if isinstance(path, str | PathLike) else [fspath(one) for one in path]
-        told = terms.judge(source, "")
-        _warn(self._node, told.expired)
-        if told.failed:
-            pytest.fail(told.text, pytrace=False)
-        return told.findings
+        reported = terms.judge(source, "")
+        _warn(self._node, reported.expired)
+        if reported.failed:
+            pytest.fail(reported.text, pytrace=False)
+        return reported.findings
 
     def record(
         self,
@@ -180,14 +180,14 @@ class Recording:
         failing = isinstance(error, Exception | pytest.fail.Exception)
         if error is not None and not failing:
             return  # it was interrupted, or skipped: there is no verdict on a test that did not run
-        told = self._judge(packets)
-        self.findings = told.findings
-        if not told.failed:
+        reported = self._judge(packets)
+        self.findings = reported.findings
+        if not reported.failed:
             return
         if failing:
-            self._node.add_report_section("call", "AMQP", told.text)
+            self._node.add_report_section("call", "AMQP", reported.text)
         else:
-            pytest.fail(told.text, pytrace=False)
+            pytest.fail(reported.text, pytrace=False)
 
     def abandon(self) -> None:
         """End it, if it has not ended yet, without a verdict."""
@@ -197,20 +197,20 @@ class Recording:
 
     def _judge(self, packets: PacketRecording) -> Judgement:
         ports = f"port {', '.join(map(str, self._ports))}" if self._ports else "any port"
-        told = self._terms.judge(
+        reported = self._terms.judge(
             str(self.path),
             f" ({packets.packets} packets on {self._interface}, {ports}: is that where the test talks?)",
         )
         if packets.lost or packets.left:
             missing = packets.lost + packets.left
             text = f"{missing} packets are missing in {self.path}: this machine was too busy"
-            told.text += f"\n{text}"
+            reported.text += f"\n{text}"
             _warn(self._node, [text])
-        _warn(self._node, told.expired)
+        _warn(self._node, reported.expired)
         if packets.failure:
-            told.failed = True
-            told.text = f"recording ended early: {printable(packets.failure)}\n{told.text}"
-        return told
+            reported.failed = True
+            reported.text = f"recording ended early: {printable(packets.failure)}\n{reported.text}"
+        return reported
 
 
 class _Terms:

@@ -1,4 +1,4 @@
-"""A capture of a test, held against the rules: whether the test fails for it, and the words that say why."""
+"""A capture of a test, compared with the rules: whether the test fails for it, and the words that say why."""
 
 import io
 import shlex
@@ -58,12 +58,15 @@ def judge(
     report = _Report(policy, allowed)
     one = source if isinstance(source, str) else _Together(source)
     (judged,) = judge_under([one], policy, hearer=report, gather=False).captures
-    told = Judgement()
-    told.findings = report.findings
-    told.expired = report.expired
-    told.failed = report.worst is not None or judged.outcome in (CaptureOutcome.failure, CaptureOutcome.empty)
-    told.text = report.text(hint, isinstance(source, str))
-    return told
+    reported = Judgement()
+    reported.findings = report.findings
+    reported.expired = report.expired
+    reported.failed = report.worst is not None or judged.outcome in (
+        CaptureOutcome.failure,
+        CaptureOutcome.empty,
+    )
+    reported.text = report.text(hint, isinstance(source, str))
+    return reported
 
 
 class _Together:

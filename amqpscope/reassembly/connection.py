@@ -7,8 +7,8 @@ Theory of operation
 octets of B that it acknowledges; two taps merged may shift a whole direction by any amount. But each segment
 says what its sender had received: its acknowledgement. So a segment is passed on only when (1) all octets of
 its own direction before it, and (2) all octets of the other direction that it acknowledges, were passed on or
-told as a gap. Until then it waits, as a piece in its direction's list (`Direction.waiting`), which holds both
-what came out of order and what came too early, sorted by offset. The first piece of a list is the only
+reported as a gap. Until then it waits, as a piece in its direction's list (`Direction.waiting`), which holds
+both what came out of order and what came too early, sorted by offset. The first piece of a list is the only
 candidate; whenever something moved, both lists are looked at again, until nothing moves. FIN is a piece too,
 for the end of a stream is bound by causes just like its octets; and so is the bare sequence number of an
 empty segment that shows that octets before it were sent.
@@ -36,8 +36,8 @@ can be true to the original order; the one captured first goes first.
 **A direction that lags.** A acknowledges octets of B, and of B nothing later was seen: B lost nothing, it has
 just not arrived. A's pieces wait, limited by amount only (`REASSEMBLY_WAITING_OCTETS`,
 `REASSEMBLY_WAITING_PIECES`), never by time, so that a shift of any duration loses nothing. When a list
-overflows, what its first piece waits for is told as a gap, and only that. If of B not a single segment was
-seen by then (or by the end), the capture has one direction only: A waits no more, what it acknowledges
+overflows, what its first piece waits for is reported as a gap, and only that. If of B not a single segment
+was seen by then (or by the end), the capture has one direction only: A waits no more, what it acknowledges
 becomes a gap of B at once, and should B show after all, its stream goes on behind what A acknowledged last.
 
 **The first copy wins.** Octets that were passed on or wait already are not replaced. Second copies are
@@ -62,7 +62,7 @@ stream begins there.
 
 **Where it ends.** At FIN, or at RST. Acknowledgements cover the FIN: they are cut to the end of the octets. A
 FIN that was not captured leaves an acknowledged octet that never existed; so a hole of one octet at the very
-end of a stream is not told.
+end of a stream is not reported.
 
 **RST** is judged by its sequence number, as its receiver does (RFC 9293, section 3.10.7.4; RFC 5961, section
 3). One that lies outside the receive window ends nothing: before what the receiver has acknowledged, or
@@ -73,9 +73,9 @@ sender's (a middlebox, an attacker, an older connection on the same ports), they
 it. Its receiver may have taken it all the same: until the receiver acknowledges what lies behind, that is
 in doubt (`StreamSink.doubt`).
 
-**When a sender could not write** is told by `Direction.stalls`: see `amqpscope.reassembly.stalls`. A window
-is looked at where its field is below 8 (the smallest frame has 8 octets), and while a sender is stalled; both
-are off the fast path.
+**When a sender could not write** is reported by `Direction.stalls`: see `amqpscope.reassembly.stalls`. A
+window is looked at where its field is below 8 (the smallest frame has 8 octets), and while a sender is
+stalled; both are off the fast path.
 
 **Numbers outside any window** (`SEQUENCE_WINDOW`) are not believed: such a segment is ignored, such an
 acknowledgement is unknown. Only when several such segments follow one another is the stream taken up there,
@@ -224,7 +224,8 @@ class TcpConnection:
                 # Only SYN can come before anything was acknowledged; an answering SYN is no new connection.
                 return not (flags & _FLAG_ACK) and other.seen and other.syn == 0
             # The first octet after SYN is offset 0, also when SYN comes late or only acknowledged yet. What
-            # would begin just where the stream goes on is not told from it: it is none, by any odds.
+            # would begin just where the stream goes on cannot be distinguished from it: it is none, by any
+            # odds.
             return 0 != unwrap(seq + 1, own.origin, own.next) != own.next
         if header and own.known and seq != own.expected:
             # No header stands far behind the begin of a stream: a layer of security before it is short.
@@ -291,7 +292,7 @@ class TcpConnection:
         other = self._second if direction == 0 else self._first
         if own.end_acknowledgement < 0:
             return -1
-        return self._order.told(other, other.acknowledged(own.end_acknowledgement))
+        return self._order.reported(other, other.acknowledged(own.end_acknowledgement))
 
     def ended_after(self, direction: i64) -> bool:
         """Whether this stream's FIN acknowledges the other's: who sent it had received that.
@@ -529,7 +530,7 @@ class TcpConnection:
         if offset == own.next and (head is None or last <= head.offset):
             if self._order.ready(own, other, acknowledged, packet, time):
                 if stop > offset:
-                    ack: i64 = self._order.told(other, acknowledged)
+                    ack: i64 = self._order.reported(other, acknowledged)
                     provenance = Provenance(packet, time, ack)
                     self._order.pass_on(own, buf, start, start + (stop - offset), provenance)
                 if last > stop:

@@ -62,7 +62,7 @@ class Copies:
                 self._seen |= bit
 
     def count(self, size: i64, segment: i64, packet: i64, time: i64) -> None:
-        """`size` octets of the copy in hand had been captured before. It may be told in several parts.
+        """`size` octets of the copy in hand had been captured before. It may be reported in several parts.
 
         segment: its number in the direction. packet, time (ns): those that it came with.
         """

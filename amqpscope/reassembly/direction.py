@@ -6,7 +6,7 @@
 A place in a stream is an offset: 0 is the first octet after SYN, or, when the capture began in the middle
 of the connection, the first octet captured. Until that is settled, the origin is a guess taken from the
 other side's acknowledgements, and `rebase` moves it: only while nothing was passed on, so no offset that
-was ever told outside changes its meaning.
+was ever reported outside changes its meaning.
 """
 
 from typing import Any, Final

@@ -126,8 +126,8 @@ class CausalOrder:
             )
             self.sink.note(own.index, "capture/duplicate", copies.first_packet, copies.first_time, detail)
 
-    def told(self, other: Direction, acknowledged: i64) -> i64:
-        """An acknowledgement as the sink is told it."""
+    def reported(self, other: Direction, acknowledged: i64) -> i64:
+        """An acknowledgement as the sink is given it."""
         if acknowledged == UNKNOWN:
             return -1
         return max(other.clamped(acknowledged), 0)
@@ -211,7 +211,7 @@ class CausalOrder:
             else:
                 start: i64 = own.next - piece.offset
                 size: i64 = piece.end - piece.offset
-                ack: i64 = self.told(other, piece.ack)
+                ack: i64 = self.reported(other, piece.ack)
                 self.pass_on(own, piece.octets, start, size, Provenance(piece.packet, piece.time, ack))
 
     # -- giving up ---------------------------------------------------------------------------------

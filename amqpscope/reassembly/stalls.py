@@ -149,7 +149,7 @@ class Stalls:
         return (int(self.cause), int(self.windows), int(self.resent), int(self.seen), times)
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        """Become what `dump` told."""
+        """Become what `dump` returned."""
         self.cause, self.windows, self.resent, self.seen, times = state
         self.times = [Stall(*one) for one in times]
 

@@ -1,4 +1,4 @@
-"""The two streams of a connection as they leave reassembly: where they go, and what is told of them."""
+"""The two streams of a connection as they leave reassembly: where they go, and what is shown about them."""
 
 from typing import NamedTuple
 

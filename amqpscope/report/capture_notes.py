@@ -21,31 +21,31 @@ class CaptureNote(NamedTuple):
 CAPTURE_NOTES: Final = (
     CaptureNote(
         ("capture/gap",),
-        "octets were sent and not captured (lost, or cut off by the snapshot length)",
-        "reading goes on at the next frame that is certain; what rests on the missing part is "
-        "silent or possible",
+        "octets are missing: a packet was lost, or the snapshot length cut it off",
+        "decoding resumes at the next frame boundary that is certain; findings that depend on the "
+        "missing octets are left out or only possible",
     ),
     CaptureNote(
         ("capture/dropped",),
-        "who captured says that packets were lost, and how many before this one, or in all",
-        "what is missing of a connection is told by its gaps; what connections are held against "
-        "each other is possible, or not judged",
+        "the capture file reports dropped packets: a count before this packet, or in total",
+        "missing octets are reported as gaps; findings that compare several connections are left "
+        "out or only possible",
     ),
     CaptureNote(
         ("capture/truncated",),
-        "the file, or what is compressed, ends inside a record",
-        "all before it is read; connections end as the capture does: nothing is held against a "
-        "peer for what it did not say",
+        "the file, or its compressed stream, ends inside a record",
+        "everything before that record is read; connections end where the capture ends, and no peer"
+        " is accused of what it did not send",
     ),
     CaptureNote(
         ("capture/growing",),
         "the file was written to while it was read",
-        "as of one that ends inside a record",
+        "as for a file that ends inside a record",
     ),
     CaptureNote(
         ("capture/corrupt",),
-        "octets that are no record",
-        "the next records that are certain go on; packets in between are as lost ones",
+        "octets that are no valid record",
+        "reading resumes at the next record that is certain; packets in between count as lost",
     ),
     CaptureNote(
         ("capture/compression",),
@@ -54,69 +54,72 @@ CAPTURE_NOTES: Final = (
     ),
     CaptureNote(
         ("capture/ip-header", "capture/tcp-header"),
-        "a header that cannot be right",
-        "the packet is as a lost one",
+        "an IP or TCP header that cannot be valid",
+        "the packet counts as lost",
     ),
     CaptureNote(
         ("capture/ip-fragment",),
-        "fragments of a datagram are missing, or contradict each other",
-        "the segment in it is as a lost one",
+        "fragments of an IP datagram are missing, or contradict each other",
+        "the segment in the datagram counts as lost",
     ),
     CaptureNote(
         ("capture/overlap-differs",),
         "octets were sent again with other content",
-        "the first copy counts, as it does for most receivers",
+        "the first copy is used, as most receivers do",
     ),
     CaptureNote(
         ("capture/ignored",),
-        "an RST, FIN or SYN that its receiver does not take: its number lies outside the receive window, or "
-        "its sender went on (a middlebox, or an older connection on the same ports)",
-        "what follows is read, but not behind a FIN in its place; unless the receiver is seen to go on, what "
-        "follows is possible",
+        "a RST, FIN or SYN that its receiver does not accept: its sequence number lies outside the "
+        "receive window, or its sender continued (a middlebox sent it, or it belongs to an older "
+        "connection on the same ports)",
+        "later octets are read, except after a FIN in sequence; findings about later octets are "
+        "only possible unless the receiver is seen to continue",
     ),
     CaptureNote(
         ("capture/duplicate",),
-        "packets were captured twice, by two taps",
-        "nothing: they are no retransmissions",
+        "packets were captured twice, at two capture points",
+        "the second copies are skipped; they do not count as retransmissions",
     ),
     CaptureNote(
         ("capture/link-type", "capture/interface"),
-        "packets of a link layer, or an interface, that is not known",
-        "they are not read: `--via tshark` may",
+        "packets of an unknown link layer, or of an unknown interface",
+        "these packets are not read; `--via tshark` may read them",
     ),
     CaptureNote(
         ("capture/joined",),
-        "capture files put end to end",
-        "read on; order and copies are as they are",
+        "several capture files were concatenated",
+        "all of them are read; packets are neither sorted nor deduplicated",
     ),
     CaptureNote(
         ("capture/time", "capture/no-time"),
-        "times run backwards, are out of range, or are missing",
-        "packets keep the order of the file; what is said of silences rests on such times; one "
-        "that is not attested by frames in between is possible, for a clock may be set forward",
+        "timestamps run backwards, are out of range, or are missing",
+        "packets keep the order of the file; timeout findings rest on these timestamps, and are "
+        "only possible where no frames in between confirm the elapsed time (the capture clock may "
+        "have jumped)",
     ),
     CaptureNote(
         ("capture/length", "capture/version"),
-        "lengths or a version that a correct writer would not write",
-        "read as they stand",
+        "length or version fields that a correct writer would not write",
+        "the fields are used as they are",
     ),
     CaptureNote(
         ("capture/proxy",),
-        "a load balancer has put a PROXY header before the client's octets, which names the real client",
-        "the header is skipped; the client's stream begins behind it; that the client's end of the TCP "
-        "connection was the client's doing is possible",
+        "a load balancer put a PROXY header before the client's octets; the header names the real client",
+        "the header is skipped, and the client's stream begins after it; findings about how the "
+        "client's side of the TCP connection ended are only possible, because the load balancer may"
+        " have ended it",
     ),
 )
 
 
 def note_named(given: str) -> CaptureNote | None:
-    """What is told of the note with this code, in any case; None if there is none."""
+    """The note with this code, in any case; None if there is none."""
     wanted = given.strip().lower()
     return next((note for note in CAPTURE_NOTES if wanted in note.codes), None)
 
 
 def note_lines(note: CaptureNote) -> list[tuple[Line, int]]:
-    """What is told of it: lines, each with the columns before its continuation."""
+    """The text: lines, each with the columns before its continuation."""
     head: Line = [("rule", f"{', '.join(note.codes)}  "), ("dim", "note"), ("", ", about the capture itself")]
     facts = [("means", note.means), ("follows", note.follows)]
     return [(head, 2), *(([("key", f"  {label:<10}"), ("", text)], 12) for label, text in facts)]

@@ -13,7 +13,7 @@ def remark_named(given: str) -> str:
 
 
 def remark_lines(rule: str) -> list[tuple[Line, int]]:
-    """What is told of it: lines, each with the columns before its continuation."""
+    """The text: lines, each with the columns before its continuation."""
     kind = REMARKS[rule]
     head: Line = [("rule", f"{rule}  "), ("dim", kind.severity), ("", ", about the configuration itself")]
     facts = [("rule", kind.text), ("matters", kind.matters)]

@@ -31,6 +31,6 @@ class Diagnosis:
     def see(self, record: FrameRecord) -> None:
         """The next frame, in the order of the capture."""
 
-    def told(self) -> list[Diagnosed]:
+    def reported(self) -> list[Diagnosed]:
         """What there is to be said, in the order of packets."""
         return []

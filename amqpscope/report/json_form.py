@@ -74,7 +74,7 @@ class FrameForm:
         )
 
     def guards(self, record: FrameRecord, link: Link | None) -> bool:
-        """Whether octets of this frame may be a secret, so that it is told without them."""
+        """Whether octets of this frame may be a secret, so that it is reported without them."""
         return self._forms.of(record.frame).guards(record, link, self._names)
 
     def fields(self, record: FrameRecord, guarded: bool) -> str:

@@ -61,7 +61,7 @@ class JsonRenderer:
         return ()
 
     def guards(self, record: FrameRecord, link: Link | None, names: LinkNames) -> bool:
-        """Whether octets of this frame may be a secret, so that it is told without them.
+        """Whether octets of this frame may be a secret, so that it is reported without them.
 
         names: has been asked for the link of every record before this one.
         """

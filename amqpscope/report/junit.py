@@ -5,9 +5,9 @@ It fails if a finding in it counts for the exit status, and else passes with its
 page is red when the run is. What could not be read is an error, and so is a capture with nothing to check,
 which is skipped where that is allowed.
 
-Servers compare cases by their names from run to run: so a connection is told by its number there, and by its
-ports only in the text. Class names have dots for folders, and no other: servers take what is before the last
-one for a package.
+Servers compare cases by their names from run to run: so a connection is reported by its number there, and by
+its ports only in the text. Class names have dots for folders, and no other: servers take what is before the
+last one for a package.
 
 All is written at the end, for the counts stand first; until then it waits in a `Backlog`. All text is visible
 characters, and what XML has no ASCII for is written as a reference, so that the octets are the same in any
@@ -53,15 +53,15 @@ class _Case:
         self.edition = self.head = self.kind = ""
         self._lines: list[str] = []
 
-    def add(self, told: dict[str, Any]) -> None:
+    def add(self, reported: dict[str, Any]) -> None:
         """One more finding."""
         self.count += 1
-        if self.count == 1 or (told["counts"] and not self.failed):
+        if self.count == 1 or (reported["counts"] and not self.failed):
             # Whatever came before it, this is what the case fails for.
-            self.failed = told["counts"]
-            self.edition, self.head, self.kind = told["edition"], told["head"], told["kind"]
+            self.failed = reported["counts"]
+            self.edition, self.head, self.kind = reported["edition"], reported["head"], reported["kind"]
         if self.count <= MAX_CASE_FINDINGS:
-            self._lines += told["lines"]
+            self._lines += reported["lines"]
 
     def text(self, connection: str) -> str:
         """All of it. connection: its id."""
@@ -114,15 +114,15 @@ class JunitWriter(FindingWriter):
         self._suites: list[_Suite] = []
         # XML of cases, by the number of their suite.
         self._cases = Backlog()
-        # What is to be told of the connections of a capture, and of the findings on them.
-        self._told = Backlog()
+        # What is to be reported about the connections of a capture, and of the findings on them.
+        self._reported = Backlog()
         # Of connections that are not over: findings of each rule by each peer.
         self._counts: dict[Connection, dict[tuple[str, str], int]] = {}
 
     def begin(self, path: str) -> None:
         super().begin(path)
-        self._told.close()
-        self._told = Backlog()
+        self._reported.close()
+        self._reported = Backlog()
         self._counts = {}
 
     def add(self, finding: Finding) -> None:
@@ -134,7 +134,7 @@ class JunitWriter(FindingWriter):
         if number <= MAX_CASE_FINDINGS:
             lines = [_head(finding), *(f"    {text}" for text in remarks(finding))]
             lines.append(f"    Answer: {answer(finding)}.")
-        told = {
+        reported = {
             "rule": finding.rule,
             "peer": finding.peer,
             "edition": finding.edition,
@@ -143,7 +143,7 @@ class JunitWriter(FindingWriter):
             "kind": kind(finding),
             "lines": lines,
         }
-        self._tell(connection, told)
+        self._tell(connection, reported)
 
     def over(self, analyses: list[ConnectionAnalysis]) -> None:
         for analysis in analyses:
@@ -151,17 +151,17 @@ class JunitWriter(FindingWriter):
             if analysis.connection.frames:
                 self._tell(analysis.connection, {})
 
-    def _tell(self, connection: Connection, told: dict[str, Any]) -> None:
-        """Keep what is told of a connection: a finding, or that there is nothing more."""
+    def _tell(self, connection: Connection, reported: dict[str, Any]) -> None:
+        """Keep what is shown about a connection: a finding, or that there is nothing more."""
         number = connection.stream << 32 | connection.instance
-        self._told.put(number, json.dumps([connection.id, _number(connection), told]))
+        self._reported.put(number, json.dumps([connection.id, _number(connection), reported]))
 
     def close(self, nothing: str, reason: str) -> None:
         suite = _Suite(self.name)
         capture = self.capture
         if capture is not None and capture.began:
             suite.head.timestamp = iso(capture.began)[:_SECONDS]
-        for _, pieces in itertools.groupby(self._told, lambda one: one[0]):
+        for _, pieces in itertools.groupby(self._reported, lambda one: one[0]):
             self._connection(suite, [json.loads(piece) for _, piece in pieces])
         if nothing:
             nothing = printable(nothing)
@@ -170,8 +170,8 @@ class JunitWriter(FindingWriter):
         if reason:
             self._case(suite, "can be read to its end", Error(printable(reason), "unreadable"))
         suite.close()
-        told = [self.outcome(reason), *self.remarks()]
-        suite.head.append(SystemOut("".join(f"{printable(line)}\n" for line in told)))
+        reported = [self.outcome(reason), *self.remarks()]
+        suite.head.append(SystemOut("".join(f"{printable(line)}\n" for line in reported)))
         self._suites.append(suite)
 
     def conclude(self, closing: RunConclusion) -> None:
@@ -216,14 +216,14 @@ class JunitWriter(FindingWriter):
         self._cases.close()
         self._out.flush()
 
-    def _connection(self, suite: _Suite, told: list[Any]) -> None:
+    def _connection(self, suite: _Suite, reported: list[Any]) -> None:
         """The cases of one connection."""
         cases: dict[tuple[str, str], _Case] = {}
-        for _, _, finding in told:
+        for _, _, finding in reported:
             if finding:
                 key = (finding["rule"], finding["peer"])
                 cases.setdefault(key, _Case(*key)).add(finding)
-        connection, name, _ = told[-1]
+        connection, name, _ = reported[-1]
         for (broken, peer), case in cases.items():
             if case.failed:
                 message = case.head + (f" (and {case.count - 1} more)" if case.count > 1 else "")

@@ -8,8 +8,8 @@
 
 Time flows down; on the left stands the packet of a frame's first octet, and its channel where more than
 one is used. What a frame says is what the timeline says of it, cut to the width; a frame with a finding
-has a double line, and is told whole. Below it stand its findings. What is found at the end of a stream
-gets an arrow of its own. A silence of half a second or more is told.
+has a double line, and is reported whole. Below it stand its findings. What is found at the end of a stream
+gets an arrow of its own. A silence of half a second or more is reported.
 
 Nothing from the wire gets in here but through `TextRenderer` and `printable`.
 """
@@ -35,7 +35,7 @@ _NARROWEST = 40
 """Columns below which nothing would be left to read."""
 
 _SILENCE = 500_000_000
-"""Nanoseconds without a frame that are told: half a second."""
+"""Nanoseconds without a frame that are reported: half a second."""
 
 # The line of an arrow: of a frame, of one with a finding, of octets that are no frame.
 _PLAIN, _FAULTY, _SKIPPED = "─", "═", "-"
@@ -144,9 +144,9 @@ class _Ladder:
         frame = record.frame
         link = self._names.of(record)
         vague = guard(record, link, self._names, False).vague
-        told = text_renderer(frame).line(frame, link, record.message, vague)
+        reported = text_renderer(frame).line(frame, link, record.message, vague)
         findings = self._findings.get(_of(record), [])
-        says: Line = [("problem" if findings else "name", frame.name), ("", " "), *told]
+        says: Line = [("problem" if findings else "name", frame.name), ("", " "), *reported]
         channel = str(frame.channel) if self._channel and frame.channel >= 0 else ""
         kind = _FAULTY if findings else _SKIPPED if frame.kind == "skipped" else _PLAIN
         lines = self._arrow(record.peer, int(record.packet), channel, says, kind)

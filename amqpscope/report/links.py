@@ -89,7 +89,7 @@ class LinkNames:
         return known
 
     def may_hold_token(self, record: FrameRecord, link: Link | None) -> bool:
-        """Whether octets of this frame that are not told apart may be a security token or a credential.
+        """Whether octets of this frame that are not distinguished may be a security token or a credential.
 
         To be asked after `of`, of frames that are not what they should be.
         """

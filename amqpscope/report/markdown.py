@@ -93,8 +93,8 @@ class MarkdownWriter(FindingWriter):
         self._out.flush()
 
     def _list(self, lines: Iterable[str]) -> None:
-        told = "".join(f"- {inline(line)}\n" for line in lines)
-        self._out.write(told + "\n" * bool(told))
+        reported = "".join(f"- {inline(line)}\n" for line in lines)
+        self._out.write(reported + "\n" * bool(reported))
 
     def _connection(self, connection: Connection, shown: list[Shown]) -> None:
         self._out.write(f"Connection {connection.stream}, {inline(connection.id)}\n\n{_HEAD}")
@@ -109,8 +109,8 @@ class MarkdownWriter(FindingWriter):
                 " ".join(_sentence(part) for part in parts),
             ]
             self._out.write(f"| {' | '.join(cells)} |\n")
-        told = dict.fromkeys((one.finding.rule, one.finding.edition) for one in shown)
-        rows = [rule(broken, edition) for broken, edition in told]
+        reported = dict.fromkeys((one.finding.rule, one.finding.edition) for one in shown)
+        rows = [rule(broken, edition) for broken, edition in reported]
         lines = [
             f"- {inline(row.id)}: {inline(row.text)} ({inline(row.requirement)}; {inline(row.source)})\n"
             for row in rows

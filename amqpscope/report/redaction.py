@@ -1,4 +1,5 @@
-"""What of a frame may be told, where its octets could be a secret: asked before any form of it is shown."""
+"""What of a frame may be reported, where its octets could be a secret: asked before any form of it is
+shown."""
 
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ __all__ = ["Redaction", "guard"]
 
 
 class Redaction(NamedTuple):
-    """octets: of the frame, not to be told. body: of the message. vague: a line tells numbers only."""
+    """octets: of the frame, not to be reported. body: of the message. vague: a line tells numbers only."""
 
     octets: bool
     body: bool
@@ -19,7 +20,7 @@ class Redaction(NamedTuple):
 
 
 def guard(record: FrameRecord, link: Link | None, names: LinkNames, whole: bool) -> Redaction:
-    """What is not to be told of a frame. whole: its message's body is asked for.
+    """What must not be shown of a frame. whole: its message's body is asked for.
 
     names: has been asked for the link of every record before this one.
     """

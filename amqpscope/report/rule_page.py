@@ -75,7 +75,7 @@ def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
         escaped(demand, row.id, alone),
         "\n".join(
             f"- **{_LABELS.get(label, label)}:** "
-            f"{_sources(row) if label == 'source' and not alone else _told(label, text, row.id, alone)}"
+            f"{_sources(row) if label == 'source' and not alone else _reported(label, text, row.id, alone)}"
             for label, text in facts
         ),
     ]
@@ -131,7 +131,7 @@ def _id(name: str, of: str, alone: bool) -> str:
     return f"[{name}]({'..' if place == namespace else f'../../{place}'}/{short}/{PAGE})"
 
 
-def _told(label: str, text: str, of: str, alone: bool) -> str:
+def _reported(label: str, text: str, of: str, alone: bool) -> str:
     if label == "code":
         file, _, function = text.partition(", ")
         return f"`amqpscope/{file}`, `{function}`" if function else f"`amqpscope/{file}`"

@@ -97,8 +97,8 @@ def _first_page() -> str:
     for protocol in _protocols():
         rows = _of(catalogue(), protocol)
         more = _of(guards(), protocol)
-        told = f"- [{protocol_name(protocol)}]({protocol}/{PAGE}): {_counts(rows)}"
-        lines.append(told + (f"; {len(more)} that look odd and are legal" if more else ""))
+        reported = f"- [{protocol_name(protocol)}]({protocol}/{PAGE}): {_counts(rows)}"
+        lines.append(reported + (f"; {len(more)} that look odd and are legal" if more else ""))
     count = sum(len(note.codes) for note in CAPTURE_NOTES)
     lines.append(f"- [Notes about captures](capture/{PAGE}): {count}, which accuse nobody")
     lines.append(f"- [Findings about the configuration](config/{PAGE}): {len(REMARKS)}")
@@ -152,8 +152,8 @@ def _table(rows: list[Rule], guard: bool) -> str:
 def _notes() -> str:
     blocks = [
         "# Notes about captures",
-        "What is told of a capture itself: it accuses no peer, and never counts for the exit status. What is "
-        "lost makes the rules that would need it silent, or their findings possible. "
+        "A note describes the capture itself. It accuses no peer and never changes the exit status. Where "
+        "data is missing, the rules that need it report nothing, or only a possible violation. "
         f"[All rules](../{PAGE}).",
     ]
     for note in CAPTURE_NOTES:

@@ -205,8 +205,8 @@ def _named(proved: Coverage) -> Lines:
     counts = [
         (how, sum(way == how for way in ways.values())) for how in (CHECKED, FAILED, NOT_YET, UNDECIDABLE)
     ]
-    told = ", ".join(f"{count} {how}" for how, count in counts if count)
-    lines: Lines = [([("rule", f"AMQP 0-9-1, the {len(ways)} rules that its XML names: {told}")], 2)]
+    reported = ", ".join(f"{count} {how}" for how, count in counts if count)
+    lines: Lines = [([("rule", f"AMQP 0-9-1, the {len(ways)} rules that its XML names: {reported}")], 2)]
     for one in named():
         how = ways[one.name]
         line: Line = [(_SIGN_STYLES[how], f"  {_SIGNS[how]} "), ("", one.name)]

@@ -47,7 +47,7 @@ _ROOT = "%SRCROOT%"
 """What a path is relative to: where the run was started, in CI the root of the repository."""
 
 # What stands elsewhere in a result.
-_TOLD = ("rule", "message", "capture", "packets", "fingerprint", "suppressed")
+_REPORTED = ("rule", "message", "capture", "packets", "fingerprint", "suppressed")
 
 # What the property bag of a rule tells GitHub of its weight.
 _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
@@ -87,7 +87,7 @@ class SarifWriter(FindingWriter):
 
     def close(self, nothing: str, reason: str) -> None:
         for note in self.notes:
-            self._notify("note", _told_note(note), int(note.packet), note.code)
+            self._notify("note", _reported_note(note), int(note.packet), note.code)
         if self.ignored:
             self._notify("note", f"{count(self.ignored, 'finding')} ignored", 0)
         if nothing:
@@ -117,14 +117,14 @@ class SarifWriter(FindingWriter):
         self._out.flush()
 
     def _result(self, finding: Finding) -> dict[str, Any]:
-        told = decided_object(finding, self.name)
+        reported = decided_object(finding, self.name)
         level = weight(finding)
         if level == "error" and not finding.certain:
             level = "warning"
         which = "" if finding.certain else "Possible: "
         parts = [f"{which}packet {finding.packet}, {finding.peer}: {short_message(finding)}."]
         parts += [*remarks(finding), f"Answer: {answer(finding)}."]
-        packets = [one["packet"] for one in told["packets"][1:]]
+        packets = [one["packet"] for one in reported["packets"][1:]]
         result: dict[str, Any] = {
             "ruleId": finding.rule,
             "ruleIndex": self._index(finding.rule, finding.edition),
@@ -133,7 +133,9 @@ class SarifWriter(FindingWriter):
             "locations": [self._location(int(finding.packet), finding.connection.id)],
             "partialFingerprints": self._known_by(fingerprint(finding)),
             "suppressions": _suppressions(finding),
-            "properties": _visible({name: value for name, value in told.items() if name not in _TOLD}),
+            "properties": _visible(
+                {name: value for name, value in reported.items() if name not in _REPORTED}
+            ),
         }
         if packets:
             result["relatedLocations"] = [
@@ -193,17 +195,17 @@ class SarifWriter(FindingWriter):
 
     def _notify(self, level: str, text: str, packet: int, code: str = "") -> None:
         """Something about a capture itself."""
-        told: dict[str, Any] = {
+        reported: dict[str, Any] = {
             "level": level,
             "message": _message(text),
             "locations": [self._location(packet, "")],
         }
         if code:
-            told["descriptor"] = {"id": code}
-        self._notifications.append(told)
+            reported["descriptor"] = {"id": code}
+        self._notifications.append(reported)
 
 
-def _told_note(note: Note) -> str:
+def _reported_note(note: Note) -> str:
     where = f" in packet {note.packet}" if note.packet else ""
     which = f" of {note.connection.id}" if note.connection is not None else ""
     return f"{note.code}{where}{which}: {note.detail}"

@@ -8,7 +8,7 @@
   Service Bus settles messages, are none.
 * The password in an address that is a URL with one: `amqpscope.model.passwords`.
 
-Octets that were not told apart (a value that does not decode, a hexdump of what is malformed) are
+Octets that were not distinguished (a value that does not decode, a hexdump of what is malformed) are
 shown only where none of these can be among them.
 """
 
@@ -56,7 +56,7 @@ def is_secret_key(key: object) -> bool:
 
 
 def hides_octets(octets: bytes) -> bool:
-    """Whether octets that were not told apart seem to hold a secret: the name of one stands in them."""
+    """Whether octets that were not distinguished seem to hold a secret: the name of one stands in them."""
     if len(octets) <= _PIECE:
         return _names_secret(octets)
     for start in range(0, len(octets), _PIECE):
@@ -70,7 +70,7 @@ def _names_secret(octets: bytes) -> bool:
 
 
 def size_of(value: object) -> int:
-    """Octets of a secret, as far as that can be told; 0 for what is no string of some kind."""
+    """Octets of a secret, as far as that can be determined; 0 for what is no string of some kind."""
     if isinstance(value, bytes):
         return len(value)
     return len(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else 0

@@ -75,7 +75,7 @@ def tcp_end(analysis: ConnectionAnalysis, direction: int) -> str:
 
 def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) -> list[Diagnosed]:
     """What there is to be said of a connection beside what its peers say themselves."""
-    found = [] if summary is None else summary.diagnosis.told()
+    found = [] if summary is None else summary.diagnosis.reported()
     side = analysis.second if analysis.connection.client == 1 else analysis.first
     server = analysis.first if analysis.connection.client == 1 else analysis.second
     spoken = side.detection.protocol
@@ -190,5 +190,5 @@ def summary_json(
     for connection in connections:
         yield between + connection
         between = ", "
-    told = [{"code": note.code, "packet": int(note.packet), "detail": note.detail} for note in notes]
-    yield f'], "connections_not_listed": {not_kept}, "notes": {json.dumps(told)}}}'
+    reported = [{"code": note.code, "packet": int(note.packet), "detail": note.detail} for note in notes]
+    yield f'], "connections_not_listed": {not_kept}, "notes": {json.dumps(reported)}}}'

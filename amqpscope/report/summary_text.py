@@ -20,8 +20,8 @@ __all__ = ["connection_lines", "count"]
 _INDENT = "  "
 
 _NAME = 64
-_STALL_TOLD = 100_000_000
-"""Nanoseconds for which a peer cannot write before it is told: every loss of a packet takes some."""
+_STALL_REPORTED = 100_000_000
+"""Nanoseconds for which a peer cannot write before it is reported: every loss of a packet takes some."""
 
 _DESCRIPTION = 400
 
@@ -121,13 +121,13 @@ def _numbers(analysis: ConnectionAnalysis, known: ConnectionOverview | None, cli
 
 def _stalls(fact: StreamFacts, peer: str) -> list[Line]:
     """For how long a peer could not write, and why, if that is worth a word."""
-    told = []
-    if fact.shut >= _STALL_TOLD:
+    reported = []
+    if fact.shut >= _STALL_REPORTED:
         other = SERVER if peer == CLIENT else CLIENT
-        told.append(f"for {fact.shut / 1e9:.3f} s: the TCP window of the {other} left no room")
-    if fact.unheard >= _STALL_TOLD:
-        told.append(f"for {fact.unheard / 1e9:.3f} s: its octets were sent again and not acknowledged")
-    return [[(peer, f"{_INDENT}{peer}"), ("", f" could not write {text}")] for text in told]
+        reported.append(f"for {fact.shut / 1e9:.3f} s: the TCP window of the {other} left no room")
+    if fact.unheard >= _STALL_REPORTED:
+        reported.append(f"for {fact.unheard / 1e9:.3f} s: its octets were sent again and not acknowledged")
+    return [[(peer, f"{_INDENT}{peer}"), ("", f" could not write {text}")] for text in reported]
 
 
 def _ended(analysis: ConnectionAnalysis, known: ConnectionOverview | None, peer: str, direction: int) -> Line:

@@ -66,12 +66,12 @@ class Suppressed:
         """A line for each reason."""
         found = []
         for (by, reason), rules in self._reasons.items():
-            told = [
+            reported = [
                 f"{rule} by the {peer} ({number}, first in packet {packet})"
                 for (rule, peer), (number, packet) in rules.items()
             ]
-            more = len(told) - _SHOWN
+            more = len(reported) - _SHOWN
             if more > 0:
-                told[_SHOWN:] = [f"and {more} more"]
-            found.append(f"{_WORDS[by]}: {', '.join(told)}: {reason}")
+                reported[_SHOWN:] = [f"and {more} more"]
+            found.append(f"{_WORDS[by]}: {', '.join(reported)}: {reason}")
         return found

@@ -16,7 +16,7 @@ __all__ = ["TextRenderer"]
 
 
 class TextRenderer:
-    """How the frames of one protocol are told. text: how its values are."""
+    """How the frames of one protocol are reported. text: how its values are."""
 
     text = ValueText()
 
@@ -48,7 +48,7 @@ class TextRenderer:
         """All fields, one a line. guarded: the frame's octets may be a secret."""
         body = frame.body
         if not isinstance(body, Body) or isinstance(body, ProtocolHeader):
-            return []  # the line has told all of a header
+            return []  # the line has reported all of a header
         lines: list[Line] = []
         if self.hides_all(frame, guarded):
             for field, value in body.fields():

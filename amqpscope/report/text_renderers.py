@@ -10,7 +10,7 @@ __all__ = ["text_renderer"]
 
 
 def text_renderer(frame: Frame) -> TextRenderer:
-    """How this frame is told."""
+    """How this frame is reported."""
     return _of_kind(frame.kind)
 
 

@@ -98,10 +98,10 @@ class Timeline:
         tells = text_renderer(frame)
         guarded, hidden, vague = guard(record, link, self._names, self._verbosity > 0)
         line, width = self._head(record, tells)
-        told = tells.line(frame, link, message, vague)
-        line += told
+        reported = tells.line(frame, link, message, vague)
+        line += reported
         # What went wrong is worth another line on a narrow terminal; the rest is cut.
-        hang = width if any(style == "error" for style, _ in told) else -1
+        hang = width if any(style == "error" for style, _ in reported) else -1
         shown.append((line, hang))
         verbosity = self._verbosity
         wrong = [] if message is None else FORMS.of(frame).message_problems(record)

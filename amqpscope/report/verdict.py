@@ -58,7 +58,7 @@ _LONGEST = 300
 _END = "end of stream"
 """What a finding has for a frame that says that something was never said."""
 
-# Where the evidence says so, it is told with the place and not as state.
+# Where the evidence says so, it is reported with the place and not as state.
 _PLACE = ("offset", "path")
 
 # Why a finding may yet be no fault, where its rule gives no reason of its own.
@@ -223,15 +223,15 @@ def kind(finding: Finding) -> str:
 
 def remarks(finding: Finding) -> list[str]:
     """What else is to be said of what it weighs, a sentence each: why it is only possible, a habit."""
-    told = [] if finding.certain else [why_possible(finding)]
+    reported = [] if finding.certain else [why_possible(finding)]
     if finding.profile:
-        told.append(f"{_habit(finding)}.")
+        reported.append(f"{_habit(finding)}.")
     before = overridden(finding)
     if before:
-        told.append(f"The configuration makes it {_a(finding.level)}, by itself it is {_a(before)}.")
+        reported.append(f"The configuration makes it {_a(finding.level)}, by itself it is {_a(before)}.")
     if finding.suppressed_by:
-        told.append(excuse(finding))
-    return told
+        reported.append(excuse(finding))
+    return reported
 
 
 def _a(severity: str) -> str:

@@ -35,7 +35,7 @@ class Case:
         self.pace: ClockStepGuard = ClockStepGuard()
         self.findings: list[Finding] = []
         # What was reported by `report_once`: peer and rule; and peer, rule and kind.
-        self.told: set[tuple[str, str]] = set()
+        self.reported: set[tuple[str, str]] = set()
         self.found: i64 = 0
         self.astray: i64 = 0
         self.doubtful: bool = False
@@ -102,7 +102,7 @@ class Case:
 
     def was_told(self, rule: str) -> bool:
         """Whether `report_once` told of either peer that it breaks this rule."""
-        return (CLIENT, rule) in self.told or (SERVER, rule) in self.told
+        return (CLIENT, rule) in self.reported or (SERVER, rule) in self.reported
 
     def report_once(
         self,
@@ -121,10 +121,10 @@ class Case:
         direction = self.record.direction if self.spot is None else self.spot.direction
         peer = self.connection.peer(direction)
         what = f"{rule} {kind}" if kind else rule
-        if (peer, what) in self.told or (certainty != CERTAIN and self.was_told(rule)):
+        if (peer, what) in self.reported or (certainty != CERTAIN and self.was_told(rule)):
             return
-        self.told.add((peer, rule))
-        self.told.add((peer, what))
+        self.reported.add((peer, rule))
+        self.reported.add((peer, what))
         self.report(rule, message, certainty, evidence, others)
 
 

@@ -128,7 +128,7 @@ class Judge(ABC):
         """Give these out at once. What excuses them may yet be taken back: by the other peer's complaint."""
         self.excuse(made)
         for finding in made:
-            finding.told = True
+            finding.reported = True
         fresh += made
 
     @abstractmethod
@@ -177,7 +177,7 @@ class Judge(ABC):
         finding.reaction_condition = error.condition
         finding.reaction_after = error.time - finding.time
         finding.reaction_packet = error.packet
-        if finding.told and self.amended is not None:
+        if finding.reported and self.amended is not None:
             self.excuse([finding])
             self.amended.append(finding)
 

@@ -1,4 +1,4 @@
-"""How much is kept of connections to be held against others."""
+"""How much is kept of connections to be compared with others."""
 
 from amqpscope.limits import MAX_CORRELATED_DEEDS, MAX_CORRELATED_MESSAGES, MAX_KEPT_EXCERPTS
 from dissectors.wire import i64
@@ -9,7 +9,7 @@ __all__ = ["CorrelationBudget"]
 class CorrelationBudget:
     """How much more may be kept, of all connections of a capture set.
 
-    left: messages. deeds: requests. excerpts: requests with the frames around them.
+    left: messages. operations: requests. excerpts: requests with the frames around them.
     """
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ next one lower it.
 
 What was not captured, and what was captured and cannot be read, is unknown, whoever is at fault for it.
 A field that is not of its type, a list that does not fit its size, a frame that does not decode: the
-fault is its sender's and is told as what it is. What its sender meant, only the two peers know: they
+fault is its sender's and is reported as what it is. What its sender meant, only the two peers know: they
 may have understood each other all the same. So nothing is taken in the place of the value, no default
 and no absence. What depends on it is unknown, for what either peer sends from then on: rules about it
 are silent, or say what is possible, until something that was said later, and can be read, makes it

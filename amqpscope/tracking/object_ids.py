@@ -1,4 +1,4 @@
-"""Objects that are referred to from several places, each told once, by number."""
+"""Objects that are referred to from several places, each reported once, by number."""
 
 __all__ = ["ObjectIds"]
 

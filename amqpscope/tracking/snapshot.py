@@ -1,6 +1,6 @@
 """A connection as it stands: both endpoints' states, windows, credit and what is unsettled, as plain values.
 
-A portrait is made when someone asks for it and then changes no more. What the two endpoints have said counts
+A snapshot is made when someone asks for it and then changes no more. What the two endpoints have said counts
 as if it had all arrived: it is what will be, if nobody says anything more, not what each one knows already
 (that is `tracking.inbox`). So a receiver's credit is there as soon as it was granted, and a link is blocked
 only when nothing is on its way that would help. `unread` tells how much is.
@@ -31,9 +31,9 @@ UNKNOWN: Final = -1
 class EndSnapshot:
     """One end of a connection.
 
-    peer: `client` or `server`. state: of the connection, as this end sees it. said: what it told of itself
-    (`product`, `version`, `container-id` ...). frames, last_time (ns): of its stream. unread: frames on
-    their way to it that nothing shows it to have received. whole: nothing is missing of what concerns it.
+    peer: `client` or `server`. state: of the connection, as this end sees it. said: what it stated about
+    itself (`product`, `version`, `container-id` ...). frames, last_time (ns): of its stream. unread: frames
+    on their way to it that nothing shows it to have received. whole: nothing is missing of what concerns it.
     max_frame_size (octets), channel_max, idle (ns): what it proposed or, in AMQP 0-9-1 the client, agreed to;
     idle 0: none is asked for. stall: when it could not write last, if that was looked for and there was such
     a time.

@@ -7,14 +7,14 @@ read each end is traced back, one step a cause:
     an end with an error    the finding that it answers, if the error is the one that is due for it; or the
                             method that a close of AMQP 0-9-1 names (`report.amqp091.diagnosis`); or the
                             attach or login that is refused; or a silence for longer than was agreed
-    an end without          the error that its sender had been told of just before, if it went on with nothing
-    no end, but FIN or RST  the silence before it, if that was longer than agreed
+    an end without          the error that its sender had been notified of just before, if it went on with
+    nothing no end, but FIN or RST  the silence before it, if that was longer than agreed
     an end with the outer   the end of that
 
-and then, in turn, that one's. What cannot be traced so is told with what came just before: the last that its
-sender had from the other peer about the same thing, or a long silence of both. It may be the cause, and is
-not called one. Nothing that came after an end counts. Where nothing came just before, no step is told: the
-capture does not show why.
+and then, in turn, that one's. What cannot be traced so is reported with what came just before: the last that
+its sender had from the other peer about the same thing, or a long silence of both. It may be the cause, and
+is not called one. Nothing that came after an end counts. Where nothing came just before, no step is reported:
+the capture does not show why.
 """
 
 from collections import deque
@@ -94,9 +94,9 @@ class Ended(NamedTuple):
 
     condition: of the error it gives, "" if none. reached: the last frame of the other peer's about it, just
     before, that had reached it; silence: how long (ns) before that one's newest frame had come. quiet: the
-    last frame about it (of the connection: of all), if it was long ago. told: the error that the other peer
-    had told of just before, if this one went on with nothing since; before: the last that this one had told
-    of itself. cause: what it refuses.
+    last frame about it (of the connection: of all), if it was long ago. reported: the error that the other
+    peer had reported just before, if this one went on with nothing since; before: the last that this one had
+    said of itself. cause: what it refuses.
     """
 
     peer: str
@@ -107,7 +107,7 @@ class Ended(NamedTuple):
     silence: int
     quiet: Position | None
     before: Position | None
-    told: "Ended | None"
+    reported: "Ended | None"
     cause: CauseStep | None
 
 
@@ -174,8 +174,8 @@ class Following:
         self.stalls: dict[str, Stalls] = {}
         # What the newest frame is about.
         self.about: Thing = self.whole
-        # The errors that each peer has told of, the newest, while the other one has not gone on since.
-        self.told: dict[str, Ended] = {}
+        # The errors that each peer has reported, the newest, while the other one has not gone on since.
+        self.reported: dict[str, Ended] = {}
         self._errors: dict[str, Position] = {}
         self.last_mark: dict[str, Position] = {}
         # The newest frames of each peer, and when each was complete.
@@ -220,11 +220,11 @@ class Following:
         return thing
 
     def goes_on(self, record: FrameRecord) -> None:
-        """A peer goes on: what it had been told of before is no reason for what it ends later."""
+        """A peer goes on: what it had been notified of before is no reason for what it ends later."""
         other = SERVER if record.peer == CLIENT else CLIENT
-        told = self.told.get(other)
-        if told is not None and record.acknowledged >= told.mark.end:
-            del self.told[other]
+        reported = self.reported.get(other)
+        if reported is not None and record.acknowledged >= reported.mark.end:
+            del self.reported[other]
 
     def end(
         self, thing: Thing, how: str, condition: str, record: FrameRecord, cause: CauseStep | None
@@ -239,11 +239,11 @@ class Following:
             if one.end <= record.acknowledged and now - one.time <= _JUST_BEFORE:
                 reached = one
                 break
-        told = self.told.get(other)
-        if told is not None and (
-            record.acknowledged < told.mark.end or not self.may_answer(thing, told, now)
+        reported = self.reported.get(other)
+        if reported is not None and (
+            record.acknowledged < reported.mark.end or not self.may_answer(thing, reported, now)
         ):
-            told = None
+            reported = None
         ended = Ended(
             peer,
             how,
@@ -253,7 +253,7 @@ class Following:
             self.silence(other, now, mark.packet)[0],
             self.quiet(thing, now, mark.packet),
             self._errors.get(peer),
-            None if condition else told,
+            None if condition else reported,
             cause,
         )
         if condition:
@@ -261,17 +261,17 @@ class Following:
         if thing.ended is None:
             thing.ended = ended
             if condition:
-                self.told[peer] = ended
+                self.reported[peer] = ended
         elif condition and thing.ended.peer != peer and 0 <= record.acknowledged < thing.ended.mark.end:
             thing.crossed = ended
-            self.told[peer] = ended
+            self.reported[peer] = ended
 
-    def may_answer(self, thing: Thing, told: Ended, now: int) -> bool:
-        """Whether something may be ended at `now` (ns) for an error that was told of before."""
+    def may_answer(self, thing: Thing, reported: Ended, now: int) -> bool:
+        """Whether something may be ended at `now` (ns) for an error that was reported before."""
         begun = thing.begun
-        if begun is not None and begun.packet > told.mark.packet:
+        if begun is not None and begun.packet > reported.mark.packet:
             return False
-        return now - told.mark.time <= _JUST_BEFORE
+        return now - reported.mark.time <= _JUST_BEFORE
 
     def silence(self, peer: str, now: int, packet: int) -> tuple[int, Position | None]:
         """How long (ns) a peer had said nothing at `now`, before this packet, and its last frame."""
@@ -341,8 +341,8 @@ def endings_of(
     found = []
     for connection, following in followed.items():
         try:
-            told = diagnosed[connection].told()
-            tracing = Tracing(following, findings.get(connection, []), told)
+            reported = diagnosed[connection].reported()
+            tracing = Tracing(following, findings.get(connection, []), reported)
             found.append((following, tracing.endings()))
         except Exception as error:
             capture.fail(connection, error)
@@ -420,11 +420,13 @@ class Tracing:
     def _causes(self, ended: Ended, whole: bool) -> list[CauseStep]:
         """From an end back to the first cause. whole: it is the end of the connection."""
         steps = self._cause(ended, whole)
-        told = ended.told
-        if told is not None:
-            steps.append(CauseStep(f"the {told.peer} had told of an error before", told.mark, None, 0, False))
+        reported = ended.reported
+        if reported is not None:
+            steps.append(
+                CauseStep(f"the {reported.peer} had reported an error before", reported.mark, None, 0, False)
+            )
             if len(steps) < _MOST_STEPS:
-                steps += self._causes(told, told is self._following.whole.ended)
+                steps += self._causes(reported, reported is self._following.whole.ended)
         return steps or self._before(ended)
 
     def _before(self, ended: Ended) -> list[CauseStep]:
@@ -538,14 +540,16 @@ class Tracing:
         following = self._following
         other = SERVER if peer == CLIENT else CLIENT
         steps = self._silence(peer, time, packet)
-        told = following.told.get(other)
+        reported = following.reported.get(other)
         if (
-            told is not None
-            and told.mark.packet < packet
-            and following.may_answer(following.whole, told, time)
+            reported is not None
+            and reported.mark.packet < packet
+            and following.may_answer(following.whole, reported, time)
         ):
-            steps.append(CauseStep(f"the {other} had told of an error before", told.mark, None, 0, False))
-            return steps + self._causes(told, told is following.whole.ended)
+            steps.append(
+                CauseStep(f"the {other} had reported an error before", reported.mark, None, 0, False)
+            )
+            return steps + self._causes(reported, reported is following.whole.ended)
         steps += self._stuck(peer, time)
         if steps:
             return steps

@@ -57,10 +57,10 @@ def endings_lines(
         connection = following.connection
         shown: list[tuple[Line, int]] = [([], -1), (heading(connection), 4)]
         of = excerpts[int(connection.stream)]
-        told: set[tuple[int, int]] = set()
+        reported: set[tuple[int, int]] = set()
         listed = _listed(endings)
         for ending in listed:
-            shown += _ending(ending, of, told)
+            shown += _ending(ending, of, reported)
         still = len([ending for ending in endings[1:] if not ending.peer])
         if still:
             shown.append(([("dim", f"{count(still, 'other')} had not ended")], 4))
@@ -70,7 +70,7 @@ def endings_lines(
         yield from shown
     if more:
         yield [], -1
-        text = f"and {count(more, 'connection')} more, not told here (--connection tells of one)"
+        text = f"and {count(more, 'connection')} more, not reported here (--connection tells of one)"
         yield [("note", text)], 4
 
 
@@ -82,15 +82,18 @@ def _listed(endings: list[Ending]) -> list[Ending]:
     return [ending for ending in endings if id(ending) in chosen]
 
 
-def _ending(ending: Ending, excerpts: ExplainedFrames, told: set[tuple[int, int]]) -> list[tuple[Line, int]]:
-    """told: the frames whose causes are told already, as of a session that ended with the connection."""
+def _ending(
+    ending: Ending, excerpts: ExplainedFrames, reported: set[tuple[int, int]]
+) -> list[tuple[Line, int]]:
+    """reported: the frames whose causes are reported already, as of a session that ended with the
+    connection."""
     condition = f": {cut(printable(ending.condition[: 2 * _LONGEST]), _LONGEST)}" if ending.condition else ""
     style = "error" if condition else ""
     shown: list[tuple[Line, int]] = [([("rule", ending.thing), (style, f" {ending.what}{condition}")], 4)]
     if ending.mark is not None:
         shown.append(excerpts.line(ending.mark.place, [("", "  ")]))
-        told.add(ending.mark.place)
-    elif ending.steps and ending.steps[0].mark is not None and ending.steps[0].mark.place in told:
+        reported.add(ending.mark.place)
+    elif ending.steps and ending.steps[0].mark is not None and ending.steps[0].mark.place in reported:
         return shown
     for step in ending.steps:
         shown += _step(step, excerpts)

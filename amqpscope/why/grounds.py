@@ -5,7 +5,7 @@ before it grant, limit or forbid it. It remembers places, not contents, and of e
 matter, so that its memory does not grow with the connection.
 
 What a frame names itself (a handle, a delivery-tag) is enough to find them: whether it was allowed is for the
-rules, whose findings are told beside it.
+rules, whose findings are reported beside it.
 """
 
 from amqpscope.model.passwords import without_password
@@ -17,7 +17,7 @@ from amqpscope.why.watch import AnswerWatch
 __all__ = ["Grounds", "add_known", "name_text"]
 
 _NAME = 60
-"""Characters that are told of a name that the wire gave."""
+"""Characters that are shown of a name that the wire gave."""
 
 
 def name_text(name: str | None) -> str:

@@ -42,7 +42,7 @@ from dissectors.protocol_header import ProtocolHeader
 __all__ = ["Grounds091"]
 
 _MOST_CHANNELS = 9
-"""Channels, with 0, of which it is told that they were open when a stream ended."""
+"""Channels, with 0, that are listed because they were open when a stream ended."""
 
 _Settling = BasicAck | BasicNack | BasicReject
 
@@ -167,7 +167,7 @@ class Grounds091(Grounds):
             self._blamed(found, body.class_id, body.method_id, self._channels.values(), by_client)
         for step in ("connection.blocked", "connection.unblocked"):
             if name.startswith("connection."):
-                add_known(found, SETS_UP, "told about resources", said.get((False, step)))
+                add_known(found, SETS_UP, "notice about resources", said.get((False, step)))
 
     def _on_channel(self, found: list[Ground], channel: _Channel, number: int, by_client: bool) -> None:
         """What of the channel's life matters to everything on it."""
@@ -318,7 +318,7 @@ class Grounds091(Grounds):
             return body.consumer_tag or ""
         return ""
 
-    # What is told
+    # What is reported
 
     def take(self, record: FrameRecord) -> None:
         by_client = record.peer == CLIENT

@@ -329,7 +329,7 @@ class Grounds10(Grounds):
         link = half.handles.get(body.handle)
         return "" if link is None else link.name
 
-    # What is told
+    # What is reported
 
     def take(self, record: FrameRecord) -> None:
         way = self._ways[int(record.direction)]

@@ -28,8 +28,8 @@ from amqpscope.why.watch import AnswerWatch
 
 __all__ = ["Answer", "inquire"]
 
-_UNSURE_TOLD = 8
-"""Frames that are told by name of those that a peer may or may not have read."""
+_UNSURE_REPORTED = 8
+"""Frames that are listed by name, of those that a peer may or may not have read."""
 
 _FINDINGS_KEPT = 1000
 
@@ -203,7 +203,7 @@ class Replay:
         must, could = int(knowledge.must), int(knowledge.could)
         read: Position | None = None
         arrived: Position | None = None
-        unsure: deque[Position] = deque(maxlen=_UNSURE_TOLD)
+        unsure: deque[Position] = deque(maxlen=_UNSURE_REPORTED)
         unsure_count = coming_count = 0
         coming: Position | None = None
         for mark in self._said[1 - direction]:
@@ -282,7 +282,7 @@ def _before(ground: Ground, record: FrameRecord) -> bool:
 
 
 def _joined(grounds: list[Ground]) -> list[Ground]:
-    """What one frame does in several ways is told once."""
+    """What one frame does in several ways is reported once."""
     joined: dict[tuple[str, object], Ground] = {}
     for ground in grounds:
         key = (ground.effect, ground.what if ground.mark is None else ground.mark)
@@ -320,10 +320,10 @@ def _conclude(answer: Answer, replay: Replay, findings: list[Finding]) -> None:
     here = [one for one in findings if one.packet == packet]
     answer.named_by = [one for one in findings if one.packet != packet]
     places = {asked.mark.place: asked.mark.name for asked in replay.asked}
-    told: set[int] = set()
+    reported: set[int] = set()
     for asked in replay.asked:
-        own = [one for one in here if id(one) not in told and _stands_at(one, asked.mark, places)]
-        told.update(id(one) for one in own)
+        own = [one for one in here if id(one) not in reported and _stands_at(one, asked.mark, places)]
+        reported.update(id(one) for one in own)
         sequels = list(asked.watch.sequels)
         for sequel in (asked.read, asked.arrived):
             if sequel is not None and all(sequel.mark != one.mark for one in sequels):
@@ -340,7 +340,7 @@ def _conclude(answer: Answer, replay: Replay, findings: list[Finding]) -> None:
                 sorted(sequels, key=_when),
             )
         )
-    answer.findings = [one for one in here if id(one) not in told]
+    answer.findings = [one for one in here if id(one) not in reported]
     if replay.ended is not None:
         answer.ended = replay.ended._replace(findings=answer.findings)
         answer.findings = []

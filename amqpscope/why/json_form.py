@@ -97,7 +97,7 @@ def endings_object(
     name: str, found: list[tuple[Following, list[Ending]]], excerpts: dict[int, ExplainedFrames], more: int
 ) -> dict[str, Any]:
     """Why things ended, of each connection. more: connections beyond these."""
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "schema": SCHEMA,
         "capture": name,
         "connections": [
@@ -113,8 +113,8 @@ def endings_object(
         ],
     }
     if more:
-        told["connections_not_told"] = more
-    return told
+        reported["connections_not_told"] = more
+    return reported
 
 
 def _ending(ending: Ending, capture: str, excerpts: ExplainedFrames) -> dict[str, Any]:

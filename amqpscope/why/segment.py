@@ -65,7 +65,7 @@ class _PacketProbe(SegmentProbe):
             self.found = AskedSegment(segment, file, number)
 
     def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
-        """What is wrong with the capture is told elsewhere."""
+        """What is wrong with the capture is reported elsewhere."""
 
 
 def segment_of(material: ReplayableCapture, packet: int) -> AskedSegment:

@@ -1,4 +1,4 @@
-"""The state of both endpoints, as lines and as data: of a portrait, what a frame has to do with.
+"""The state of both endpoints, as lines and as data: of a snapshot, what a frame has to do with.
 
 Numbers that are not known, since nobody said them or what said them was not captured, are left out of the
 lines and null in the data.
@@ -27,14 +27,14 @@ from amqpscope.why.grounds import name_text
 __all__ = ["Concern", "state_lines", "state_object"]
 
 _MOST = 8
-"""Links of a session, or consumers of a channel, that lines tell; the data has all that the portrait has."""
+"""Links of a session, or consumers of a channel, that lines tell; the data has all that the snapshot has."""
 
 
 class Concern:
     """What of a connection matters.
 
     channels: numbers, None for all; by_client: of the client's, else the server's. subjects: names of links,
-    or tags of consumers, that are told first.
+    or tags of consumers, that are reported first.
     """
 
     def __init__(self, channels: set[int] | None, by_client: bool, subjects: set[str]) -> None:

@@ -114,9 +114,9 @@ def answer_lines(answer: Answer, excerpts: ExplainedFrames, only: int) -> list[t
         shown += _between(answer, excerpts)
     if answer.findings:
         shown += [([], -1), ([("rule", "found here")], 2)]
-        told: set[int] = set()
+        reported: set[int] = set()
         for finding in answer.findings:
-            shown += _finding(finding) + _named_by(finding, told, excerpts)
+            shown += _finding(finding) + _named_by(finding, reported, excerpts)
     if answer.named_by:
         shown += [([], -1), ([("rule", "findings elsewhere that this packet matters to")], 2)]
         for finding in answer.named_by[:_LISTED]:
@@ -171,11 +171,11 @@ def _question(question: FrameQuestion, answer: Answer, excerpts: ExplainedFrames
     shown.append(([("rule", "  on what it rests")], 4))
     if not question.grounds:
         shown.append(([("dim", "    nothing that was said before has a say in it")], 4))
-    told = {ground.mark.packet for ground in question.grounds if ground.mark is not None}
+    reported = {ground.mark.packet for ground in question.grounds if ground.mark is not None}
     for ground in weighed(question):
         shown += _ground(ground, question, excerpts)
     for finding in question.findings:
-        shown += _named_by(finding, told, excerpts)
+        shown += _named_by(finding, reported, excerpts)
     if question is answer.ended:
         return shown
     shown.append(([("rule", "  what followed")], 4))
@@ -229,12 +229,12 @@ def _value(value: object) -> str:
     return cut(printable(str(value)[:_LONGEST]), _LONGEST)
 
 
-def _named_by(finding: Finding, told: set[int], excerpts: ExplainedFrames) -> list[tuple[Line, int]]:
-    """The packets that a finding names, but for those that are told already."""
+def _named_by(finding: Finding, reported: set[int], excerpts: ExplainedFrames) -> list[tuple[Line, int]]:
+    """The packets that a finding names, but for those that are reported already."""
     shown: list[tuple[Line, int]] = []
     for packet in finding.others:
-        if packet not in told and packet in excerpts.packets:
-            told.add(packet)
+        if packet not in reported and packet in excerpts.packets:
+            reported.add(packet)
             shown.append(([("note", f"  {NAMED:<{_EFFECT}}"), ("", printable(finding.rule))], 2 + _EFFECT))
             shown += [excerpts.line(place, _BELOW) for place in excerpts.packets[packet]]
     return shown

@@ -31,10 +31,10 @@ FIXED: Final = 14
 class ContentHeader(Body):
     """A content header.
 
-    body_size: octets of the body that follows, as they are told; size: the same, to be counted with. flags:
-    the first flag word, to be tested with `HAS_TYPE` and its like of `methods`. octets: the property list, as
-    sent. delivery_mode, priority, timestamp (to be counted with): -1 if not set. sound: nothing was wrong
-    with the properties.
+    body_size: octets of the body that follows, as they are reported; size: the same, to be counted with.
+    flags: the first flag word, to be tested with `HAS_TYPE` and its like of `methods`. octets: the property
+    list, as sent. delivery_mode, priority, timestamp (to be counted with): -1 if not set. sound: nothing was
+    wrong with the properties.
     """
 
     def __init__(self, class_id: i64, weight: i64, body_size: int, flags: i64, octets: bytes) -> None:

@@ -1,6 +1,6 @@
 """How AMQP 0-9-1 begins, and how its frames are recognised where a segment begins.
 
-What is told of some octets is told of any longer beginning of the same stream.
+What is detected from some octets holds for any longer beginning of the same stream.
 """
 
 from typing import Final

@@ -19,8 +19,8 @@ At least six octets, mostly more than ten, have exactly one value then, so that 
 chance in what a capture can hold. They can be there on purpose, in the body of a message. So for
 `GUESSED_OCTETS` behind a boundary that was searched for, nothing that is wrong accuses anybody.
 
-Which end of the connection this is the decoder does not know. A stream that begins with no frame is told as
-`F-PROTO-HDR`; of a server that is no breach of that rule but of those about frames.
+Which end of the connection this is the decoder does not know. A stream that begins with no frame is reported
+as `F-PROTO-HDR`; of a server that is no breach of that rule but of those about frames.
 """
 
 import re

@@ -5,9 +5,9 @@ how many octets follow, and as many body frames as it takes, all on one channel;
 freely. Whatever else comes on the channel in between ends the message where it is.
 
 A frame that breaks the rules of this sequence gets that as a problem (`F-CONTENT-NO-METHOD` and its like)
-when it is taken. One fault is told once: what follows from it on the channel is silent until a method stands
-there again, which always begins something new. So it is on all channels after octets that were not captured,
-and where the start was not.
+when it is taken. One fault is reported once: what follows from it on the channel is silent until a method
+stands there again, which always begins something new. So it is on all channels after octets that were not
+captured, and where the start was not.
 """
 
 from typing import Any, Final

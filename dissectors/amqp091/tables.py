@@ -16,7 +16,7 @@ everyone after it, reads and writes differ:
     x     none                      byte array
     D     32 bits unsigned, scaled  32 bits signed, scaled
 
-Therefore a `FieldTable` keeps the octets, and the dialect is told when it is read. While nobody has told
+Therefore a `FieldTable` keeps the octets, and the dialect is given when it is read. While nobody has reported
 (`EITHER`), a table has a problem only if it has one in both dialects, and is read in RabbitMQ's unless only
 the printed one fits.
 
@@ -61,7 +61,7 @@ __all__ = [
 ]
 
 EITHER: Final = 0
-"""Nobody has told which dialect is spoken."""
+"""Nobody has reported which dialect is spoken."""
 RABBITMQ: Final = 1
 """The dialect of RabbitMQ's errata."""
 PRINTED: Final = 2
@@ -324,9 +324,9 @@ class TableReader:
         if len(self.problems) < MAX_PROBLEMS and not self.unsure:
             self.problems.append(Problem(code, at - self.origin, "".join(self.path), reason))
 
-    def overrun(self, start: i64, size: i64, what: str, told: bool) -> Raw:
-        """The value at `start` has no room for `size` octets from `pos` on. told: its length says so."""
-        code = "T-LENGTH-BOUNDS" if told and self.pos + size > self.limit else "T-TABLE-LEN"
+    def overrun(self, start: i64, size: i64, what: str, reported: bool) -> Raw:
+        """The value at `start` has no room for `size` octets from `pos` on. reported: its length says so."""
+        code = "T-LENGTH-BOUNDS" if reported and self.pos + size > self.limit else "T-TABLE-LEN"
         self.problem(code, start, f"{what} has {size} octets, {self.end - self.pos} are left")
         self.unsure = True
         return self.rest(start)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, SASL_HEADER, frame, sasl_frame
-from support.talk import Talk, by_peer, read, told
+from support.talk import Talk, by_peer, read, reported
 from support.tcp_writer import ACK, PSH, SYN, Capture
 
 import amqpscope
@@ -163,7 +163,7 @@ def test_a_whole_conversation_is_read_with_its_evidence() -> None:
     talk = Talk(capture, mss=250)
     whole(talk)
     records = read(capture)
-    assert told(records, skipped=True) == talk.expected()
+    assert reported(records, skipped=True) == talk.expected()
     assert [one.frame.name for one in records if one.peer == "client"] == NAMES_OF_CLIENT
     assert [one.frame.name for one in records if one.peer == "server"] == NAMES_OF_SERVER
     assert not any(one.frame.problems for one in records)
@@ -178,7 +178,7 @@ def test_messages_are_left_alone_when_not_asked_for() -> None:
     talk = Talk(capture)
     whole(talk)
     records = read(capture, messages=False)
-    assert told(records) == talk.expected()
+    assert reported(records) == talk.expected()
     assert messages(records) == []
 
 
@@ -204,7 +204,7 @@ def test_every_link_layer_and_both_ip_versions(options: dict[str, Any], version:
     talk = Talk(capture, *ends, mss=300)
     whole(talk)
     records = read(capture)
-    assert told(records, skipped=True) == talk.expected()
+    assert reported(records, skipped=True) == talk.expected()
     assert len(records) == len(NAMES_OF_CLIENT) + len(NAMES_OF_SERVER)
     assert {one.connection.id for one in records} == {f"{ends[0]}>{ends[1]}#0"}
 
@@ -214,7 +214,7 @@ def test_link_types_of_one_ip_version(link: str) -> None:
     capture = Capture(link=link)
     talk = Talk(capture, *(() if link == "ipv4" else ("[fd00::1]:51034", "[fd00::2]:5672")))
     whole(talk)
-    assert told(read(capture), skipped=True) == talk.expected()
+    assert reported(read(capture), skipped=True) == talk.expected()
 
 
 @pytest.mark.parametrize("form", ["pcap", "pcap big", "pcapng", "pcapng big", "microseconds"])
@@ -228,7 +228,7 @@ def test_every_file_format(form: str) -> None:
         if form.startswith("pcapng")
         else capture.pcap(nanoseconds=form != "microseconds", byte_order=order)
     )
-    assert told(amqpscope.read(io.BytesIO(octets))) == talk.expected()
+    assert reported(amqpscope.read(io.BytesIO(octets))) == talk.expected()
 
 
 @pytest.mark.parametrize("sequences", [(0, 0), (2**32 - 1, 2**32 - 700), (2**32 - 5, 2**31), (2**31 - 3, 5)])
@@ -236,7 +236,7 @@ def test_sequence_numbers_wrap(sequences: tuple[int, int]) -> None:
     capture = Capture()
     talk = Talk(capture, client_isn=sequences[0], server_isn=sequences[1], mss=100)
     whole(talk)
-    assert told(read(capture), skipped=True) == talk.expected()
+    assert reported(read(capture), skipped=True) == talk.expected()
 
 
 @pytest.mark.parametrize("acks", ["delayed", "immediate"])
@@ -245,7 +245,7 @@ def test_any_segment_size(each: int, acks: Any) -> None:
     capture = Capture()
     talk = Talk(capture, mss=each, acks=acks)
     whole(talk)
-    assert told(read(capture), skipped=True) == talk.expected()
+    assert reported(read(capture), skipped=True) == talk.expected()
 
 
 # ---- what was acknowledged --------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_acknowledged_is_that_of_the_segment_with_the_frames_first_octet() -> No
     talk.tcp.client.hears()
     talk.client(frame(amqp.close()))
     assert len(opened) == 2
-    found = {(one.peer, one.name): one.acknowledged for one in told(read(capture))}
+    found = {(one.peer, one.name): one.acknowledged for one in reported(read(capture))}
     assert found == {
         ("client", "header"): 0,
         ("client", "open"): 0,
@@ -284,7 +284,7 @@ def test_acknowledged_of_a_retransmission_does_not_count() -> None:
     sent = talk.client(frame(amqp.open_(container_id="c")))
     talk.tcp.client.hears()
     talk.tcp.client.retransmit()
-    (opened,) = [one for one in told(read(capture)) if one.name == "open"]
+    (opened,) = [one for one in reported(read(capture)) if one.name == "open"]
     assert (opened.acknowledged, opened.packet) == (0, capture.number(sent[0]))
 
 
@@ -295,7 +295,7 @@ def test_acknowledged_never_counts_a_fin() -> None:
     talk.client(AMQP_HEADER)
     talk.tcp.client.fin()
     talk.server(AMQP_HEADER)
-    server = [one for one in told(read(capture)) if one.peer == "server"]
+    server = [one for one in reported(read(capture)) if one.peer == "server"]
     assert [one.acknowledged for one in server] == [8]
 
 
@@ -313,7 +313,7 @@ def test_midstream() -> None:
     talk.client(*transfers())
     ending(talk)
     records = read(capture)
-    assert told(records, skipped=True) == talk.expected()
+    assert reported(records, skipped=True) == talk.expected()
     assert messages(records) == [(MESSAGE_B, True), (MESSAGE_A, True)]
 
 
@@ -334,7 +334,7 @@ def test_a_start_inside_a_frame_skips_the_rest_of_it(start: int) -> None:
     ending(talk)
     records = read(capture)
     skipped = [one for one in records if one.frame.kind == "skipped"]
-    assert told(records) == talk.expected()
+    assert reported(records) == talk.expected()
     assert [(int(one.frame.offset), int(one.frame.size)) for one in skipped] == [(0, len(rest))]
     assert [problem.code for problem in skipped[0].frame.problems] == ["cut"]
 
@@ -351,12 +351,12 @@ def test_one_direction_only(side: str, syn: bool) -> None:
     assert [one.frame.name for one in records] == (NAMES_OF_CLIENT if side == "client" else NAMES_OF_SERVER)
     assert {one.peer for one in records} == {side}
     expected = [one for one in talk.expected() if one.peer == side]
-    assert [(one.packet, one.last_packet, one.time) for one in told(records)] == [
+    assert [(one.packet, one.last_packet, one.time) for one in reported(records)] == [
         (one.packet, one.last_packet, one.time) for one in expected
     ]
     if syn:
         # Behind the SYN of the other side that is acknowledged, offsets are known.
-        assert [one.acknowledged for one in told(records)] == [one.acknowledged for one in expected]
+        assert [one.acknowledged for one in reported(records)] == [one.acknowledged for one in expected]
 
 
 def test_a_lost_segment_loses_exactly_the_frames_in_the_gap() -> None:
@@ -373,14 +373,14 @@ def test_a_lost_segment_loses_exactly_the_frames_in_the_gap() -> None:
         file = amqpscope.Capture(io.BytesIO(capture.pcap(nanoseconds=True)))
         records = list(file)
         notes = file.notes
-        sides, expected = by_peer(told(records)), by_peer(talk.expected())
+        sides, expected = by_peer(reported(records)), by_peer(talk.expected())
         assert sides["server"] == expected["server"], number
         places = {one.offset for one in expected["client"]}
         assert [one for one in sides["client"] if one.offset in places] == expected["client"], number
         assert [note.code for note in notes] == ["capture/gap"], number
         # Every octet of the stream belongs to one frame, or to a stretch that was skipped.
         place = 0
-        for one in by_peer(told(records, skipped=True))["client"]:
+        for one in by_peer(reported(records, skipped=True))["client"]:
             assert one.offset == place
             place += one.size
         assert place == talk.tcp.client.sent
@@ -399,7 +399,7 @@ def test_a_gap_inside_a_payload_loses_only_that_payload() -> None:
     talk.server(frame(amqp.disposition(role=True, first=0, last=2)))
     capture.packets.remove(gap)
     records = read(capture)
-    assert told(records, skipped=True) == talk.expected()
+    assert reported(records, skipped=True) == talk.expected()
     found = [one for one in records if one.frame.name == "transfer"]
     # What stands before the hole is kept, and what stands behind it is not.
     assert [int(one.frame.missing) for one in found] == [0, len(holed) - 100, 0]
@@ -422,7 +422,7 @@ def test_snapshot_length_cuts_payload_only() -> None:
         )
         talk.server(frame(amqp.disposition(role=True, first=number)))
     records = read(capture)
-    sides, expected = by_peer(told(records)), by_peer(talk.expected())
+    sides, expected = by_peer(reported(records)), by_peer(talk.expected())
     assert sides["server"] == expected["server"]
     assert sides["client"] == expected["client"]
     names = [one.name for one in sides["client"]]
@@ -522,7 +522,7 @@ def test_however_it_was_delivered(delivery: Callable[[Talk], None]) -> None:
     ending(talk)
     talk.tcp.goodbye()
     file = amqpscope.Capture(io.BytesIO(capture.pcap(nanoseconds=True)))
-    assert by_peer(told(file, skipped=True)) == by_peer(talk.expected())
+    assert by_peer(reported(file, skipped=True)) == by_peer(talk.expected())
     # Both ends' packets, which differ in nothing from their copies.
     expected = ["capture/duplicate"] * 2 if delivery is _duplicated else []
     assert [note.code for note in file.notes] == expected
@@ -537,7 +537,7 @@ def test_a_second_copy_that_differs_is_noted_and_does_not_count() -> None:
     start = talk.said[-1].offset
     talk.tcp.client.segment(b"\xff" * 12, offset=start, flags=PSH | ACK)
     file = amqpscope.Capture(io.BytesIO(capture.pcap(nanoseconds=True)))
-    assert told(file, skipped=True) == talk.expected()
+    assert reported(file, skipped=True) == talk.expected()
     assert [(note.code, note.packet) for note in file.notes] == [
         ("capture/overlap-differs", len(capture.packets))
     ]
@@ -550,9 +550,9 @@ def test_a_shifted_direction_says_the_same(side: str, milliseconds: float) -> No
     capture = Capture()
     talk = Talk(capture, mss=400)
     whole(talk)
-    shown = by_peer(told(read(capture)))
+    shown = by_peer(reported(read(capture)))
     capture.delay(talk.tcp.client if side == "client" else talk.tcp.server, milliseconds=milliseconds)
-    shifted = by_peer(told(read(capture)))
+    shifted = by_peer(reported(read(capture)))
     for peer in ("client", "server"):
         assert [_without_place(one) for one in shifted[peer]] == [_without_place(one) for one in shown[peer]]
     assert by_peer(talk.expected()) == shifted
@@ -570,7 +570,7 @@ def test_a_key_that_refuses_to_be_compared() -> None:
     keys = amqp.map_([(amqp.decimal64(Decimal("sNaN")), amqp.uint(1))] * 2)
     talk.client(AMQP_HEADER, frame(amqp.open_(container_id="c", properties=keys)))
     records = read(capture)
-    assert told(records) == talk.expected()
+    assert reported(records) == talk.expected()
     assert "T-MAP-DUPKEY" in [problem.code for problem in records[1].frame.problems]
 
 
@@ -586,7 +586,7 @@ def test_ports_used_again_are_another_connection() -> None:
     records = read(capture)
     assert [one.connection.id[-2:] for one in records] == ["#0"] * 31 + ["#1"] * 31
     assert [one.connection.stream for one in records] == [0] * 31 + [1] * 31
-    assert told(records) == first.expected() + second.expected()
+    assert reported(records) == first.expected() + second.expected()
 
 
 def test_ports_used_again_by_the_other_end() -> None:
@@ -597,7 +597,7 @@ def test_ports_used_again_by_the_other_end() -> None:
     second = Talk(capture, "10.0.0.2:5672", "10.0.0.1:51034", client_isn=5, server_isn=6)
     whole(second)
     records = read(capture)
-    assert told(records) == first.expected() + second.expected()
+    assert reported(records) == first.expected() + second.expected()
     assert records[-1].connection.id == "10.0.0.2:5672>10.0.0.1:51034#1"
 
 
@@ -612,7 +612,7 @@ def test_ports_used_again_without_the_syn() -> None:
     whole(second, handshake=False)
     records = read(capture)
     assert [one.connection.id[-2:] for one in records] == ["#0"] * 31 + ["#1"] * 31
-    assert told(records) == first.expected() + second.expected()
+    assert reported(records) == first.expected() + second.expected()
     # Wireshark does not tell the two apart.
     assert {one.connection.stream for one in records} == {0}
 
@@ -628,7 +628,7 @@ def test_an_open_connection_is_another_one_after_a_silence_and_a_jump() -> None:
     second = Talk(capture, client_isn=2_000_000_000, server_isn=99_000_000)
     opening(second)
     records = read(capture)
-    assert told(records) == first.expected() + second.expected()
+    assert reported(records) == first.expected() + second.expected()
     assert [one.connection.instance for one in records] == [0] * 31 + [1] * 6
 
 
@@ -646,7 +646,7 @@ def test_reset(who: str, inside: bool) -> None:
     file = amqpscope.Capture(io.BytesIO(capture.pcap(nanoseconds=True)))
     records = list(file)
     whole_frames, cut = records[:6], records[6:]
-    assert told(whole_frames) == talk.expected()
+    assert reported(whole_frames) == talk.expected()
     assert sorted(one.peer for one in cut) == (["client", "server"] if inside else [])
     for one in cut:
         (problem,) = one.frame.problems
@@ -698,5 +698,5 @@ def test_non_amqp_connections_lie_between() -> None:
     records = read(capture)
     for number, talk in enumerate(talks):
         own = [one for one in records if one.connection.stream == 2 * number]
-        assert told(own) == talk.expected()
+        assert reported(own) == talk.expected()
     assert {one.connection.stream for one in records} == {0, 2, 4}

@@ -223,7 +223,7 @@ def test_rubbish_from_the_client_that_the_server_answers_as_amqp(octets: bytes, 
 
 
 @pytest.mark.parametrize("ended_by", [FIN | ACK, RST | ACK])
-def test_a_direction_that_ended_before_the_other_told(ended_by: int) -> None:
+def test_a_direction_that_ended_before_the_other_reported(ended_by: int) -> None:
     drive = Drive()
     drive.send(0, b"AMQP\0")
     drive.end(0, ended_by)
@@ -491,16 +491,16 @@ def test_what_is_missing_while_undecided_is_noted_when_it_is_amqp() -> None:
         drive.send(0, b"x" * 50)
         drive.send(1, octets)
         drive.finish()
-        told = [(note.code, note.detail) for note in drive.notes]
+        reported = [(note.code, note.detail) for note in drive.notes]
         if octets.startswith(b"AMQP"):
             sender = "10.0.0.1:51034"
-            assert told == [
+            assert reported == [
                 ("capture/gap", f"30 octets sent by {sender} were not captured"),
                 ("capture/gap", f"20 octets sent by {sender} were not captured"),
             ]
             assert drive.notes[0].connection is drive.connection
         else:
-            assert told == []
+            assert reported == []
 
 
 @pytest.mark.parametrize("lost", range(1, 10))

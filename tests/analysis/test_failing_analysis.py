@@ -50,7 +50,7 @@ class Unreadable091(Amqp091):
 
 def fails_on_poison(said: dict[str, str]) -> Any:
     if said.get("product") == "Poison":
-        raise ZeroDivisionError("\x1b[31m it was told in red")
+        raise ZeroDivisionError("\x1b[31m it was reported in red")
     return recognised(said)
 
 
@@ -121,10 +121,10 @@ def test_check_tells_it(form: str, poisoned: Path, capsys: pytest.CaptureFixture
     """In every form, with status 2, and beside the findings of the other connections."""
     result = amqpscope(capsys, "check", "--no-config", "--format", form, poisoned)
     assert result.status == 2
-    told = result.out + result.err
-    assert FAILED in told.replace("\\n", " ").replace("%3A", ":").replace("&#x27;", "'")
-    assert INTERNAL in told and "Traceback" not in told and "\x1b" not in told
-    assert told.count("B-ACK-KNOWN") >= (1 if form == "text" else 3)
+    reported = result.out + result.err
+    assert FAILED in reported.replace("\\n", " ").replace("%3A", ":").replace("&#x27;", "'")
+    assert INTERNAL in reported and "Traceback" not in reported and "\x1b" not in reported
+    assert reported.count("B-ACK-KNOWN") >= (1 if form == "text" else 3)
 
 
 @pytest.mark.parametrize(
@@ -202,14 +202,14 @@ class Heard(LiveView):
 
 def test_a_pytest_run(poisoned: Path) -> None:
     """A test fails for it, in words that say why, and with the findings of all connections."""
-    told = judge_test(str(poisoned), load_policy(), lambda _: False, "")
-    assert told.failed
-    assert FAILED in told.text.replace("\n    ", " ")
-    assert len([one for one in told.findings if one.rule == "amqp091/B-ACK-KNOWN"]) == 3
+    reported = judge_test(str(poisoned), load_policy(), lambda _: False, "")
+    assert reported.failed
+    assert FAILED in reported.text.replace("\n    ", " ")
+    assert len([one for one in reported.findings if one.rule == "amqp091/B-ACK-KNOWN"]) == 3
 
 
 def test_rows_of_the_pipeline(poisoned: Path) -> None:
-    """The run goes on; it is told by the counts that the tasks report."""
+    """The run goes on; it is reported by the counts that the tasks report."""
     pytest.importorskip("pyspark")
     from amqpscope.pipeline import capture_set, chain, rows
 

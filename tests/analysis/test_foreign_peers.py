@@ -1,6 +1,7 @@
 """A peer that speaks another protocol than AMQP: what it says is not judged by AMQP.
 
-A client of another protocol at a port of AMQP is told, where its octets prove it and the server speaks AMQP.
+A client of another protocol at a port of AMQP is reported, where its octets prove it and the server speaks
+AMQP.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ def judged(octets: bytes) -> tuple[list[tuple[str, str, int, bool]], dict[str, i
         io.BytesIO(octets), amqpscope.CaptureOptions(judge=True, profile="none")
     ) as capture:
         found = [finding for _ in capture.blocks() for finding in capture.take_findings()]
-        told = [(one.rule, one.peer, int(one.packet), one.certain) for one in found]
-        return told, dict(capture.protocols)
+        reported = [(one.rule, one.peer, int(one.packet), one.certain) for one in found]
+        return reported, dict(capture.protocols)
 
 
 def test_there_are_many_of_them_and_all_have_a_name() -> None:
@@ -143,7 +144,7 @@ def test_a_server_of_another_protocol_does_nothing_wrong(asked: str, name: str, 
 
 @pytest.mark.parametrize(("name", "octets"), ASKED, ids=lambda one: str(one)[:24])
 @pytest.mark.parametrize("answer", HEADERS)
-def test_a_client_of_another_protocol_is_told_if_the_server_speaks_amqp(
+def test_a_client_of_another_protocol_is_reported_if_the_server_speaks_amqp(
     answer: str, name: str, octets: bytes
 ) -> None:
     header = HEADERS[answer]

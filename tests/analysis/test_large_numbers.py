@@ -75,7 +75,7 @@ def test_any_number_anywhere(protocol: str, part: int, tmp_path: Path) -> None:
         assert failures(way() for way in chosen) == []
 
 
-def told(chosen: Sequence[Scenario], random: Random) -> Tap:
+def reported(chosen: Sequence[Scenario], random: Random) -> Tap:
     """These dialogues, each with another number in some place."""
     tap = Tap()
     for number, scenario in enumerate(chosen):
@@ -99,7 +99,7 @@ def test_where_rules_look(part: int, tmp_path: Path) -> None:
     random = Random(part)
     chosen = share(scenarios(), 150, "large")
     for start in range(0, len(chosen), AT_ONCE):
-        path = told(chosen[start : start + AT_ONCE], random).write(tmp_path / "rules.pcap")
+        path = reported(chosen[start : start + AT_ONCE], random).write(tmp_path / "rules.pcap")
         assert failures(everywhere(path)) == []
 
 
@@ -108,7 +108,8 @@ def test_where_rules_look(part: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", [1 << 46, 1 << 63, (1 << 64) - 1])
 def test_a_body_size(size: int, tmp_path: Path) -> None:
-    """With a body and without one; published, and delivered; what was announced is told as it was sent."""
+    """With a body and without one; published, and delivered; what was announced is reported as it was
+    sent."""
     d = Dialogue091()
     d.opened()
     d.channel(1)

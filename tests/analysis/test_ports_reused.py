@@ -69,11 +69,11 @@ NEAR = [-500, -8, 1, 100, 5000, 60_000]
 def test_a_header_far_from_the_old_stream_begins_another_connection(
     begin: Callable[[], Conversation], client: int, server: int
 ) -> None:
-    told_apart = begin()
-    another(told_apart, client, server, "10.0.0.1:51035")
+    reported_apart = begin()
+    another(reported_apart, client, server, "10.0.0.1:51035")
     d = begin()
     another(d, client, server)
-    assert read(d) == read(told_apart)
+    assert read(d) == read(reported_apart)
     assert read(d)[::2] == (2, [])
 
 

@@ -48,7 +48,7 @@ def begun091(size: int, sent: int) -> tuple[Conversation, bytes]:
 WAYS = {"amqp10": (begun10, "amqp10/C-MAXFRAME"), "amqp091": (begun091, "amqp091/F-FRAME-SIZE")}
 
 
-def told(d: Conversation, rule: str) -> tuple[list[Finding], Census, list[amqpscope.FrameRecord]]:
+def reported(d: Conversation, rule: str) -> tuple[list[Finding], Census, list[amqpscope.FrameRecord]]:
     with amqpscope.Capture(io.BytesIO(d.pcap()), amqpscope.CaptureOptions(judge=True)) as capture:
         records = [record for block in capture.blocks() for record in block]
         findings = [finding for finding in capture.take_findings() if finding.rule == rule]
@@ -69,7 +69,7 @@ def test_a_frame_whose_header_declares_more_than_comes(protocol: str, size: int,
             d.client.fin()
         elif end == "rst":
             d.client.rst()
-        findings, census, records = told(d, rule)
+        findings, census, records = reported(d, rule)
         # Exactly what was sent, whatever was declared.
         assert census.octets == d.tcp.client.sent + d.tcp.server.sent
         assert census.missing == 0
@@ -95,7 +95,7 @@ def test_a_hole_in_a_frame_that_is_not_finished(protocol: str, hole: int) -> Non
         d.client.say(octets[60 : 60 + hole])
     d.client.say(octets[60 + hole :])
     d.client.fin()
-    findings, census, records = told(d, rule)
+    findings, census, records = reported(d, rule)
     assert census.octets == d.tcp.client.sent + d.tcp.server.sent - hole
     assert census.missing == hole
     assert records[-1].frame.uncaptured == hole
@@ -111,7 +111,7 @@ def test_a_frame_of_which_more_comes_than_is_kept() -> None:
     octets = size.to_bytes(4, "big") + b"\x02\0\0\0"
     octets += amqp.transfer(handle=0, delivery_id=0, delivery_tag=b"t", message_format=0)
     d.client.say(octets.ljust(size - 1000, b"x"))
-    _, census, _ = told(d, "")
+    _, census, _ = reported(d, "")
     assert (census.octets, census.missing) == (d.tcp.client.sent + d.tcp.server.sent, 0)
 
 
@@ -123,7 +123,7 @@ def test_the_body_of_a_frame_that_is_not_finished_counts_as_sent() -> None:
     d.client.content_header(10)
     d.client.say(b"\x03\0\x01\xff\xff\xff\xf0" + b"x" * 5000)
     d.client.fin()
-    (finding,), _, records = told(d, "amqp091/F-BODY-OVERRUN")
+    (finding,), _, records = reported(d, "amqp091/F-BODY-OVERRUN")
     assert finding.message == (
         "the body frame's header tells of 4294967280 octets of body, the content header announces 10"
     )

@@ -1,4 +1,5 @@
-"""A PROXY header before the client's octets: it is skipped and told of, and nobody is accused for it."""
+"""A PROXY header before the client's octets: it is skipped and reported about, and nobody is accused for
+it."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ TLVS = (
     + bytes(256)
 )
 
-# The header, and what is told of the client.
+# The header, and what is shown about the client.
 HEADERS: dict[str, tuple[bytes, str]] = {
     "text, IPv4": (b"PROXY TCP4 203.0.113.9 10.0.0.2 52000 5672\r\n", "the real client is 203.0.113.9:52000"),
     "text, IPv6": (b"PROXY TCP6 2001:db8::7 ::1 1 5672\r\n", "the real client is [2001:db8::7]:1"),
@@ -99,7 +100,7 @@ def read(d: Conversation) -> amqpscope.Capture:
     return capture
 
 
-def told(capture: amqpscope.Capture) -> list[tuple[str, str, bool]]:
+def reported(capture: amqpscope.Capture) -> list[tuple[str, str, bool]]:
     return [(one.rule, one.peer, one.certain) for one in capture.take_findings()]
 
 
@@ -112,7 +113,7 @@ def test_a_healthy_connection_behind_a_header_is_healthy(name: str, kind: str, s
         segment = 1000
     plain = read(spoken(kind, segment=segment))
     proxied = read(spoken(kind, header, segment=segment))
-    assert told(proxied) == told(plain)
+    assert reported(proxied) == reported(plain)
     (note,) = proxied.notes
     version = 1 if header.startswith(b"PROXY") else 2
     sender = "10.0.0.1:51034"
@@ -132,13 +133,13 @@ def test_a_healthy_connection_behind_a_header_is_healthy(name: str, kind: str, s
 @pytest.mark.parametrize("name", NO_HEADERS)
 def test_what_is_no_header_is_the_clients_own(name: str) -> None:
     capture = read(spoken("amqp10", NO_HEADERS[name]))
-    assert ("amqp10/C-HDR-FORM", "client", True) in told(capture)
+    assert ("amqp10/C-HDR-FORM", "client", True) in reported(capture)
     assert capture.notes == []
 
 
 def test_one_header_is_skipped_and_no_second_one() -> None:
     line = HEADERS["text, IPv4"][0]
-    assert ("amqp10/C-HDR-FORM", "client", True) in told(read(spoken("amqp10", line + line)))
+    assert ("amqp10/C-HDR-FORM", "client", True) in reported(read(spoken("amqp10", line + line)))
 
 
 def test_a_server_says_no_such_header() -> None:
@@ -147,7 +148,7 @@ def test_a_server_says_no_such_header() -> None:
     d.server.say(HEADERS["IPv4"][0])
     d.server.header()
     capture = read(d)
-    assert ("amqp10/C-HDR-FORM", "server", True) in told(capture)
+    assert ("amqp10/C-HDR-FORM", "server", True) in reported(capture)
     assert capture.notes == []
 
 
@@ -161,7 +162,7 @@ def test_how_a_proxied_stream_ends_is_the_load_balancers() -> None:
         d.channel(1)
         d.client.fin()
         d.server.fin()
-        rules = told(read(d))
+        rules = reported(read(d))
         assert ("amqp091/C-CLOSE-HANDSHAKE", "client", certain) in rules
 
 
@@ -186,7 +187,7 @@ def test_a_header_split_anywhere_and_moved_to_another_process(name: str) -> None
 
 @pytest.mark.parametrize(("name", "octets"), KNOWN, ids=lambda one: str(one)[:30])
 @pytest.mark.parametrize("header", ["text, IPv6", "fields behind"])
-def test_any_protocol_behind_a_header_is_told(header: str, name: str, octets: bytes) -> None:
+def test_any_protocol_behind_a_header_is_reported(header: str, name: str, octets: bytes) -> None:
     """By its own first octets, as if nothing stood before them."""
     plain = Drive()
     plain.send(0, octets)

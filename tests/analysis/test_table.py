@@ -15,7 +15,7 @@ from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, frame
 from support.damage import packets_in, written
 from support.segments import captured
-from support.talk import Talk, told
+from support.talk import Talk, reported
 from support.tcp_writer import ACK, FIN, PSH, RST, SYN, Capture
 
 import amqpscope
@@ -627,7 +627,7 @@ def test_a_connection_opened_again_after_its_syn_was_answered_by_a_reset() -> No
     talk.client(AMQP_HEADER, frame(amqp.open_(container_id="c")))
     talk.server(AMQP_HEADER, frame(amqp.open_(container_id="s")))
     file = amqpscope.Capture(io.BytesIO(capture.pcap(nanoseconds=True)))
-    assert told(file) == talk.expected()
+    assert reported(file) == talk.expected()
     assert [(one.connection.stream, one.connection.frames) for one in file.connections] == [(0, 0), (0, 4)]
 
 

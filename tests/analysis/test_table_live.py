@@ -44,22 +44,22 @@ def marks(findings: list[Finding]) -> list[tuple[str, str, int, bool]]:
 
 
 def test_each_finding_is_given_once_at_once_or_when_the_connection_is_over() -> None:
-    told = 0
+    reported = 0
     for path in sorted(RULES.glob("*/*/violating.pcap")):
         table = live(path.read_bytes())
         at_once = table.output.take_fresh()
-        told += len(at_once)
-        assert all(finding.told for finding in at_once), path
+        reported += len(at_once)
+        assert all(finding.reported for finding in at_once), path
         table.finish()
         complete = following(table.output.take_findings(), FINAL)
         at_once = following(at_once, FINAL)
-        assert set(map(id, at_once)) == {id(one) for one in complete if one.told}, path
+        assert set(map(id, at_once)) == {id(one) for one in complete if one.reported}, path
         assert marks(complete) == marks(list(check(path))), path
         assert table.output.take_fresh() == [], path
-    assert told > 300
+    assert reported > 300
 
 
-def test_a_finding_is_told_before_the_peer_has_reacted() -> None:
+def test_a_finding_is_reported_before_the_peer_has_reacted() -> None:
     path = RULES / "amqp10" / "L-CREDIT" / "violating.pcap"
     (whole,) = [one for one in check(path) if one.rule == "amqp10/L-CREDIT"]
     table = live(first_packets(path, whole.packet))
@@ -68,7 +68,7 @@ def test_a_finding_is_told_before_the_peer_has_reacted() -> None:
     assert table.output.take_findings() == []
 
 
-def test_what_is_not_live_is_told_when_it_is_complete() -> None:
+def test_what_is_not_live_is_reported_when_it_is_complete() -> None:
     content = (RULES / "amqp10" / "L-CREDIT" / "violating.pcap").read_bytes()
     table = ConnectionTable("x", AnalysisOutput(judge=True), KeptConnections(False))
     reader = for_magic(content, table)
@@ -80,7 +80,7 @@ def test_what_is_not_live_is_told_when_it_is_complete() -> None:
 @pytest.mark.parametrize(
     ("rule", "agreed"), [("amqp10/C-IDLE-KEEP", None), ("amqp091/C-HB-SEND", SECOND)], ids=["1.0", "0-9-1"]
 )
-def test_a_silence_is_told_while_it_lasts(rule: str, agreed: int | None) -> None:
+def test_a_silence_is_reported_while_it_lasts(rule: str, agreed: int | None) -> None:
     """Before the frame that ends it; and not as long as it may last."""
     path = RULES / rule / "violating.pcap"
     (finding,) = [one for one in check(path) if one.rule == rule]

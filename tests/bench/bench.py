@@ -51,10 +51,10 @@ def _tshark(*names: str) -> Callable[[Path], list[str]]:
     """tshark, printing these fields."""
 
     def line(path: Path) -> list[str]:
-        told = [TSHARK, "-r", str(path), "-o", "tcp.reassemble_out_of_order:TRUE", "-T", "fields"]
+        reported = [TSHARK, "-r", str(path), "-o", "tcp.reassemble_out_of_order:TRUE", "-T", "fields"]
         for name in names:
-            told += ["-e", name]
-        return told
+            reported += ["-e", name]
+        return reported
 
     return line
 
@@ -148,8 +148,10 @@ def measure(line: Sequence[str]) -> Run:
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             errors.seek(0)
-            told = errors.read().decode(errors="replace").strip().splitlines()
-            raise RuntimeError(f"exit status {process.returncode}: {told[-1] if told else 'no message'}")
+            reported = errors.read().decode(errors="replace").strip().splitlines()
+            raise RuntimeError(
+                f"exit status {process.returncode}: {reported[-1] if reported else 'no message'}"
+            )
     return Run(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * PEAK_UNIT)
 
 
@@ -207,8 +209,8 @@ def table(rows: Sequence[Row], size: int) -> str:
 def capture(kind: str, size: str, folder: Path, **more: int) -> Path:
     """The capture of this kind and size, written if it is not there. more: seed, connections."""
     version = hashlib.sha256(GENERATOR.read_bytes()).hexdigest()[:8]
-    told = "".join(f"-{name}{number}" for name, number in more.items())
-    path = folder / f"{kind}-{size}{told}-{version}.pcap"
+    reported = "".join(f"-{name}{number}" for name, number in more.items())
+    path = folder / f"{kind}-{size}{reported}-{version}.pcap"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}")
@@ -294,20 +296,20 @@ def _wanted(parser: argparse.ArgumentParser, captures: list[str]) -> Iterator[tu
 def build(revision: str, folder: Path) -> str:
     """The program `amqpscope` of a revision of this repository, built there if it is not yet."""
     root = GENERATOR.parents[2]
-    told = subprocess.run(
+    reported = subprocess.run(
         ["git", "-C", str(root), "rev-parse", "--verify", f"{revision}^{{commit}}"],
         capture_output=True,
         text=True,
         check=False,
     )
-    if told.returncode != 0:
+    if reported.returncode != 0:
         sys.exit(f"no revision is called {revision}")
-    place = folder / f"revision-{told.stdout.strip()[:12]}"
+    place = folder / f"revision-{reported.stdout.strip()[:12]}"
     program = place / "bin" / "amqpscope"
     if not program.exists():
         with tempfile.TemporaryDirectory() as source:
             archive = Path(source, "source.tar")
-            line = ["git", "-C", str(root), "archive", "-o", str(archive), told.stdout.strip()]
+            line = ["git", "-C", str(root), "archive", "-o", str(archive), reported.stdout.strip()]
             subprocess.run(line, check=True)
             shutil.unpack_archive(archive, source, filter="data")
             subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)

@@ -127,7 +127,7 @@ def consumers091(count: int) -> Dialogue091:
 
 
 def queues091(count: int) -> Dialogue091:
-    """Queues, declared and bound, which connections are held against each other for."""
+    """Queues, declared and bound, which connections are compared with each other for."""
     d = _opened091()
     _turns(
         d,

@@ -122,9 +122,9 @@ def measure(way: str, rate: int, seconds: float) -> tuple[int, int, float]:
         time.sleep(1)  # what it has not read when it is asked to stop counts as dropped by nobody
         capturing.send_signal(signal.SIGINT)
         assert capturing.stderr is not None
-        told = capturing.stderr.read()
+        reported = capturing.stderr.read()
         _, _, used = os.wait4(capturing.pid, 0)
-        counts = [int(word.split()[0]) for word in told.splitlines() if word.split()[0].isdigit()]
+        counts = [int(word.split()[0]) for word in reported.splitlines() if word.split()[0].isdigit()]
         return counts[0], counts[2], used.ru_utime + used.ru_stime
     capturing.send_signal(signal.SIGUSR1)
     assert capturing.stdout is not None

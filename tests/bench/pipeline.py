@@ -315,9 +315,9 @@ def main() -> None:
                     if way.master is None:
                         seconds = measure([*way.line, *map(str, case.sources)]).wall
                     else:
-                        told = sessions[way.master].run(case, way)
-                        seconds = told["seconds"]
-                        case.worker[way.name] = max(case.worker.get(way.name, 0), told["worker"])
+                        reported = sessions[way.master].run(case, way)
+                        seconds = reported["seconds"]
+                        case.worker[way.name] = max(case.worker.get(way.name, 0), reported["worker"])
                     case.seconds.setdefault(way.name, []).append(seconds)
             print(f"\n{name}: {case.octets / 1e6:.0f} MB")
             print(table(case), flush=True)

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="compiled lines are not 
 TIMES = 6
 MOST = 7
 
-# How many the smaller capture has. Where up to 64 deeds or 256 sessions are looked through for each new one,
-# more than that; of connections, which take much each, few.
+# How many the smaller capture has. Where up to 64 operations or 256 sessions are looked through for each new
+# one, more than that; of connections, which take much each, few.
 SOME = {
     "consumers091": 100,
     "queues091": 120,

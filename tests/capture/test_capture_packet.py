@@ -243,7 +243,7 @@ def test_authentication_header_over_ipv4() -> None:
         ),
     ],
 )
-def test_fragments_are_counted_and_told_when_they_are_not_whole(data: bytes) -> None:
+def test_fragments_are_counted_and_reported_when_they_are_not_whole(data: bytes) -> None:
     """The same one again and again: see test_fragments.py for those that belong together."""
     sink = Recorder()
     decoder = PacketDecoder(sink)

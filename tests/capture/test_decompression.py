@@ -119,7 +119,7 @@ def test_zeros_behind_gzip_are_nothing() -> None:
             assert (out, unpacked.damage) == (WORDS * octets.count(packed), "")
 
 
-def test_other_octets_behind_gzip_are_told() -> None:
+def test_other_octets_behind_gzip_are_reported() -> None:
     for sizes in (None, [1]):
         out, unpacked = unpack(gzip.compress(WORDS) + bytes(9) + b"other", sizes)
         assert out == WORDS

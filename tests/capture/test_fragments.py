@@ -1,4 +1,5 @@
-"""IP fragments: whole again in any order; what is missing, different or impossible is told and not used."""
+"""IP fragments: whole again in any order; what is missing, different or impossible is reported and not
+used."""
 
 from __future__ import annotations
 
@@ -102,7 +103,7 @@ def test_options_and_headers_before_a_fragment() -> None:
         assert decode(each)[0].payloads() == [PAYLOAD]
 
 
-def test_datagrams_are_told_apart() -> None:
+def test_datagrams_are_reported_apart() -> None:
     """By number, ends and protocol, also while they are interleaved."""
     first, second = tcp(PAYLOAD), tcp(PAYLOAD[::-1])
     packets = []
@@ -166,7 +167,7 @@ def test_one_datagram_after_the_other() -> None:
     assert decode(packets)[0].payloads() == [PAYLOAD] * (5 * MAX_NESTING)
 
 
-def test_what_is_missing_is_told() -> None:
+def test_what_is_missing_is_reported() -> None:
     whole = tcp(PAYLOAD)
     pieces = [fragment4(whole, 0, 800), fragment4(whole, 800, 1600), fragment4(whole, 1600, len(whole))]
     for missing in range(3):
@@ -184,8 +185,8 @@ def test_fragments_too_far_apart_do_not_belong_together(back: bool) -> None:
     for apart, payloads in ((FRAGMENT_TIME, [PAYLOAD]), (FRAGMENT_TIME + 1, [])):
         sink, _ = decode(pieces, step=-apart if back else apart)
         assert sink.payloads() == payloads
-        told = [note.detail for note in sink.notes if note.code != "capture/time"]
-        assert told == ([] if payloads else [LOST])
+        reported = [note.detail for note in sink.notes if note.code != "capture/time"]
+        assert reported == ([] if payloads else [LOST])
         assert ("capture/time" in sink.codes()) is back
 
 

@@ -153,7 +153,7 @@ def test_packets_that_were_lost() -> None:
     assert sink.lost == [(3, START + 2 * SECOND, 2), (5, START + 4 * SECOND, 3), (0, START + 4 * SECOND, 4)]
     assert [n.detail for n in sink.notes if n.code == "capture/dropped"] == [
         "file 0: packets that the capture lost before this one: 2",
-        "file 0: packets that the capture lost in all: 9; where 4 of them were is not told",
+        "file 0: packets that the capture lost in all: 9; where 4 of them were is not reported",
     ]
 
 
@@ -216,7 +216,7 @@ def test_too_many_files_at_the_same_time(tmp_path: Path) -> None:
     assert len(merge([CaptureSource(path) for path in paths[1:]]).segments) == 2 * MAX_MERGE_OPEN
 
 
-def test_a_damaged_compressed_file_is_told(tmp_path: Path) -> None:
+def test_a_damaged_compressed_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(gzip.compress(pcap([Record(START, packet(seq=1))]))[:-2])
     for times in (1, MAX_MERGE_OPEN + 1):

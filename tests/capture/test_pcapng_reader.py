@@ -357,7 +357,7 @@ def test_packets_lost_before_others(order: str) -> None:
     ]
 
 
-def test_packets_lost_are_told_before_the_packet_after_them() -> None:
+def test_packets_lost_are_reported_before_the_packet_after_them() -> None:
     order: list[int] = []
 
     class Order(Recorder):
@@ -391,7 +391,7 @@ def test_statistics_of_interfaces(order: str) -> None:
     sink, _ = read(data)
     # The first interface lost 10, five of them before packet 1; the second one.
     assert sink.lost == [(1, START, 5), (0, START, 6)]
-    assert [n.detail for n in sink.notes] == [LOST + "5", IN_ALL + "11; where 6 of them were is not told"]
+    assert [n.detail for n in sink.notes] == [LOST + "5", IN_ALL + "11; where 6 of them were is not reported"]
 
 
 def test_statistics_of_sections_add_up() -> None:
@@ -403,7 +403,7 @@ def test_statistics_of_sections_add_up() -> None:
         + statistics(count_option(7, 3) + time_option(3, 6))
     )
     assert sink.lost == [(1, 0, 3), (2, 0, 3), (0, 0, 2)]
-    assert [n.detail for n in sink.notes] == [LOST + "3", IN_ALL + "8; where 2 of them were is not told"]
+    assert [n.detail for n in sink.notes] == [LOST + "3", IN_ALL + "8; where 2 of them were is not reported"]
 
 
 def test_state_moves_between_losses() -> None:

@@ -75,7 +75,7 @@ def test_a_link_type_that_only_tshark_knows(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.tshark
-def test_damage_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     octets = (CAPTURES / "demo.pcap").read_bytes()
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(octets[:-10])
@@ -108,9 +108,9 @@ def test_what_an_error_message_quotes_is_no_segment(
     path.write_bytes(pcap(records))
     result = amqpscope(capsys, "read", "--via", "tshark", path)
     assert [line.split()[0] for line in result.lines if " open " in line] == ["2"]
-    told = amqpscope(capsys, "summary", "--all", "--via", "tshark", path)
-    assert "10.0.0.3" in told.out
-    assert "10.0.0.1" not in told.out
+    reported = amqpscope(capsys, "summary", "--all", "--via", "tshark", path)
+    assert "10.0.0.3" in reported.out
+    assert "10.0.0.1" not in reported.out
 
 
 def test_without_pyshark_or_tshark(

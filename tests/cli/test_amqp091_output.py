@@ -125,6 +125,6 @@ def test_what_is_shown_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path = hostile(tmp_path / "c.pcap")
     shown = amqpscope(capsys, "read", "--connection", "0", "--only", "channel.close", path).out
     assert '404 "\\x1b[31mred\\x1b[0m" caused by queue.declare' in shown
-    told = amqpscope(capsys, "summary", path).out
-    assert "404:not-found" in told
-    assert "10 connections" in told
+    reported = amqpscope(capsys, "summary", path).out
+    assert "404:not-found" in reported
+    assert "10 connections" in reported

@@ -54,13 +54,15 @@ def test_every_form_says_what_is_fixed(folder: Path, capsys: pytest.CaptureFixtu
     amqpscope(capsys, "check", "--write-baseline", "known.json", NAMES[0])
     Path(NAMES[0]).write_bytes(Path("clean.pcap").read_bytes())
     for form in ("text", "markdown", "ndjson", "junit", "sarif", "github"):
-        told = amqpscope(capsys, "check", "--baseline", "known.json", "--format", form, NAMES[0])
-        where, other = (told.out, told.err) if form in ("text", "markdown") else (told.err, told.out)
+        reported = amqpscope(capsys, "check", "--baseline", "known.json", "--format", form, NAMES[0])
+        where, other = (
+            (reported.out, reported.err) if form in ("text", "markdown") else (reported.err, reported.out)
+        )
         assert "fixed: amqp10/L-CREDIT by the client" in where, form
         assert "fixed: " not in other, form
-    told = amqpscope(capsys, "check", "--baseline", "known.json", "--format", "json", NAMES[0])
-    assert told.err == ""
-    assert [(one["rule"], one["captures"]) for one in json.loads(told.out)["fixed"]] == [
+    reported = amqpscope(capsys, "check", "--baseline", "known.json", "--format", "json", NAMES[0])
+    assert reported.err == ""
+    assert [(one["rule"], one["captures"]) for one in json.loads(reported.out)["fixed"]] == [
         ("amqp10/L-CREDIT", {"credit-overrun.pcap": 6})
     ]
 
@@ -68,20 +70,20 @@ def test_every_form_says_what_is_fixed(folder: Path, capsys: pytest.CaptureFixtu
 def test_every_form_marks_what_is_known(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     amqpscope(capsys, "check", "--write-baseline", "known.json", NAMES[0])
 
-    def told(form: str) -> str:
+    def reported(form: str) -> str:
         result = amqpscope(capsys, "check", "--baseline", "known.json", "--format", form, NAMES[0])
         assert result.status == 0
         return result.out
 
-    for line in told("ndjson").splitlines():
+    for line in reported("ndjson").splitlines():
         assert json.loads(line)["suppressed"] == {"by": "baseline", "reason": "known.json"}
-    results = json.loads(told("sarif"))["runs"][0]["results"]
+    results = json.loads(reported("sarif"))["runs"][0]["results"]
     assert [one["suppressions"][0]["justification"] for one in results] == ["in the baseline known.json"] * 6
-    written = told("junit")
+    written = reported("junit")
     assert 'failures="0"' in written
     assert written.count("It is in the baseline known.json.") == 6
     for form in ("markdown", "github"):
-        written = told(form)
+        written = reported(form)
         assert written.count("in the baseline: amqp10/L-CREDIT by the client (6, first in packet 16)") == 1
         assert "::error" not in written and "| error" not in written
 
@@ -105,7 +107,7 @@ def test_of_a_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["--baseline", "none.json"], "none.json: No such file or directory"),
         (["--baseline", "clean.pcap"], "clean.pcap: is no baseline: it is no JSON"),
@@ -124,7 +126,7 @@ def test_of_a_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     ],
 )
 def test_what_cannot_be(
-    arguments: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], reported: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("other.json").write_text('{"version": 1}')
     Path("known.json").write_text('{"schema": "amqpscope/baseline/1", "findings": []}')
@@ -133,7 +135,7 @@ def test_what_cannot_be(
     before = [path.read_bytes() for path in kept]
     result = amqpscope(capsys, "check", "--config", "known.toml", *arguments, "clean.pcap")
     assert result.status == 2
-    assert result.err == f"amqpscope: {told}\n"
+    assert result.err == f"amqpscope: {reported}\n"
     assert [path.read_bytes() for path in kept] == before
 
 

@@ -14,20 +14,20 @@ from pathlib import Path
 import pytest
 from support.commands import amqpscope, unprintable
 from support.reports import (
-    Told,
+    Reported,
     commands,
     junit_suites,
     markdown_blocks,
+    reported_by_github,
+    reported_by_json,
+    reported_by_junit,
+    reported_by_lines,
+    reported_by_markdown,
+    reported_by_objects,
+    reported_by_sarif,
     sarif_path,
     sarif_run,
     sarif_text,
-    told_by_github,
-    told_by_json,
-    told_by_junit,
-    told_by_lines,
-    told_by_markdown,
-    told_by_objects,
-    told_by_sarif,
 )
 from support.scripted import SCRIPTED
 from support.tcp_writer import Capture
@@ -40,13 +40,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 SCRIPTED_FILES = [f"{name}.pcap" for name in SCRIPTED]
 
-READERS: dict[str, Callable[[str], Counter[Told]]] = {
-    "json": told_by_json,
-    "ndjson": told_by_lines,
-    "markdown": told_by_markdown,
-    "junit": told_by_junit,
-    "sarif": told_by_sarif,
-    "github": told_by_github,
+READERS: dict[str, Callable[[str], Counter[Reported]]] = {
+    "json": reported_by_json,
+    "ndjson": reported_by_lines,
+    "markdown": reported_by_markdown,
+    "junit": reported_by_junit,
+    "sarif": reported_by_sarif,
+    "github": reported_by_github,
 }
 
 
@@ -68,10 +68,10 @@ def test_all_forms_hold_the_same_findings(
     captures = share(sorted(Path("captures").rglob("*.pcap*")), 10, "all forms")
     result = amqpscope(capsys, "check", "--max-per-rule", 10**9, *outputs, *captures)
     assert result.status == 1
-    told = {form: reader((tmp_path / form).read_text()) for form, reader in READERS.items()}
-    assert sum(told["json"].values()) > 100
+    reported = {form: reader((tmp_path / form).read_text()) for form, reader in READERS.items()}
+    assert sum(reported["json"].values()) > 100
     for form in READERS:
-        assert told[form] == told["json"], form
+        assert reported[form] == reported["json"], form
 
 
 POLICY = """
@@ -108,17 +108,17 @@ def test_all_forms_hold_the_same_under_a_configuration(
     )
     assert result.status == 1
     written = {form: (tmp_path / form).read_text() for form in [*READERS, "text"]}
-    told = {form: READERS[form](written[form]) for form in READERS}
+    reported = {form: READERS[form](written[form]) for form in READERS}
     objects = json.loads(written["json"])["findings"]
     suppressed = [one for one in objects if one["suppressed"]]
     reasons = Counter(one["suppressed"]["reason"] for one in suppressed)
     assert len(reasons) == 2 and min(reasons.values()) > 5
-    assert told["ndjson"] == told["sarif"] == told["junit"] == told["json"]
-    assert told["github"] == told["markdown"] == told["json"] - told_by_objects(suppressed)
-    assert [one for one in told["json"] if one[2] == "config/ALLOW-EXPIRED"] == [
+    assert reported["ndjson"] == reported["sarif"] == reported["junit"] == reported["json"]
+    assert reported["github"] == reported["markdown"] == reported["json"] - reported_by_objects(suppressed)
+    assert [one for one in reported["json"] if one[2] == "config/ALLOW-EXPIRED"] == [
         ("error", True, "config/ALLOW-EXPIRED", "", 12, str(tmp_path / "policy.toml"), "")
     ]
-    assert sum(one[2] == "config/ALLOW-UNUSED" for one in told["json"]) == 1
+    assert sum(one[2] == "config/ALLOW-UNUSED" for one in reported["json"]) == 1
     run = sarif_run(written["sarif"])
     assert Counter(
         sarif_text({"text": result["suppressions"][0]["justification"]})
@@ -241,8 +241,8 @@ def test_the_status_holds_when_nobody_reads_standard_error_either(
 def test_files_are_whole_when_nobody_reads_standard_output(folder: Path) -> None:
     outputs = [f"--output={form}:report-{form}" for form in READERS]
     assert unread("--max-per-rule=99", *outputs, *SCRIPTED_FILES) == (1, "")
-    told = [reader(Path(f"report-{form}").read_text()) for form, reader in READERS.items()]
-    assert len(told[0]) > 5 and all(one == told[0] for one in told)
+    reported = [reader(Path(f"report-{form}").read_text()) for form, reader in READERS.items()]
+    assert len(reported[0]) > 5 and all(one == reported[0] for one in reported)
 
 
 @pytest.mark.parametrize("form", READERS)
@@ -286,8 +286,11 @@ def test_github_escapes_what_has_a_meaning_to_it(folder: Path, capsys: pytest.Ca
         Path(name).write_bytes(Path("window-overrun.pcap").read_bytes())
         result = amqpscope(capsys, "check", "--format", "github", name)
         found = commands(result.out)
-        assert [(level, told["line"]) for level, told, _ in found] == [("error", "15"), ("error", "16")]
-        assert {told["file"] for _, told, _ in found} == {name.replace("\n", "\\n")}
+        assert [(level, reported["line"]) for level, reported, _ in found] == [
+            ("error", "15"),
+            ("error", "16"),
+        ]
+        assert {reported["file"] for _, reported, _ in found} == {name.replace("\n", "\\n")}
 
 
 def test_sarif_tells_what_could_not_be_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -295,11 +298,11 @@ def test_sarif_tells_what_could_not_be_checked(folder: Path, capsys: pytest.Capt
     run = sarif_run(amqpscope(capsys, "check", "--format", "sarif", *names).out)
     (invocation,) = run["invocations"]
     assert not invocation["executionSuccessful"]
-    told = [
+    reported = [
         (one["level"], sarif_path(one["locations"][0]["physicalLocation"]), sarif_text(one["message"])[:20])
         for one in invocation["toolExecutionNotifications"]
     ]
-    assert told == [
+    assert reported == [
         ("error", "missing.pcap", "No such file or dire"),
         ("error", "empty.pcap", "no AMQP 1.0 or 0-9-1"),
         ("note", "lost.pcap", "capture/gap in packe"),
@@ -338,8 +341,8 @@ def results(text: str) -> list[tuple[str, str, str]]:
     for suite in junit_suites(text):
         for case in suite.iter("testcase"):
             (result,) = case
-            told = "passed" if result.tag == "system-out" else f"{result.tag}: {result.get('message')}"
-            found.append((suite.get("name"), case.get("name"), told))
+            reported = "passed" if result.tag == "system-out" else f"{result.tag}: {result.get('message')}"
+            found.append((suite.get("name"), case.get("name"), reported))
     return found
 
 
@@ -349,14 +352,14 @@ def test_junit_fails_for_what_the_status_does(folder: Path, capsys: pytest.Captu
     for arguments, status in (((), 1), (("--fail-on", "never"), 0)):
         result = amqpscope(capsys, "check", "--format", "junit", *arguments, name)
         assert result.status == status
-        ((suite, told, how),) = results(result.out)
-        assert (suite, told) == (name, case)
+        ((suite, reported, how),) = results(result.out)
+        assert (suite, reported) == (name, case)
         if status:
             assert how.startswith("failure: error amqp10/S-WIN-IN by the client in packet 15: ")
             assert how.endswith(" (and 1 more)")
         else:
             assert how == "passed"
-        assert sum(told_by_junit(result.out).values()) == 2
+        assert sum(reported_by_junit(result.out).values()) == 2
 
 
 def test_junit_tells_what_could_not_be_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -388,7 +391,7 @@ def test_junit_counts_what_it_has_no_words_for(
 ) -> None:
     monkeypatch.setattr("amqpscope.report.junit.MAX_CASE_FINDINGS", 4)
     written = amqpscope(capsys, "check", "--format", "junit", "credit-overrun.pcap").out
-    assert sum(told_by_junit(written).values()) == 4
+    assert sum(reported_by_junit(written).values()) == 4
     assert "and 2 more\n" in written
 
 
@@ -408,14 +411,14 @@ def test_markdown_folds_what_repeats(folder: Path, capsys: pytest.CaptureFixture
 def test_markdown_tells_what_could_not_be_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ["clean.pcap", "missing.pcap", "empty.pcap", "lost.pcap"]
     written = amqpscope(capsys, "check", "--format", "markdown", *names).out
-    told = [text for kind, text in markdown_blocks(written) if kind in ("heading", "paragraph")]
-    assert told[0] == "clean.pcap"
-    assert told[1].startswith("nothing wrong found in ")
-    assert told[2:6] == [
+    reported = [text for kind, text in markdown_blocks(written) if kind in ("heading", "paragraph")]
+    assert reported[0] == "clean.pcap"
+    assert reported[1].startswith("nothing wrong found in ")
+    assert reported[2:6] == [
         "missing.pcap",
         "nothing to check (No such file or directory)",
         "empty.pcap",
         "nothing to check (no AMQP 1.0 or 0-9-1 to check: no TCP in it)",
     ]
-    assert any(text.startswith("note: capture/gap: packet 14: ") for text in told)
-    assert told[-1].startswith("4 captures: ")
+    assert any(text.startswith("note: capture/gap: packet 14: ") for text in reported)
+    assert reported[-1].startswith("4 captures: ")

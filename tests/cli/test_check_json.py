@@ -262,7 +262,7 @@ def test_fingerprints(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert of(50000, "link-17") == of(50000, "link-4711")
 
 
-def test_keys_of_maps_are_not_told_where_they_may_be_secret(
+def test_keys_of_maps_are_not_reported_where_they_may_be_secret(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """They stand in the path of what is malformed below them."""

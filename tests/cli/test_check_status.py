@@ -194,7 +194,7 @@ def test_the_sum_of_several_captures(folder: Path, capsys: pytest.CaptureFixture
 
 
 def test_a_file_that_is_cut_short(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is left of it is judged; that something is missing is told, and is nobody's fault."""
+    """What is left of it is judged; that something is missing is reported, and is nobody's fault."""
     whole = (folder / "window-overrun.pcap").read_bytes()
     (folder / "cut.pcap").write_bytes(whole[:-20])
     result = amqpscope(capsys, "check", "cut.pcap")
@@ -282,7 +282,7 @@ def test_not_read_to_its_end(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Ctrl-C, or a file that cannot be read on: what was found before is told, and that it is not all."""
+    """Ctrl-C, or a file that cannot be read on: what was found before is reported, and that it is not all."""
     d = Dialogue()
     d.linked(credit=2)
     for _ in range(4):
@@ -300,5 +300,5 @@ def test_not_read_to_its_end(
     if form == "text":
         assert f"({reason}: only what was read before)" in result.out
     elif form == "json":
-        (told,) = json.loads(result.out)["captures"]
-        assert (told["status"], told["reason"]) == ("partial", reason)
+        (reported,) = json.loads(result.out)["captures"]
+        assert (reported["status"], reported["reason"]) == ("partial", reason)

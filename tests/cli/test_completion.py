@@ -103,7 +103,7 @@ def test_commands() -> None:
         assert values(name, "") == list(one.commands) if hasattr(one, "commands") else True
     assert values() == values("")
     assert values("nonsense", "r") == ["read", "rules"]
-    assert [told for value, told in proposals(["why"])] == [top.commands["why"].short_help]
+    assert [reported for value, reported in proposals(["why"])] == [top.commands["why"].short_help]
 
 
 def test_every_option_of_every_command_is_proposed() -> None:
@@ -181,7 +181,7 @@ def test_rules() -> None:
     until = values("sniff", "--until", "")
     assert {f"amqp10/{name}" for name in until} | {f"amqp091/{name}" for name in until} >= set(catalogue())
     assert "T-LIST0" not in until and "T-LIST0" in every
-    assert all(len(told) <= 80 for _, told in proposals(["rules", "explain", ""]))
+    assert all(len(reported) <= 80 for _, reported in proposals(["rules", "explain", ""]))
 
 
 def test_options_once_unless_they_may_come_again() -> None:
@@ -237,22 +237,22 @@ def test_it_is_quick_and_loads_little(command: Path, tmp_path: Path, words: list
 
 
 @pytest.mark.parametrize("shell", ["", "tcsh", "bash\n"])
-def test_an_unknown_shell_is_told_nothing(command: Path, shell: str) -> None:
+def test_an_unknown_shell_is_reported_nothing(command: Path, shell: str) -> None:
     environment = {"PATH": os.environ["PATH"], completion.VARIABLE: shell}
     result = subprocess.run([command, ""], env=environment, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr) == (2, "", "")
 
 
 def test_helps_go_to_the_shells_that_show_them(capsys: pytest.CaptureFixture[str]) -> None:
-    told = capsys
+    reported = capsys
     assert completion.answer("bash", ["rules", "pr"]) == 0
-    assert told.readouterr().out == "profiles\n"
+    assert reported.readouterr().out == "profiles\n"
     assert completion.answer("fish", ["rules", "pr"]) == 0
-    assert told.readouterr().out == "profiles\tKnown habits of products.\n"
+    assert reported.readouterr().out == "profiles\tKnown habits of products.\n"
     assert completion.answer("zsh", ["rules", "pr"]) == 0
-    assert told.readouterr().out == "profiles:Known habits of products.\n"
+    assert reported.readouterr().out == "profiles:Known habits of products.\n"
     assert completion.answer("zsh", ["check", "x"]) == 0
-    assert told.readouterr().out == ":files\n"
+    assert reported.readouterr().out == ":files\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -74,13 +74,13 @@ def test_allow_empty(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_ignored_is_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "ignore = ['L-CREDIT']"
     names = ["credit-overrun.pcap", "window-overrun.pcap"]
-    told = configured(capsys, text, *names)
-    assert told.status == 1
-    assert "L-CREDIT" not in told.out
-    assert told.lines[0] == (
+    reported = configured(capsys, text, *names)
+    assert reported.status == 1
+    assert "L-CREDIT" not in reported.out
+    assert reported.lines[0] == (
         "credit-overrun.pcap: nothing else wrong found in 20 frames on 1 connection; 6 findings ignored"
     )
-    assert told.lines[-1] == "2 captures: 2 errors in 1 of them; 6 findings ignored"
+    assert reported.lines[-1] == "2 captures: 2 errors in 1 of them; 6 findings ignored"
     whole = json.loads(amqpscope(capsys, "check", "--format", "json", *names).out)
     assert [one["ignored"] for one in whole["captures"]] == [6, 0]
     assert {one["rule"] for one in whole["findings"]} == {"amqp10/S-WIN-IN"}
@@ -93,11 +93,11 @@ def test_what_is_ignored_is_counted(folder: Path, capsys: pytest.CaptureFixture[
         assert "L-CREDIT" not in written, form
 
 
-def test_a_severity_that_is_set_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_severity_that_is_set_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "[severity]\n'amqp10/S-WIN-*' = 'warning'\n"
-    told = configured(capsys, text, "window-overrun.pcap")
-    assert told.lines[0].startswith("window-overrun.pcap: 2 warnings in ")
-    assert told.out.count("    severity  warning by the configuration, by itself error") == 1
+    reported = configured(capsys, text, "window-overrun.pcap")
+    assert reported.lines[0].startswith("window-overrun.pcap: 2 warnings in ")
+    assert reported.out.count("    severity  warning by the configuration, by itself error") == 1
     lines = amqpscope(capsys, "check", "--format", "ndjson", "window-overrun.pcap").lines
     assert [(one["severity"], one["overridden"]) for one in map(json.loads, lines)] == [
         ("warning", "error")
@@ -127,16 +127,16 @@ def test_how_it_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
     (folder / "below" / "x.pcap").write_bytes((folder / "credit-overrun.pcap").read_bytes())
     text = "format = 'ndjson'\noutput = ['text:report', 'report.md']\nmax-per-rule = 1\n"
     (folder / "below" / "amqpscope.toml").write_text(text)
-    told = amqpscope(capsys, "check", "--config", "below/amqpscope.toml", "credit-overrun.pcap")
-    assert [json.loads(line)["rule"] for line in told.lines] == ["amqp10/L-CREDIT"] * 6
+    reported = amqpscope(capsys, "check", "--config", "below/amqpscope.toml", "credit-overrun.pcap")
+    assert [json.loads(line)["rule"] for line in reported.lines] == ["amqp10/L-CREDIT"] * 6
     assert "and 5 more of amqp10/L-CREDIT" in (folder / "below" / "report").read_text()
     assert "And 5 more" in (folder / "below" / "report.md").read_text()
-    told = amqpscope(
+    reported = amqpscope(
         capsys,
         *("check", "--config", "below/amqpscope.toml", "--format", "text", "--max-per-rule", 4),
         *("-o", "mine.json", "credit-overrun.pcap"),
     )
-    assert "and 2 more of amqp10/L-CREDIT" in told.out
+    assert "and 2 more of amqp10/L-CREDIT" in reported.out
     assert (folder / "mine.json").exists()
 
 
@@ -156,7 +156,7 @@ def test_spec_and_profile(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "arguments", "told"),
+    ("text", "arguments", "reported"),
     [
         ("fail_on = 1", [], "amqpscope.toml, line 1: fail_on: there is no such key; did you mean fail-on?"),
         ("", ["--config", "none.toml"], "none.toml: No such file or directory"),
@@ -167,14 +167,14 @@ def test_spec_and_profile(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     ],
 )
 def test_what_is_wrong_is_one_line(
-    text: str, arguments: list[str], told: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    text: str, arguments: list[str], reported: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if arguments[:1] == ["--config"] or "fail" in text:
         Path("amqpscope.toml").write_text(text)
-        assert amqpscope(capsys, "config", "show", *arguments).err.startswith(f"amqpscope: {told}")
+        assert amqpscope(capsys, "config", "show", *arguments).err.startswith(f"amqpscope: {reported}")
     result = configured(capsys, text, "clean.pcap", *arguments)
     assert (result.status, result.out) == (2, "")
-    assert result.err.startswith(f"amqpscope: {told}")
+    assert result.err.startswith(f"amqpscope: {reported}")
     assert result.err.count("\n") == 1
 
 
@@ -190,11 +190,11 @@ def test_show_without_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert result.status == 0
     assert result.lines[0].startswith("configuration: none; all is as it is without one (in /")
     assert {line.split()[-1] for line in result.lines[1:]} == {"default"}
-    told = json.loads(amqpscope(capsys, "config", "show", "--format", "json").out)
-    assert told["schema"] == "amqpscope/configuration/1"
-    assert told["file"] is None
-    assert {one["from"] for one in told["settings"].values()} == {"default"}
-    assert told["settings"]["fail-on"] == {"value": "error", "from": "default", "line": None}
+    reported = json.loads(amqpscope(capsys, "config", "show", "--format", "json").out)
+    assert reported["schema"] == "amqpscope/configuration/1"
+    assert reported["file"] is None
+    assert {one["from"] for one in reported["settings"].values()} == {"default"}
+    assert reported["settings"]["fail-on"] == {"value": "error", "from": "default", "line": None}
 
 
 def test_show_tells_all_but_a_baseline_that_is_not_there(
@@ -216,9 +216,9 @@ def test_show_tells_where_it_is_from(folder: Path, capsys: pytest.CaptureFixture
     assert "ignore note, L-* pyproject.toml, line 4" in shown
     assert "fail-on error default" in shown
     assert shown[-1].startswith("severity amqp10/S-* warning (") and shown[-1].endswith(", line 7")
-    told = json.loads(amqpscope(capsys, "config", "show", "--format", "json").out)
-    assert told["settings"]["ignore"] == {"value": ["note", "L-*"], "from": "file", "line": 4}
-    (one,) = told["severity"]
+    reported = json.loads(amqpscope(capsys, "config", "show", "--format", "json").out)
+    assert reported["settings"]["ignore"] == {"value": ["note", "L-*"], "from": "file", "line": 4}
+    (one,) = reported["severity"]
     assert (one["rule"], one["severity"], one["line"]) == ("amqp10/S-*", "warning", 7)
     assert amqpscope(capsys, "config", "show", "--no-config").lines[0].startswith("configuration: none")
 
@@ -234,9 +234,9 @@ def test_what_is_allowed_and_until_when(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("amqpscope.cli.check.today", lambda: datetime.date(2026, 6, 30))
-    told = configured(capsys, ALLOW, "window-overrun.pcap", "clean.pcap")
-    assert told.status == 0
-    assert told.lines == [
+    reported = configured(capsys, ALLOW, "window-overrun.pcap", "clean.pcap")
+    assert reported.status == 0
+    assert reported.lines == [
         "window-overrun.pcap: nothing else wrong found in 17 frames on 1 connection; 2 findings allowed",
         "allowed: amqp10/S-WIN-IN by the client (2, first in packet 15): they \\x1b[31mknow\\u202e",
         "",
@@ -245,9 +245,9 @@ def test_what_is_allowed_and_until_when(
         "2 captures: nothing wrong found; 2 findings allowed",
     ]
     monkeypatch.setattr("amqpscope.cli.check.today", lambda: datetime.date(2026, 7, 1))
-    told = configured(capsys, ALLOW, "clean.pcap")
-    assert told.status == 1
-    assert told.lines[-1] == (
+    reported = configured(capsys, ALLOW, "clean.pcap")
+    assert reported.status == 1
+    assert reported.lines[-1] == (
         "error config/ALLOW-EXPIRED in amqpscope.toml, line 1: entry 1 of the allow-list, for S-WIN-IN, "
         "expired on 2026-06-30, it excuses nothing any more (they \\x1b[31mknow\\u202e)"
     )

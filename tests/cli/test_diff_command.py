@@ -28,8 +28,8 @@ def test_what_is_negotiated_and_where_they_part(capsys: pytest.CaptureFixture[st
     result = amqpscope(capsys, "diff", PROTON, RABBITMQ)
     assert result.status == 1
     negotiated = [line for line in result.lines if line.startswith("  negotiated  ")]
-    told = "the client's sasl-init: mechanism ANONYMOUS in A, PLAIN in B (packets 8 in A and 10 in B)"
-    assert f"  negotiated  {told}" in negotiated
+    reported = "the client's sasl-init: mechanism ANONYMOUS in A, PLAIN in B (packets 8 in A and 10 in B)"
+    assert f"  negotiated  {reported}" in negotiated
     (first,) = (line for line in result.lines if line.startswith("  first  "))
     assert "the server's flow on link letters: link-credit 10 in A, 65536 in B" in first
     assert [line[:8].split() for line in result.lines if line[4:5] in "-+" and line[4:5]] == [

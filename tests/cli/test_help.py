@@ -54,7 +54,7 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
-    told = " ".join(amqpscope(capsys, "check", "--help").out.split())
+    reported = " ".join(amqpscope(capsys, "check", "--help").out.split())
     for words in (
         "0 fine, 1 findings that count, 2 a failure",
         "3 no AMQP 1.0 or 0-9-1 to check, or only encrypted, 130 interrupted",
@@ -66,4 +66,4 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
         "--max-per-rule N",
         "--format text|json|ndjson|markdown|junit|sarif|github",
     ):
-        assert words in told
+        assert words in reported

@@ -63,7 +63,7 @@ SKIPPED = "amqpscope: all: 3 files are no capture, skipped (all/b/b.pcap, all/f.
 
 
 def test_a_directory_stands_for_its_captures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By name, told by what is in them."""
+    """By name, reported by what is in them."""
     result = amqpscope(capsys, "check", "all")
     heads = [line.partition(": ")[0] for line in result.lines if line.startswith("all/")]
     assert heads == ["all/a.txt", "all/b/a", "all/c.gz"]
@@ -88,8 +88,10 @@ def test_a_directory_without_captures(folder: Path, capsys: pytest.CaptureFixtur
             assert result.status == 2
             assert result.err == f"amqpscope: {name}: no captures in this directory ({why})\n"
             assert amqpscope(capsys, *command, name, "all/a.txt").status == 2
-    told = json.loads(amqpscope(capsys, "check", "--format", "json", "nothing", "all/a.txt").out)["captures"]
-    assert [(one["capture"], one["status"]) for one in told] == [
+    reported = json.loads(amqpscope(capsys, "check", "--format", "json", "nothing", "all/a.txt").out)[
+        "captures"
+    ]
+    assert [(one["capture"], one["status"]) for one in reported] == [
         ("nothing", "unreadable"),
         ("all/a.txt", "ok"),
     ]
@@ -108,7 +110,7 @@ def test_odd_things_in_a_directory(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_what_may_not_be_read_in_a_directory_is_told(
+def test_what_may_not_be_read_in_a_directory_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "all" / "a.txt").chmod(0)
@@ -120,7 +122,7 @@ def test_what_may_not_be_read_in_a_directory_is_told(
     assert "amqpscope: all/e: Permission denied\n" in result.err
 
 
-def test_a_directory_that_cannot_be_looked_into_is_told(
+def test_a_directory_that_cannot_be_looked_into_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listing = os.scandir
@@ -213,17 +215,17 @@ def test_what_cannot_be_merged_is_named(folder: Path, capsys: pytest.CaptureFixt
             assert result.err == f"amqpscope: {why}\n"
             assert "all/a.txt: " not in result.out
     result = amqpscope(capsys, "check", "--format", "json", "--merge", "all/a.txt", "missing")
-    (told,) = json.loads(result.out)["captures"]
-    assert (told["capture"], told["status"]) == ("all/a.txt and 1 more", "unreadable")
-    assert told["reason"] == "missing: No such file or directory"
-    assert told["size"] is None
+    (reported,) = json.loads(result.out)["captures"]
+    assert (reported["capture"], reported["status"]) == ("all/a.txt and 1 more", "unreadable")
+    assert reported["reason"] == "missing: No such file or directory"
+    assert reported["size"] is None
 
 
 def test_the_size_of_a_set_is_that_of_its_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "check", "--format", "json", "--merge", "all")
-    (told,) = json.loads(result.out)["captures"]
+    (reported,) = json.loads(result.out)["captures"]
     sizes = [(folder / "all" / name).stat().st_size for name in ("a.txt", "b/a", "c.gz")]
-    assert (told["size"], told["status"]) == (sum(sizes), "ok")
+    assert (reported["size"], reported["status"]) == (sum(sizes), "ok")
 
 
 def test_names_of_frames_that_are_given_again_are_added(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C, and captures that cannot be read on: what was read before is told, by every command."""
+"""Ctrl-C, and captures that cannot be read on: what was read before is reported, by every command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def whole(tmp_path: Path) -> Path:
     return path
 
 
-def told(status: int) -> str:
+def reported(status: int) -> str:
     what = "interrupted: only what was read before" if status == 130 else "Input/output error"
     return f"amqpscope: standard input: {what}\n"
 
@@ -40,7 +40,7 @@ def told(status: int) -> str:
 @pytest.mark.parametrize("options", [[], ["--format", "json"]])
 def test_a_summary(options: list[str], status: int, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "summary", *options, "-")
-    assert (result.status, result.err) == (status, told(status))
+    assert (result.status, result.err) == (status, reported(status))
     expected = amqpscope(capsys, "summary", *options, whole).out
     if options:
         ours, theirs = json.loads(result.out), json.loads(expected)
@@ -54,7 +54,7 @@ def test_a_summary(options: list[str], status: int, whole: Path, capsys: pytest.
 @pytest.mark.parametrize("options", [[], ["--format", "json"]])
 def test_a_count(options: list[str], status: int, whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "read", "--count", *options, "-")
-    assert (result.status, result.err) == (status, told(status))
+    assert (result.status, result.err) == (status, reported(status))
     expected = amqpscope(capsys, "read", "--count", *options, whole)
     assert result.out.replace("standard input", str(whole)) == expected.out
     assert "transfer" in result.out
@@ -82,4 +82,4 @@ def test_nothing_was_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     for command in (["summary"], ["read", "--count"], ["read"]):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Interrupted(b"", BROKEN)))
         result = amqpscope(capsys, *command, "-")
-        assert (result.status, result.out, result.err) == (2, "", told(2))
+        assert (result.status, result.out, result.err) == (2, "", reported(2))

@@ -43,22 +43,22 @@ def test_the_exit_status_follows(
 
 
 def findings(result: Result) -> list[tuple[str, str, str | None]]:
-    told = [json.loads(line) for line in result.lines]
+    reported = [json.loads(line) for line in result.lines]
     return [
         (one["rule"], one["severity"], one["profile"])
-        for one in told
+        for one in reported
         if one["rule"] in ("amqp10/L-CLOSE-ANSWER", "amqp10/D-RCVMODE-SECOND")
     ]
 
 
 def test_json_has_the_name_and_the_severity(capsys: pytest.CaptureFixture[str]) -> None:
     rule = "amqp10/L-CLOSE-ANSWER"
-    told = findings(check(capsys, "--format", "ndjson", RABBITMQ))
-    assert told == [(rule, "note", "rabbitmq-3")] * 2
-    told = findings(check(capsys, "--format", "ndjson", "--profile", "none", RABBITMQ))
-    assert told == [(rule, "error", None)] * 2
-    told = findings(check(capsys, "--format", "ndjson", "--profile", "uamqp", UAMQP))
-    assert told == [("amqp10/D-RCVMODE-SECOND", "note", "uamqp")] * 5
+    reported = findings(check(capsys, "--format", "ndjson", RABBITMQ))
+    assert reported == [(rule, "note", "rabbitmq-3")] * 2
+    reported = findings(check(capsys, "--format", "ndjson", "--profile", "none", RABBITMQ))
+    assert reported == [(rule, "error", None)] * 2
+    reported = findings(check(capsys, "--format", "ndjson", "--profile", "uamqp", UAMQP))
+    assert reported == [("amqp10/D-RCVMODE-SECOND", "note", "uamqp")] * 5
 
 
 def test_text_says_it_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,10 +105,10 @@ def test_the_list_of_profiles(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_list_of_profiles_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    told = json.loads(amqpscope(capsys, "rules", "profiles", "--format", "json").out)
-    assert told["schema"] == "amqpscope/profiles/1"
-    assert [one["name"] for one in told["profiles"]] == [one.name for one in PROFILES]
-    first = told["profiles"][0]
+    reported = json.loads(amqpscope(capsys, "rules", "profiles", "--format", "json").out)
+    assert reported["schema"] == "amqpscope/profiles/1"
+    assert [one["name"] for one in reported["profiles"]] == [one.name for one in PROFILES]
+    first = reported["profiles"][0]
     assert first["marks"] == [{"field": "product", "pattern": "RabbitMQ", "version_below": "4"}]
     assert first["habits"] == [
         {

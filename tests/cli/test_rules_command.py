@@ -246,11 +246,11 @@ def failed(capsys: pytest.CaptureFixture[str], folder: Path, text: bool = False)
     assert all(not proof["failures"] for proof in proofs if proof["status"] != "failed")
     assert (result.status, result.err) == (1 if wrong else 0, "")
     if text:
-        told = amqpscope(capsys, "rules", "coverage", "--captures", folder)
-        assert (told.status, told.err) == (result.status, "")
-        assert [line[8:] for line in told.lines if line.startswith("failed: ")] == list(wrong)
+        reported = amqpscope(capsys, "rules", "coverage", "--captures", folder)
+        assert (reported.status, reported.err) == (result.status, "")
+        assert [line[8:] for line in reported.lines if line.startswith("failed: ")] == list(wrong)
         for sentences in wrong.values():
-            assert all(f"  {sentence}" in told.lines for sentence in sentences)
+            assert all(f"  {sentence}" in reported.lines for sentence in sentences)
     return wrong
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from support import amqp091_encode as amqp
-from support.told import records
+from support.rendered import records
 
 from amqpscope.cli.selection import Selection, parse_names
 from amqpscope.errors import FilterError

@@ -114,7 +114,7 @@ def test_frames_are_those_of_read_and_findings_those_of_check(capsys: pytest.Cap
     findings = [line for line in lines if "rule" in line]
     assert frames == without_name(objects(amqpscope(capsys, "read", "--format", "ndjson", BROKEN).out))
     checked = without_name(objects(amqpscope(capsys, "check", "--format", "ndjson", BROKEN).out))
-    # Each comes when it is made; who reacted to it is told when that is known.
+    # Each comes when it is made; who reacted to it is given when that is known.
     first = [one for one in findings if "amended" not in one]
     assert [one["fingerprint"] for one in first] == [one["fingerprint"] for one in checked]
     amended = [one for one in findings if one.pop("amended", False)]
@@ -298,7 +298,7 @@ def test_what_is_no_capture_is_one_line() -> None:
     assert b"standard input: " in empty.stderr
 
 
-def test_nothing_of_amqp_is_told_as_such() -> None:
+def test_nothing_of_amqp_is_reported_as_such() -> None:
     other = b"".join(written(clean())[:24] for _ in range(1))
     done = run(other)
     assert done.returncode == 3

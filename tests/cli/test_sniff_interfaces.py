@@ -88,15 +88,15 @@ def test_frames_and_findings_are_those_of_the_file_it_writes(interface: str, tmp
     assert frames == amqpscope("read", path)
     made = [line for line in lines if "rule" in line]
     # What is known when it is made, and again, with the reaction, when it is known.
-    told: dict[str, dict[str, object]] = {}
+    reported: dict[str, dict[str, object]] = {}
     for one in made:
         again = one.pop("amended", False)
         which = json.dumps([one[name] for name in ("rule", "packet", "peer", "message", "evidence")])
-        assert (which in told) == again, one
-        told[which] = one
+        assert (which in reported) == again, one
+        reported[which] = one
     checked = amqpscope("check", path)
     assert len(checked) > 5
-    assert sorted(map(json.dumps, told.values())) == sorted(map(json.dumps, checked))
+    assert sorted(map(json.dumps, reported.values())) == sorted(map(json.dumps, checked))
     assert "lost by this machine" not in done.stderr
 
 

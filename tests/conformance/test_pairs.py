@@ -52,12 +52,12 @@ def test_they_are_small() -> None:
 
 def test_the_table_says_what_the_dialogues_announce() -> None:
     pairs = CapturePairs()
-    told = 0
+    reported = 0
     dialogues: Counter[str] = Counter()
     for scenario in scenarios():
         if scenario.kind != "pair":
             continue
-        told += 1
+        reported += 1
         space = scenario.namespace
         first = f"{space}/{scenario.rules[0]}"
         dialogues[first] += 1
@@ -82,7 +82,7 @@ def test_the_table_says_what_the_dialogues_announce() -> None:
             )
             for fault in expected
         )
-    assert told == len(pairs.pairs) > 180
+    assert reported == len(pairs.pairs) > 180
 
 
 def test_each_rule_finds_its_own_captures() -> None:

@@ -24,7 +24,7 @@ def found(d: Dialogue) -> list[tuple[str, str, int, bool]]:
     return [(f.rule, f.connection.id, f.packet, f.certain) for f in findings]
 
 
-def told(findings: list[Finding]) -> list[tuple[str, str, int, str]]:
+def reported(findings: list[Finding]) -> list[tuple[str, str, int, str]]:
     return [(f.rule, f.connection.id, f.packet, f.message) for f in findings]
 
 
@@ -58,17 +58,17 @@ def test_the_connection_before_counts() -> None:
 def test_the_order_of_the_summaries_changes_nothing() -> None:
     made = summaries(left_twice())
     assert len(made) == 3
-    expected = told(correlate(made))
+    expected = reported(correlate(made))
     assert len(expected) == 1
     for order in itertools.permutations(made):
-        assert told(correlate(order)) == expected
+        assert reported(correlate(order)) == expected
 
 
 def test_summaries_go_through_plain_values() -> None:
     made = summaries(left_twice())
     carried = [Summary.load(marshal.loads(marshal.dumps(one.dump()))) for one in made]
     assert [one.dump() for one in carried] == [one.dump() for one in made]
-    assert told(correlate(carried)) == told(correlate(made))
+    assert reported(correlate(carried)) == reported(correlate(made))
 
 
 def test_a_link_taken_while_its_connection_lasts_is_another_matter() -> None:

@@ -1,4 +1,4 @@
-"""What connections of AMQP 0-9-1 leave to be held against each other, and what is said of them together."""
+"""What connections of AMQP 0-9-1 leave to be compared with each other, and what is said of them together."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from amqpscope.limits import MAX_DEEDS, MAX_GETS, MAX_PASSAGES
 from amqpscope.tracking.amqp091.summary import Summary
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
 
-TOLD = {module.__name__ for module in (entities, existence, passing)}
-SCENARIOS = [scenario for scenario in scenarios() if scenario.module in TOLD]
+REPORTED = {module.__name__ for module in (entities, existence, passing)}
+SCENARIOS = [scenario for scenario in scenarios() if scenario.module in REPORTED]
 
 
 def rules(made: list[ConnectionSummary]) -> list[tuple[str, int, bool]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from support import amqp10_encode as amqp
-from support.compared import compared, told
+from support.compared import compared, reported
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
 
@@ -96,7 +96,7 @@ CHANGED_10: list[tuple[str, Callable[[], Dialogue], Words]] = [
 def test_one_change_of_1_0_is_named(what: str, change: Callable[[], Dialogue], words: Words) -> None:
     comparison = compared(sending().pcap(), change().pcap())
     assert not comparison.same
-    assert told(comparison) == words
+    assert reported(comparison) == words
 
 
 def publishing(
@@ -172,4 +172,4 @@ CHANGED_091: list[tuple[str, Callable[[], Dialogue091], Words]] = [
 def test_one_change_of_0_9_1_is_named(what: str, change: Callable[[], Dialogue091], words: Words) -> None:
     comparison = compared(publishing().pcap(), change().pcap())
     assert not comparison.same
-    assert told(comparison) == words
+    assert reported(comparison) == words

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 from support import amqp10_encode as amqp
-from support.compared import compared, told
+from support.compared import compared, reported
 from support.dialogue import RECEIVER, SENDER, Dialogue
 from support.dialogue091 import Dialogue091
 
@@ -34,7 +34,10 @@ def one_by_one(d: Dialogue) -> None:
 
 
 def test_a_range_of_dispositions_or_one_by_one() -> None:
-    assert told(compared(received(one_by_one), received(lambda d: d.client.disposition(0, 3) and None))) == []
+    assert (
+        reported(compared(received(one_by_one), received(lambda d: d.client.disposition(0, 3) and None)))
+        == []
+    )
 
 
 def test_the_order_in_which_deliveries_are_settled() -> None:
@@ -42,7 +45,7 @@ def test_the_order_in_which_deliveries_are_settled() -> None:
         for number in (3, 1, 2, 0):
             d.client.disposition(number)
 
-    assert told(compared(received(one_by_one), received(backwards))) == []
+    assert reported(compared(received(one_by_one), received(backwards))) == []
 
 
 def test_first_accepted_then_settled_is_another_thing() -> None:
@@ -51,7 +54,7 @@ def test_first_accepted_then_settled_is_another_thing() -> None:
         d.server.disposition(0, 3, role=SENDER, state=None)
         d.client.disposition(0, 3)
 
-    found = told(compared(received(one_by_one), received(in_two_steps)))
+    found = reported(compared(received(one_by_one), received(in_two_steps)))
     assert [what for what, _ in found] == [
         f"what the client says of delivery {number} on link q" for number in (1, 2, 3, 4)
     ]
@@ -59,14 +62,14 @@ def test_first_accepted_then_settled_is_another_thing() -> None:
 
 
 def test_deliveries_in_flight_when_the_receiver_goes() -> None:
-    assert told(compared(received(one_by_one), received(one_by_one, deliveries=6))) == []
+    assert reported(compared(received(one_by_one), received(one_by_one, deliveries=6))) == []
 
 
 def test_a_delivery_that_is_not_settled() -> None:
     def all_but_the_last(d: Dialogue) -> None:
         d.client.disposition(0, 2)
 
-    found = told(compared(received(one_by_one), received(all_but_the_last)))
+    found = reported(compared(received(one_by_one), received(all_but_the_last)))
     assert found == [("what the client says of delivery 4 on link q", [("", "accepted settled", "nothing")])]
 
 
@@ -84,7 +87,7 @@ def test_link_names_container_ids_and_ids_of_messages() -> None:
         d.goodbye()
         return d.pcap()
 
-    assert told(compared(said(3), said(200))) == []
+    assert reported(compared(said(3), said(200))) == []
 
 
 def test_a_dynamic_node_has_any_name() -> None:
@@ -102,7 +105,7 @@ def test_a_dynamic_node_has_any_name() -> None:
         d.goodbye()
         return d.pcap()
 
-    assert told(compared(asked("temporary-one"), asked("another"))) == []
+    assert reported(compared(asked("temporary-one"), asked("another"))) == []
 
 
 def test_a_message_in_one_transfer_or_in_three() -> None:
@@ -117,7 +120,7 @@ def test_a_message_in_one_transfer_or_in_three() -> None:
         d.goodbye()
         return d.pcap()
 
-    assert told(compared(sent(), sent(3, 9))) == []
+    assert reported(compared(sent(), sent(3, 9))) == []
 
 
 def test_further_flows_and_heartbeats() -> None:
@@ -134,7 +137,7 @@ def test_further_flows_and_heartbeats() -> None:
         d.goodbye()
         return d.pcap()
 
-    assert told(compared(kept_up(False), kept_up(True))) == []
+    assert reported(compared(kept_up(False), kept_up(True))) == []
 
 
 def consumed(settle: Callable[[Dialogue091], None], *, queue: str = "q", tag: str = "c") -> bytes:
@@ -161,17 +164,17 @@ def test_acks_one_by_one_or_with_multiple(tag: int) -> None:
     def at_once(d: Dialogue091) -> None:
         d.client.ack(tag, multiple=True)
 
-    assert told(compared(consumed(each), consumed(at_once))) == []
+    assert reported(compared(consumed(each), consumed(at_once))) == []
 
 
 def test_an_ack_too_few() -> None:
-    found = told(compared(consumed(each), consumed(lambda d: d.client.ack(3, multiple=True) and None)))
+    found = reported(compared(consumed(each), consumed(lambda d: d.client.ack(3, multiple=True) and None)))
     assert found == [("what the client says of delivery 4 on consumer q", [("", "ack", "nothing")])]
 
 
 def test_consumer_tags_and_generated_queues() -> None:
     one = consumed(each, tag="ctag1.0a1b2c3d4e5f60718293a4b5c6d7e8f9")
-    assert told(compared(one, consumed(each, tag="ctag1.ffffffffffffffffffffffffffffffff"))) == []
+    assert reported(compared(one, consumed(each, tag="ctag1.ffffffffffffffffffffffffffffffff"))) == []
 
     def declared(name: str) -> bytes:
         d = Dialogue091()
@@ -183,7 +186,7 @@ def test_consumer_tags_and_generated_queues() -> None:
         d.goodbye()
         return d.pcap()
 
-    assert told(compared(declared("tmp.a"), declared("tmp.b"))) == []
+    assert reported(compared(declared("tmp.a"), declared("tmp.b"))) == []
 
 
 def test_confirms_one_by_one_or_with_multiple() -> None:
@@ -203,7 +206,7 @@ def test_confirms_one_by_one_or_with_multiple() -> None:
         d.goodbye()
         return d.pcap()
 
-    assert told(compared(confirmed(True), confirmed(False))) == []
+    assert reported(compared(confirmed(True), confirmed(False))) == []
 
 
 def test_channel_numbers_and_connections_in_another_order() -> None:
@@ -217,7 +220,7 @@ def test_channel_numbers_and_connections_in_another_order() -> None:
         d.goodbye()
         return d.pcap()
 
-    assert told(compared(used(1, ("a", "b")), used(5, ("b", "a")))) == []
+    assert reported(compared(used(1, ("a", "b")), used(5, ("b", "a")))) == []
 
 
 def test_what_is_said_when_the_other_has_ended_it() -> None:
@@ -236,9 +239,9 @@ def test_what_is_said_when_the_other_has_ended_it() -> None:
         d.goodbye()
         return d.pcap()
 
-    assert told(compared(crossing(5, 0), crossing(3, 2))) == []
-    assert told(compared(crossing(3, 0), crossing(3, 2))) == []
-    assert len(told(compared(crossing(5, 0), crossing(3, 0)))) == 2
+    assert reported(compared(crossing(5, 0), crossing(3, 2))) == []
+    assert reported(compared(crossing(3, 0), crossing(3, 2))) == []
+    assert len(reported(compared(crossing(5, 0), crossing(3, 0)))) == 2
 
 
 def test_how_far_a_client_had_come_when_it_was_refused() -> None:
@@ -255,8 +258,8 @@ def test_how_far_a_client_had_come_when_it_was_refused() -> None:
         d.goodbye()
         return d.pcap()
 
-    assert told(compared(refused(0), refused(3))) == []
-    found = told(compared(refused(0), refused(0, 403)))
+    assert reported(compared(refused(0), refused(3))) == []
+    found = reported(compared(refused(0), refused(0, 403)))
     assert found == [("the server's channel.close on channel 1", [("reply-code", "404", "403")])]
 
 
@@ -280,10 +283,10 @@ def test_octets_that_were_not_captured_end_the_comparison() -> None:
     whole, cut = sent(False, amqp.accepted()), sent(True, amqp.accepted())
     for a, b in ((whole, cut), (cut, whole)):
         comparison = compared(a, b)
-        assert told(comparison) == []
+        assert reported(comparison) == []
         (meeting,) = comparison.meetings
         assert {story.cut_for for story in (meeting.a, meeting.b) if story} == {
             "",
             "octets are missing in the capture",
         }
-    assert len(told(compared(cut, sent(False, amqp.released())))) == 1
+    assert len(reported(compared(cut, sent(False, amqp.released())))) == 1

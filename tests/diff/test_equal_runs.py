@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.compared import compared, compared_files, told
+from support.compared import compared, compared_files, reported
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS, mischievous
 from support.rewritten import Rewriting, rewritten
@@ -52,7 +52,7 @@ SMALL = [path for path in RECORDED if path.suffix == ".pcap" and path.stat().st_
 def test_other_ports_times_numbers_and_cuts(path: Path, how: Rewriting) -> None:
     octets = rewritten(path, how)
     comparison = compared(path.read_bytes(), octets)
-    assert told(comparison) == []
+    assert reported(comparison) == []
     assert all(meeting.same for meeting in comparison.meetings)
     assert [one.counts for one in comparison.findings if one.counts] == []
 
@@ -61,7 +61,7 @@ def test_other_ports_times_numbers_and_cuts(path: Path, how: Rewriting) -> None:
 @pytest.mark.parametrize("path", share(SMALL, 2, "behind"), ids=lambda path: str(path.name))
 def test_one_direction_seen_later(path: Path, behind: int) -> None:
     comparison = compared(path.read_bytes(), rewritten(path, Rewriting(behind=behind)))
-    assert told(comparison) == []
+    assert reported(comparison) == []
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -83,4 +83,4 @@ def test_where_it_was_captured(protocol: str, tap: Tap) -> None:
     conversations += [converse(f"diff {n}", lossy=False, protocol=protocol) for n in numbers]
     for conversation in conversations:
         here, there = captured(conversation, Tap()).octets, captured(conversation, tap).octets
-        assert told(compared(here, there)) == [], conversation.seed
+        assert reported(compared(here, there)) == [], conversation.seed

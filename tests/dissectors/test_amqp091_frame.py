@@ -33,7 +33,7 @@ def decode(*pieces: bytes | int, midstream: bool = False, reason: str = "fin") -
     return decoder.frames
 
 
-def told(frames: list[Frame]) -> list[str]:
+def reported(frames: list[Frame]) -> list[str]:
     """Each frame as its name, and the codes of what is wrong with it."""
     return [" ".join([frame.name, *(problem.code for problem in frame.problems)]) for frame in frames]
 
@@ -41,7 +41,7 @@ def told(frames: list[Frame]) -> list[str]:
 def test_a_direction() -> None:
     octets = OPENING + PUBLISH + CONTENT + amqp.heartbeat() + ACK
     frames = decode(octets)
-    assert told(frames) == [
+    assert reported(frames) == [
         "header",
         "connection.start-ok",
         "basic.publish",
@@ -196,7 +196,7 @@ def header_frame(flags: str, rest: bytes = b"", class_id: int = 60, weight: int 
         ),
     ],
 )
-def test_each_fault_is_told_once_and_nothing_else_is_lost(
+def test_each_fault_is_reported_once_and_nothing_else_is_lost(
     octets: bytes, found: list[tuple[str, int, str]]
 ) -> None:
     frames = decode(OPENING + octets + ACK)
@@ -208,14 +208,14 @@ def test_each_fault_is_told_once_and_nothing_else_is_lost(
 
 def test_a_heartbeat_as_printed() -> None:
     octets = b"\x08\0\0\xce"
-    assert told(decode(OPENING + octets + ACK)) == [
+    assert reported(decode(OPENING + octets + ACK)) == [
         "header",
         "connection.start-ok",
         "heartbeat F-HEARTBEAT-SHAPE",
         "basic.ack",
     ]
-    assert told(decode(ACK + octets)) == ["basic.ack", "heartbeat F-HEARTBEAT-SHAPE"]
-    assert told(decode(ACK + octets + b"\1")) == [
+    assert reported(decode(ACK + octets)) == ["basic.ack", "heartbeat F-HEARTBEAT-SHAPE"]
+    assert reported(decode(ACK + octets + b"\1")) == [
         "basic.ack",
         "heartbeat F-HEARTBEAT-SHAPE",
         "skipped incomplete",
@@ -223,12 +223,12 @@ def test_a_heartbeat_as_printed() -> None:
 
 
 def test_a_second_protocol_header() -> None:
-    assert told(decode(amqp.header() + amqp.header() + ACK)) == [
+    assert reported(decode(amqp.header() + amqp.header() + ACK)) == [
         "header",
         "header F-PROTO-HDR-ONCE",
         "basic.ack",
     ]
-    assert told(decode(ACK + amqp.header())) == ["basic.ack", "header F-PROTO-HDR-ONCE"]
+    assert reported(decode(ACK + amqp.header())) == ["basic.ack", "header F-PROTO-HDR-ONCE"]
 
 
 # Where the chain breaks
@@ -237,7 +237,7 @@ def test_a_second_protocol_header() -> None:
 def test_a_wrong_frame_end_behind_a_right_size() -> None:
     wrong = ACK[:-1] + b"\0"
     frames = decode(OPENING + wrong + PUBLISH + CONTENT)
-    assert told(frames)[2:] == ["basic.ack F-FRAME-END", "basic.publish", "content-header", "body"]
+    assert reported(frames)[2:] == ["basic.ack F-FRAME-END", "basic.publish", "content-header", "body"]
     assert problems(frames[2].problems) == [("F-FRAME-END", 20, "")]
 
 
@@ -245,7 +245,7 @@ def test_a_wrong_size_is_seen_by_the_frame_end() -> None:
     wrong = amqp.frame(amqp.METHOD, 1, amqp.method("basic.ack"), size=40)
     octets = OPENING + wrong + PUBLISH + ACK + ACK
     frames = decode(octets)
-    assert told(frames)[2:] == ["skipped F-FRAME-END", "basic.publish", "basic.ack", "basic.ack"]
+    assert reported(frames)[2:] == ["skipped F-FRAME-END", "basic.publish", "basic.ack", "basic.ack"]
     assert frames[2].size == len(wrong)
     one_by_one = decode(*(octets[at : at + 1] for at in range(len(octets))))
     assert [frame_state(frame) for frame in one_by_one] == [frame_state(frame) for frame in frames]
@@ -253,7 +253,7 @@ def test_a_wrong_size_is_seen_by_the_frame_end() -> None:
 
 def test_a_size_too_small_is_seen_by_the_frame_end() -> None:
     wrong = amqp.frame(amqp.METHOD, 1, amqp.method("basic.ack"), size=3)
-    assert told(decode(OPENING + wrong + PUBLISH))[2:] == [
+    assert reported(decode(OPENING + wrong + PUBLISH))[2:] == [
         "undecodable F-METHOD-ARGS F-FRAME-END",
         "skipped cut",
         "basic.publish",
@@ -263,27 +263,30 @@ def test_a_size_too_small_is_seen_by_the_frame_end() -> None:
 def test_frame_types_that_nobody_has() -> None:
     for kind in (0, 5, 7, 9, 255):
         frames = decode(OPENING + amqp.frame(kind, 3, b"content") + ACK)
-        assert told(frames)[2:] == ["unknown F-FRAME-TYPE", "basic.ack"]
+        assert reported(frames)[2:] == ["unknown F-FRAME-TYPE", "basic.ack"]
         assert (frames[2].kind, int(frames[2].channel), frames[2].payload) == ("unknown", 3, b"content")
-    assert told(decode(OPENING + amqp.frame(4, 0, b"") + ACK))[2:] == ["heartbeat F-FRAME-TYPE", "basic.ack"]
+    assert reported(decode(OPENING + amqp.frame(4, 0, b"") + ACK))[2:] == [
+        "heartbeat F-FRAME-TYPE",
+        "basic.ack",
+    ]
     # If the size is wrong, too, or the end, the next frame is searched for.
-    assert told(decode(OPENING + amqp.frame(9, 0, b"content", size=1) + ACK))[2:] == [
+    assert reported(decode(OPENING + amqp.frame(9, 0, b"content", size=1) + ACK))[2:] == [
         "skipped F-FRAME-TYPE",
         "basic.ack",
     ]
-    assert told(decode(OPENING + amqp.frame(9, 0, ACK) + PUBLISH))[2:] == [
+    assert reported(decode(OPENING + amqp.frame(9, 0, ACK) + PUBLISH))[2:] == [
         "skipped F-FRAME-TYPE",
         "basic.ack",
         "skipped cut",
         "basic.publish",
     ]
-    assert told(decode(OPENING + b"\x09" + bytes(5)))[2:] == ["skipped incomplete"]
+    assert reported(decode(OPENING + b"\x09" + bytes(5)))[2:] == ["skipped incomplete"]
 
 
 def test_a_stream_that_begins_with_nothing_known() -> None:
-    assert told(decode(b"GARBAGE!" + b"more of it")) == ["skipped F-PROTO-HDR"]
-    assert told(decode(b"GARBAGE!" + OPENING)) == ["skipped F-PROTO-HDR", "header", "connection.start-ok"]
-    assert told(decode(b"AMQP\0\0\x09")) == ["skipped incomplete"]
+    assert reported(decode(b"GARBAGE!" + b"more of it")) == ["skipped F-PROTO-HDR"]
+    assert reported(decode(b"GARBAGE!" + OPENING)) == ["skipped F-PROTO-HDR", "header", "connection.start-ok"]
+    assert reported(decode(b"AMQP\0\0\x09")) == ["skipped incomplete"]
 
 
 def test_the_end_inside_a_frame() -> None:
@@ -298,23 +301,23 @@ def test_the_end_inside_a_frame() -> None:
 def test_a_hole_inside_a_frame() -> None:
     body = amqp.frame(amqp.BODY, 1, b"x" * 100)
     frames = decode(PUBLISH + body[:50], 40, body[90:] + ACK)
-    assert told(frames) == ["basic.publish", "body cut", "basic.ack"]
+    assert reported(frames) == ["basic.publish", "body cut", "basic.ack"]
     assert (frames[1].size, frames[1].missing, frames[1].payload) == (108, 58, b"x" * 43)
     frames = decode(PUBLISH + body[:50], 58, ACK)
-    assert told(frames) == ["basic.publish", "body cut", "basic.ack"]
+    assert reported(frames) == ["basic.publish", "body cut", "basic.ack"]
     # What stands where the next frame is due may be none.
     frames = decode(PUBLISH + body[:50], 58, b"other octets" + ACK)
-    assert told(frames) == ["basic.publish", "body cut", "skipped cut", "basic.ack"]
+    assert reported(frames) == ["basic.publish", "body cut", "skipped cut", "basic.ack"]
     frames = decode(PUBLISH + body[:50], 60, body + ACK)
-    assert told(frames) == ["basic.publish", "body cut", "skipped cut", "body", "basic.ack"]
+    assert reported(frames) == ["basic.publish", "body cut", "skipped cut", "body", "basic.ack"]
 
 
 def test_a_hole_between_frames() -> None:
     frames = decode(PUBLISH, 30, b"rest of a body\xce" + CONTENT + ACK)
-    assert told(frames) == ["basic.publish", "skipped cut", "content-header", "body", "basic.ack"]
+    assert reported(frames) == ["basic.publish", "skipped cut", "content-header", "body", "basic.ack"]
     assert (frames[1].size, frames[1].missing) == (45, 30)
     frames = decode(PUBLISH[:5], 30, ACK)
-    assert told(frames) == ["skipped cut", "basic.ack"]
+    assert reported(frames) == ["skipped cut", "basic.ack"]
 
 
 @pytest.mark.parametrize(
@@ -373,24 +376,24 @@ def test_what_is_credible(found: bytes) -> None:
 def test_what_is_not_credible(octets: bytes) -> None:
     assert credible_frame(octets, 0, len(octets), True) != CREDIBLE
     alone = octets if octets[-4:] != ACK[-4:] else octets[: -len(ACK)]
-    assert told(decode(alone, midstream=True)) == ["skipped cut"]
+    assert reported(decode(alone, midstream=True)) == ["skipped cut"]
 
 
 def test_what_is_wrong_behind_a_guess_accuses_nobody() -> None:
     wrong = amqp.say("basic.ack", 0)
     frames = decode(ACK + wrong + amqp.frame(9, 0, b"") + ACK, midstream=True)
-    assert told(frames) == ["basic.ack", "basic.ack cut", "skipped cut", "basic.ack"]
+    assert reported(frames) == ["basic.ack", "basic.ack cut", "skipped cut", "basic.ack"]
     assert "not captured" in frames[1].problems[0].reason
     filling = amqp.frame(amqp.BODY, 1, bytes(GUESSED_OCTETS))
-    assert told(decode(ACK + filling + wrong, midstream=True))[2] == "basic.ack F-METHOD-CH-NONZERO"
+    assert reported(decode(ACK + filling + wrong, midstream=True))[2] == "basic.ack F-METHOD-CH-NONZERO"
 
 
 def test_frames_inside_a_body_are_its_content() -> None:
     inside = amqp.frame(amqp.BODY, 1, ACK + PUBLISH)
-    assert told(decode(PUBLISH + inside + ACK)) == ["basic.publish", "body", "basic.ack"]
+    assert reported(decode(PUBLISH + inside + ACK)) == ["basic.publish", "body", "basic.ack"]
     # Of a body whose beginning was not captured nobody can know that.
     frames = decode(PUBLISH, 10, inside[10:] + amqp.say("basic.qos", 1))
-    assert told(frames) == ["basic.publish", "skipped cut", "basic.publish", "skipped cut", "basic.qos"]
+    assert reported(frames) == ["basic.publish", "skipped cut", "basic.publish", "skipped cut", "basic.qos"]
 
 
 def test_large_frames_are_kept_in_part() -> None:
@@ -402,16 +405,16 @@ def test_large_frames_are_kept_in_part() -> None:
         decoder.feed(block, 0, min(len(block), size - at))
     assert decoder.kept == MAX_KEPT_FRAME
     decoder.feed(b"\xce" + ACK, 0, 1 + len(ACK))
-    assert told(decoder.frames) == ["body limit", "basic.ack"]
+    assert reported(decoder.frames) == ["body limit", "basic.ack"]
     assert (decoder.frames[0].size, decoder.frames[0].missing) == (size + 8, size + 8 - MAX_KEPT_FRAME)
     decoder = Amqp091FrameDecoder()
     decoder.feed(amqp.frame(amqp.BODY, 1, b"x", size=size)[:8], 0, 8)
     decoder.gap(size - 1)
     decoder.feed(b"\0" + ACK, 0, 1 + len(ACK))
-    assert told(decoder.frames) == ["body cut", "basic.ack"]
+    assert reported(decoder.frames) == ["body cut", "basic.ack"]
 
 
-def test_the_dialect_of_tables_is_told() -> None:
+def test_the_dialect_of_tables_is_reported() -> None:
     octets = amqp.say("queue.declare", 1, arguments={"k": ("s", 5)})
     printed = amqp.frame(
         amqp.METHOD, 1, amqp.method("queue.declare", amqp.PRINTED, arguments={"k": ("s", "text")})

@@ -414,7 +414,8 @@ def test_no_hole_makes_a_message_look_whole_that_is_not(data: st.DataObject) -> 
         if message.complete:
             assert message.octets in messages
         elif message.octets:
-            # A transfer that begins with a section is not told from a first one, if it repeats the id.
+            # A transfer that begins with a section cannot be distinguished from a first one, if it repeats
+            # the id.
             ends = [payload[border:] for payload in messages for border in SECTION_BORDERS]
             assert any(end.startswith(message.octets) for end in ends)
 

@@ -628,7 +628,7 @@ def test_stream_that_ends_between_frames() -> None:
     assert decode(midstream=True) == []
 
 
-def test_a_genuine_fault_in_a_frame_cut_later_is_still_told() -> None:
+def test_a_genuine_fault_in_a_frame_cut_later_is_still_reported() -> None:
     body = amqp.transfer(handle=amqp.string("no"), delivery_tag=b"t")
     octets = amqp.frame(body, b"payload")
     (frame,) = decode(octets[:-3])

@@ -296,7 +296,7 @@ def test_section_cut_at_any_octet(octets: bytes) -> None:
         assert names(decoded)[0] == "header"
 
 
-def test_what_is_wrong_in_the_part_that_was_captured_is_told() -> None:
+def test_what_is_wrong_in_the_part_that_was_captured_is_reported() -> None:
     octets = amqp.properties(message_id=amqp.uint(1), to="x") + amqp.data(b"content")
     assert found(message(octets[:-3], complete=False)) == [("M-ID-TYPE", 6, "properties.message-id")]
 

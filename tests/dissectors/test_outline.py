@@ -118,7 +118,7 @@ def test_of_what_says_something_odd_there_is_none(section: bytes) -> None:
     assert not agree(section + amqp.data(b"x"))
 
 
-def test_a_content_type_is_told() -> None:
+def test_a_content_type_is_reported() -> None:
     for media_type in ("text/plain", "application/json; charset=utf-8", "a" * 300 + "/b"):
         octets = bytes(
             amqp.properties(message_id="m", content_type=media_type, creation_time=1_700_000_000_000)

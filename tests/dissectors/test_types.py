@@ -775,6 +775,6 @@ def test_descriptors_and_uuids_that_are_odd(octets: str, code: str | None) -> No
     assert [found.code for found in reader.problems] == ([] if code is None else [code])
 
 
-def test_what_is_odd_everywhere_is_told_once() -> None:
+def test_what_is_odd_everywhere_is_reported_once() -> None:
     _, reader = read_value(amqp.list_([amqp.raw("00 52 24 40")] * 3 + [amqp.uuid(b"\x01" * 16)] * 3))
     assert [found.code for found in reader.problems] == ["T-DESC-RESERVED", "T-UUID-4122"]

@@ -1,8 +1,8 @@
 """What an input of a few kB may cost: time and memory, checked around an entry.
 
 Entries run interpreted here, and several times over what a command does once (cut up, moved, shown in every
-form), with the fuzzer's counters in between. So the second per MB is not held against the size of so small an
-input: it is what the whole of it may take.
+form), with the fuzzer's counters in between. So the second per MB is not compared with the size of so small
+an input: it is what the whole of it may take.
 """
 
 from __future__ import annotations

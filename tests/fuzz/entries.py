@@ -2,7 +2,8 @@
 
 An entry fails by an exception: the product's own, or an assertion that something did not hold which has to
 hold for all octets. Where an entry needs more than octets (segments, turns of a conversation) these are the
-program of a small machine, told at its function: any octets are a program, so that nothing is thrown away.
+program of a small machine, reported at its function: any octets are a program, so that nothing is thrown
+away.
 
 Time and memory are checked around an entry, see `fuzz.bounds`. What a test or the fuzzer cannot repeat (the
 clock, chance) is nowhere in here: cuts and places are taken from the octets' checksum.
@@ -386,8 +387,8 @@ def commands(octets: bytes) -> None:
         path.write_bytes(pcap(records))
         known = ways(path, [1 + chance % max(len(records), 1)])
         chosen = {(octets[0] >> 1) % len(known), chance // 7 % len(known)}
-        told = [known[number]() for number in sorted(chosen)]
-    assert failures(told) == []
+        reported = [known[number]() for number in sorted(chosen)]
+    assert failures(reported) == []
 
 
 def _frame10(take: Program, what: int) -> bytes:
@@ -423,8 +424,8 @@ def _judged(octets: bytes, frame_of: Callable[[Program, int], bytes]) -> None:
     _lines(list(verdicts.lines()))
     for line in connection_lines(analysis, summary.connections.get(analysis.connection), 80):
         assert "".join(text for _, text in line).isprintable()
-    told = json.dumps(connection_object(analysis, summary.take(analysis.connection)))
-    _visible("".join(summary_json("capture", [told], [])))
+    reported = json.dumps(connection_object(analysis, summary.take(analysis.connection)))
+    _visible("".join(summary_json("capture", [reported], [])))
 
 
 _HEADERS = (
@@ -525,7 +526,7 @@ def _converse(
         segment.flags, segment.cut = sent.flags, sent.cut
         analysis.tcp.segment(sent.direction, segment)
     analysis.finish("capture")
-    told = [
+    reported = [
         [_about(record) for record in out],
         [(one.code, one.packet, one.time, one.detail) for one in notes],
         [finding_json(one, "capture") for one in findings],
@@ -533,7 +534,7 @@ def _converse(
     ]
     for note in notes:
         assert note.detail == printable_ascii(note.detail)
-    return told, out, findings, analysis
+    return reported, out, findings, analysis
 
 
 def _about_message(message: Assembled | None) -> tuple[Any, ...] | None:

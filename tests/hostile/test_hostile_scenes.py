@@ -69,9 +69,9 @@ def test_scene(name: str, tmp_path: Path) -> None:
     # here, for a machine with much else to do. Interpreted, and in a small file, where starting counts, more.
     megabytes = max(path.stat().st_size, 4_000_000 if name == "bomb" else 0) / 1_000_000
     most = 4 * (1 + megabytes) * (8 if INTERPRETED else 1)
-    for way, told in measured["ways"].items():
-        assert told["status"] in (0, 3), way
-        assert told["wrong"] == [], way
-        assert told["size"] > 0 or "check" in way, way
-        assert told["seconds"] < most, way
+    for way, reported in measured["ways"].items():
+        assert reported["status"] in (0, 3), way
+        assert reported["wrong"] == [], way
+        assert reported["size"] > 0 or "check" in way, way
+        assert reported["seconds"] < most, way
     assert measured["growth"] < GROWTH.get(name, 64) * MIB

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, frame
 from support.compressed import needs_zstd, zstd
-from support.talk import Talk, told
+from support.talk import Talk, reported
 from support.tcp_writer import Capture as Tap
 from support.tcp_writer import pcap
 
@@ -60,7 +60,7 @@ def test_a_path_as_text_or_path(tmp_path: Path) -> None:
             assert file.size == path.stat().st_size
             records = list(file)
             assert file.octets_read == file.size
-        assert told(records) == talk.expected()
+        assert reported(records) == talk.expected()
         assert {one.connection.capture for one in records} == {str(path)}
     assert {one.connection.capture for one in Capture(path, name="mine")} == {"mine"}
 
@@ -69,19 +69,19 @@ def test_pcapng_by_its_octets_not_its_name(tmp_path: Path) -> None:
     capture, talk = tap()
     path = tmp_path / "x.pcap"
     path.write_bytes(capture.pcapng())
-    assert told(amqpscope.read(path)) == talk.expected()
+    assert reported(amqpscope.read(path)) == talk.expected()
 
 
 def test_an_open_file_stays_open(tmp_path: Path) -> None:
     capture, talk = tap()
     path = capture.write(tmp_path / "x.pcap")
     with path.open("rb") as file:
-        assert told(amqpscope.read(file)) == talk.expected()
+        assert reported(amqpscope.read(file)) == talk.expected()
         assert not file.closed
         file.seek(0)
         with Capture(file) as again:
             assert (again.name, again.size) == (str(path), path.stat().st_size)
-            assert told(again) == talk.expected()
+            assert reported(again) == talk.expected()
         assert not file.closed
 
 
@@ -97,7 +97,7 @@ def test_octets_in_memory() -> None:
     capture, talk = tap()
     with Capture(io.BytesIO(capture.pcap(nanoseconds=True))) as file:
         assert (file.name, file.size) == ("stream", None)
-        assert told(file) == talk.expected()
+        assert reported(file) == talk.expected()
 
 
 class _Raw(io.RawIOBase):
@@ -120,7 +120,7 @@ class _Raw(io.RawIOBase):
 def test_a_source_that_gives_few_octets(each: int) -> None:
     capture, talk = tap()
     source: Any = _Raw(capture.pcap(nanoseconds=True), each)
-    assert told(amqpscope.read(source)) == talk.expected()
+    assert reported(amqpscope.read(source)) == talk.expected()
 
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=30))
@@ -135,7 +135,7 @@ def test_any_blocks_of_the_file(sizes: list[int]) -> None:
 
     for octets in (capture.pcap(nanoseconds=True), capture.pcapng()):
         source: Any = Blocks(octets, 1)
-        assert told(amqpscope.read(source)) == talk.expected()
+        assert reported(amqpscope.read(source)) == talk.expected()
 
 
 def _feed(writer: int, octets: bytes) -> threading.Thread:
@@ -154,7 +154,7 @@ def test_a_pipe() -> None:
     thread = _feed(writer, capture.pcap(nanoseconds=True))
     with os.fdopen(reader, "rb") as file, Capture(file) as source:
         assert source.size is None
-        assert told(source) == talk.expected()
+        assert reported(source) == talk.expected()
     thread.join()
 
 
@@ -166,9 +166,9 @@ def test_frames_come_out_of_a_pipe_before_it_ends() -> None:
     with os.fdopen(reader, "rb") as file:
         records = amqpscope.read(file)
         first = next(records)
-        assert told([first]) == talk.expected()[:1]
+        assert reported([first]) == talk.expected()[:1]
         os.close(writer)
-        assert told(records) == talk.expected()[1:]
+        assert reported(records) == talk.expected()[1:]
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", standard)
     with Capture("-") as file:
         assert file.name == "standard input"
-        assert told(file) == talk.expected()
+        assert reported(file) == talk.expected()
     assert not standard.buffer.closed
     monkeypatch.setattr("sys.stdin", None)
     assert refusal("-") == "standard input: is closed"
@@ -231,11 +231,11 @@ def test_compressed_captures(compress: Callable[[bytes], bytes], form: str, tmp_
         path = tmp_path / "x.pcap"
         path.write_bytes(compress(octets))
         with Capture(path) as file:
-            assert told(file) == talk.expected()
+            assert reported(file) == talk.expected()
             assert file.octets_read == file.size == path.stat().st_size
             assert file.notes == []
         source: Any = _Raw(compress(octets), 7)
-        assert told(amqpscope.read(source)) == talk.expected()
+        assert reported(amqpscope.read(source)) == talk.expected()
 
 
 @pytest.mark.parametrize(("compress", "form"), COMPRESSED)
@@ -243,7 +243,7 @@ def test_compressed_captures_cut_short(compress: Callable[[bytes], bytes], form:
     capture, talk = tap(300)
     packed = compress(capture.pcap(nanoseconds=True))
     file = Capture(io.BytesIO(packed[:-3]))
-    records = told(file)
+    records = reported(file)
     assert records == talk.expected()[: len(records)]
     assert len(records) > 100
     assert file.notes[-1].code == "capture/truncated"
@@ -271,20 +271,20 @@ def test_compressed_frames_come_out_of_a_pipe_before_it_ends() -> None:
     os.write(writer, member.compress(capture.pcap(nanoseconds=True)) + member.flush(zlib.Z_SYNC_FLUSH))
     with os.fdopen(reader, "rb") as file:
         records = amqpscope.read(file)
-        assert told([next(records)]) == talk.expected()[:1]
+        assert reported([next(records)]) == talk.expected()[:1]
         os.write(writer, member.flush())
         os.close(writer)
-        assert told(records) == talk.expected()[1:]
+        assert reported(records) == talk.expected()[1:]
 
 
-def test_damage_in_a_compressed_file_is_told_of_the_file(tmp_path: Path) -> None:
+def test_damage_in_a_compressed_file_is_reported_of_the_file(tmp_path: Path) -> None:
     """What is judged before it stays judged."""
     capture, talk = tap(5)
     member = zlib.compressobj(6, zlib.DEFLATED, 31)
     octets = capture.pcap(nanoseconds=True)
     packed = member.compress(octets) + member.flush(zlib.Z_FULL_FLUSH) + b"\x07" * 40
     file = Capture(io.BytesIO(packed))
-    assert told(file) == talk.expected()
+    assert reported(file) == talk.expected()
     (note,) = file.notes
     assert (note.code, note.packet) == ("capture/corrupt", len(capture.packets))
     assert note.detail.startswith(f"the gzip data are damaged after {len(octets)} octets")
@@ -357,7 +357,7 @@ def test_a_file_cut_short_is_read_up_to_there(cut: Callable[[bytes], bytes]) -> 
     file = Capture(io.BytesIO(octets))
     records = list(file)
     del capture.packets[-1]
-    assert told(records) == talk.expected()
+    assert reported(records) == talk.expected()
     assert [note.code for note in file.notes] == ["capture/truncated"]
     assert file.notes[0].connection is None
 
@@ -368,7 +368,7 @@ def test_every_cut_gives_the_frames_before_it() -> None:
     whole = talk.expected()
     for size in range(4, len(octets)):
         file = Capture(io.BytesIO(octets[:size]))
-        records = told(file)
+        records = reported(file)
         assert records == whole[: len(records)]
         assert len(file.notes) <= 1
 

@@ -42,7 +42,7 @@ def test_frames_and_findings_do_not_depend_on_the_lots(size: int) -> None:
     assert [(one.rule, one.packet, one.reaction) for one in complete] == expected
     assert {id(one) for one in found} == {id(one) for one in complete}
     amended = [one for batch in batches for one in batch.amended]
-    assert [one.rule for one in amended] == [one.rule for one in complete if one.told and one.reaction]
+    assert [one.rule for one in amended] == [one.rule for one in complete if one.reported and one.reaction]
     assert len(complete) >= 1
     assert sum(batch.packets for batch in batches) == len(packets_of(BROKEN.read_bytes()))
 
@@ -70,13 +70,13 @@ def test_the_losses_of_a_second_are_one_note(monkeypatch: pytest.MonkeyPatch) ->
     while not watch.over:
         clock[0] += SECOND // 100
         notes += watch.step(0).notes
-    told = [int(note.detail.rpartition(" ")[2]) for note in notes if note.code == "capture/dropped"]
-    assert sum(told) == watch.dropped == 1000
-    assert 9 <= len(told) <= 12
+    reported = [int(note.detail.rpartition(" ")[2]) for note in notes if note.code == "capture/dropped"]
+    assert sum(reported) == watch.dropped == 1000
+    assert 9 <= len(reported) <= 12
     watch.close()
 
 
-def test_a_silence_is_told_once_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silence_is_reported_once_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
     (finding,) = [one for one in check(SILENT) if one.rule == "amqp091/C-HB-SEND"]
     packets = packets_of(SILENT.read_bytes())
     before = [Lot([packet]) for packet in packets[: finding.packet - 1]]
@@ -84,13 +84,13 @@ def test_a_silence_is_told_once_while_it_lasts(monkeypatch: pytest.MonkeyPatch) 
     clock = [1000 * SECOND]
     monkeypatch.setattr("amqpscope.input.live.time.monotonic_ns", lambda: clock[0])
     watch = LiveWatch(Lots([*before, *[Lot()] * 5, *after]))
-    told = []
+    reported = []
     for _ in before:
-        told += watch.step(0).overdue
+        reported += watch.step(0).overdue
     for _ in range(5):
         clock[0] += 2 * SECOND
-        told += watch.step(0).overdue
-    assert [(one.rule, one.peer) for one in told] == [("amqp091/C-HB-SEND", finding.peer)]
+        reported += watch.step(0).overdue
+    assert [(one.rule, one.peer) for one in reported] == [("amqp091/C-HB-SEND", finding.peer)]
     found = []
     while not watch.over:
         found += watch.step(0).found

@@ -187,13 +187,13 @@ def test_a_directory_of_trouble(spark: Any, tmp_path: Path, open_folder: Path, p
         "g-dangling.pcap": ("unreadable", "missing", 0),
         "h-growing.pcap": ("partial", "growing", 20),
     }
-    told = [
+    reported = [
         finding
         for name in ("a-good.pcap", "d-truncated.pcap", "e-corrupt.pcap")
         for finding in checked(open_folder / name)
     ]
     kept = [as_finding(row) for row in rows["findings"] if "growing" not in row["capture"]]
-    assert told and ordered(kept) == ordered(told)
+    assert reported and ordered(kept) == ordered(reported)
     growing.write_bytes(header + b"".join(packets[:20]))
     frames = [as_frame(row) for row in rows["frames"] if "growing" in row["capture"]]
     assert frames and ordered(frames) == ordered(read(growing))

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from support import amqp091_encode as amqp
 from support.lakes import CAPTURES
+from support.reported import records
 from support.tcp_writer import Capture
-from support.told import records
 
 from amqpscope.input.capture import Capture as Read
 from amqpscope.model.records import FrameRecord
@@ -71,7 +71,7 @@ def log(*turns: Said) -> list[DeliveryRow]:
     return found + kept.finish()
 
 
-def told(*turns: Said) -> list[tuple[object, ...]]:
+def reported(*turns: Said) -> list[tuple[object, ...]]:
     return [
         (one.id, one.outcome, one.settled_by, one.settled_packet, one.complete, one.payload)
         for one in log(*turns)
@@ -98,34 +98,34 @@ def test_a_delivery_that_is_acked() -> None:
 )
 def test_outcomes(name: str, given: dict[str, object], outcome: str) -> None:
     answer = said(C, name, delivery_tag=1, **given)
-    assert told(deliver(1), answer) == [(1, outcome, "client", 2, True, 5)]
+    assert reported(deliver(1), answer) == [(1, outcome, "client", 2, True, 5)]
 
 
 def test_several_at_once() -> None:
     three = (deliver(1), deliver(2), deliver(3))
     acked = [(1, "ack", "client", 4, True, 5), (2, "ack", "client", 4, True, 5)]
     left = (3, "", "", 0, True, 5)
-    assert told(*three, said(C, "basic.ack", delivery_tag=2, multiple=True)) == [*acked, left]
-    assert told(*three, said(C, "basic.ack", delivery_tag=2))[0] == acked[1]
-    everything = told(*three, said(C, "basic.ack", delivery_tag=0, multiple=True))
+    assert reported(*three, said(C, "basic.ack", delivery_tag=2, multiple=True)) == [*acked, left]
+    assert reported(*three, said(C, "basic.ack", delivery_tag=2))[0] == acked[1]
+    everything = reported(*three, said(C, "basic.ack", delivery_tag=0, multiple=True))
     assert [row[:3] for row in everything] == [(tag, "ack", "client") for tag in (1, 2, 3)]
 
 
 def test_an_ack_on_another_channel_or_of_another_tag_settles_nothing() -> None:
     for answer in (said(C, "basic.ack", 2, delivery_tag=1), said(C, "basic.ack", delivery_tag=2)):
-        assert told(deliver(1), answer) == [(1, "", "", 0, True, 5)]
-    assert told(deliver(1), said(S, "basic.ack", delivery_tag=1)) == [(1, "", "", 0, True, 5)]
+        assert reported(deliver(1), answer) == [(1, "", "", 0, True, 5)]
+    assert reported(deliver(1), said(S, "basic.ack", delivery_tag=1)) == [(1, "", "", 0, True, 5)]
 
 
 def test_a_consumer_without_ack() -> None:
     asked = said(C, "basic.consume", consumer_tag="c", no_ack=True)
     free = [(1, "", "server", 3, True, 5)]
-    assert told(asked, said(S, "basic.consume-ok", consumer_tag="c"), deliver(1)) == free
+    assert reported(asked, said(S, "basic.consume-ok", consumer_tag="c"), deliver(1)) == free
     # The server gives the name.
     asked = said(C, "basic.consume", no_ack=True)
-    assert told(asked, said(S, "basic.consume-ok", consumer_tag="c"), deliver(1)) == free
+    assert reported(asked, said(S, "basic.consume-ok", consumer_tag="c"), deliver(1)) == free
     kept = said(C, "basic.consume", consumer_tag="d")
-    assert told(kept, said(S, "basic.consume-ok", consumer_tag="d"), deliver(1, "d")) == [
+    assert reported(kept, said(S, "basic.consume-ok", consumer_tag="d"), deliver(1, "d")) == [
         (1, "", "", 0, True, 5)
     ]
 
@@ -133,32 +133,32 @@ def test_a_consumer_without_ack() -> None:
 def test_answers_come_in_the_order_of_the_questions() -> None:
     asked = (said(C, "basic.consume"), said(C, "basic.consume", no_ack=True))
     answers = (said(S, "basic.consume-ok", consumer_tag="a"), said(S, "basic.consume-ok", consumer_tag="b"))
-    rows = told(*asked, *answers, deliver(1, "a"), deliver(2, "b"))
+    rows = reported(*asked, *answers, deliver(1, "a"), deliver(2, "b"))
     assert [(row[0], row[2]) for row in rows] == [(2, "server"), (1, "")]
 
 
 def test_a_name_that_was_cancelled_says_nothing_more() -> None:
     asked = said(C, "basic.consume", consumer_tag="c", no_ack=True, no_wait=True)
     again = said(C, "basic.consume", consumer_tag="c", no_wait=True)
-    rows = told(asked, said(C, "basic.cancel", consumer_tag="c", no_wait=True), again, deliver(1))
+    rows = reported(asked, said(C, "basic.cancel", consumer_tag="c", no_wait=True), again, deliver(1))
     assert rows == [(1, "", "", 0, True, 5)]
 
 
 def test_gets() -> None:
     got = (S, amqp.say("basic.get-ok", 1, delivery_tag=1, routing_key="q") + amqp.content(1, b"hello"))
-    assert told(said(C, "basic.get"), got, said(C, "basic.ack", delivery_tag=1)) == [
+    assert reported(said(C, "basic.get"), got, said(C, "basic.ack", delivery_tag=1)) == [
         (1, "ack", "client", 3, True, 5)
     ]
     free = said(C, "basic.get", no_ack=True)
-    assert told(free, got) == [(1, "", "server", 2, True, 5)]
-    assert told(free, said(S, "basic.get-empty"), said(C, "basic.get"), got) == [(1, "", "", 0, True, 5)]
+    assert reported(free, got) == [(1, "", "server", 2, True, 5)]
+    assert reported(free, said(S, "basic.get-empty"), said(C, "basic.get"), got) == [(1, "", "", 0, True, 5)]
 
 
 def test_publishes() -> None:
-    assert told(publish()) == [(None, "", "client", 1, True, 5)]
-    assert told(publish(b"")) == [(None, "", "client", 1, True, 0)]
+    assert reported(publish()) == [(None, "", "client", 1, True, 5)]
+    assert reported(publish(b"")) == [(None, "", "client", 1, True, 0)]
     select = said(C, "confirm.select")
-    confirmed = told(
+    confirmed = reported(
         publish(), select, publish(), publish(), said(S, "basic.ack", delivery_tag=2, multiple=True)
     )
     assert confirmed == [
@@ -166,10 +166,10 @@ def test_publishes() -> None:
         (1, "ack", "server", 5, True, 5),
         (2, "ack", "server", 5, True, 5),
     ]
-    assert told(select, publish(), said(S, "basic.nack", delivery_tag=1)) == [
+    assert reported(select, publish(), said(S, "basic.nack", delivery_tag=1)) == [
         (1, "nack", "server", 3, True, 5)
     ]
-    assert told(select, publish(channel=2), publish()) == [
+    assert reported(select, publish(channel=2), publish()) == [
         (None, "", "client", 2, True, 5),
         (1, "", "", 0, True, 5),
     ]
@@ -177,21 +177,28 @@ def test_publishes() -> None:
 
 def test_a_returned_message_is_no_delivery() -> None:
     returned = (S, amqp.say("basic.return", 1, reply_code=312) + amqp.content(1, b"hello"))
-    assert told(publish(), returned) == [(None, "", "client", 1, True, 5)]
+    assert reported(publish(), returned) == [(None, "", "client", 1, True, 5)]
 
 
 def test_channels_are_over() -> None:
     for end in (said(S, "channel.close"), said(C, "channel.close"), said(C, "channel.open")):
-        rows = told(deliver(1), end, said(C, "basic.ack", delivery_tag=1), deliver(1))
+        rows = reported(deliver(1), end, said(C, "basic.ack", delivery_tag=1), deliver(1))
         assert rows == [(1, "", "", 0, True, 5), (1, "", "", 0, True, 5)]
 
 
 def test_messages_cut_short() -> None:
     cut = (S, amqp.say("basic.deliver", 1, delivery_tag=1) + amqp.content(1, b"hello", frame_max=11)[:-10])
-    assert told(cut) == [(1, "", "", 0, False, 3)]
-    assert told(cut, deliver(2), said(C, "basic.ack", delivery_tag=1))[0] == (1, "ack", "client", 3, False, 3)
+    assert reported(cut) == [(1, "", "", 0, False, 3)]
+    assert reported(cut, deliver(2), said(C, "basic.ack", delivery_tag=1))[0] == (
+        1,
+        "ack",
+        "client",
+        3,
+        False,
+        3,
+    )
     free = (C, amqp.say("basic.publish", 1))
-    assert told(free, publish()) == [(None, "", "client", 2, False, 0), (None, "", "client", 2, True, 5)]
+    assert reported(free, publish()) == [(None, "", "client", 2, False, 0), (None, "", "client", 2, True, 5)]
 
 
 def test_after_lost_octets_no_confirm_belongs_to_a_message() -> None:
@@ -208,7 +215,7 @@ def test_after_lost_octets_no_confirm_belongs_to_a_message() -> None:
 def test_too_many_unsettled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliveries, "MAX_UNSETTLED", 2)
     many = [deliver(tag) for tag in (1, 2, 3)]
-    rows = told(*many, said(C, "basic.ack", delivery_tag=0, multiple=True))
+    rows = reported(*many, said(C, "basic.ack", delivery_tag=0, multiple=True))
     assert [(row[0], row[1]) for row in rows] == [(1, ""), (2, "ack"), (3, "ack")]
 
 
@@ -220,7 +227,7 @@ def test_each_is_given_once() -> None:
         said(C, "basic.ack", delivery_tag=1),
         said(C, "basic.ack", delivery_tag=1),
     )
-    assert [row[1] for row in told(*again)] == ["ack", ""]
+    assert [row[1] for row in reported(*again)] == ["ack", ""]
 
 
 def test_a_row_of_the_table(tmp_path: Path) -> None:

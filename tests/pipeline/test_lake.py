@@ -152,7 +152,7 @@ def test_many_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(made[0], LakeFile)
 
 
-def test_workers_are_told_the_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_are_reported_the_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a cluster have another working directory."""
     monkeypatch.chdir(tmp_path)
     _, staging = Lake("relative").begin()

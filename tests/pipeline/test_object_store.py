@@ -146,9 +146,9 @@ def test_what_is_not_there(
     result = amqpscope(capsys, "pipeline", *arguments)
     assert result.status == 2
     assert SECRET not in result.out + result.err
-    told = [line.removeprefix("amqpscope: ").split(": ")[:2] for line in result.err.splitlines()]
+    reported = [line.removeprefix("amqpscope: ").split(": ")[:2] for line in result.err.splitlines()]
     expected = [[name, reason] for name, reason in sources.items()]
-    assert told == sorted([*expected, [f"s3://{BUCKET}/refused.pcap", "failed"]])
+    assert reported == sorted([*expected, [f"s3://{BUCKET}/refused.pcap", "failed"]])
     rows = contents(tmp_path / "lake")
     assert [row["status"] for row in rows["files"]].count("ok") == 1
     assert rows["frames"]

@@ -76,8 +76,8 @@ def merged(paths: list[Path]) -> Found:
         for block in capture.blocks():
             lines += form.lines(block)
             found += capture.take_findings()
-        told = [json.loads(json.dumps(finding_object(finding, ""))) for finding in found]
-    return [_plain(one) for one in told], [_plain(json.loads(line)) for line in lines]
+        reported = [json.loads(json.dumps(finding_object(finding, ""))) for finding in found]
+    return [_plain(one) for one in reported], [_plain(json.loads(line)) for line in lines]
 
 
 def _plain(row: dict[str, Any], number: dict[tuple[str, int], int] | None = None) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def _set(folder: Path) -> CaptureSet:
 
 
 def test_what_overlaps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told from the first and the last octets; where that cannot be, it may."""
+    """Reported from the first and the last octets; where that cannot be, it may."""
     header, packets = records((CAPTURES / "rhea-credit.pcap").read_bytes())
     assert len(packets) > 100
     half = len(packets) // 2
@@ -209,7 +209,7 @@ def test_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("files", [1, 2])
 def test_packets_of_two_taps_are_no_retransmissions(files: int, tmp_path: Path, spark: Any) -> None:
-    """They are told by the identification of their datagrams, which goes with them by either plan."""
+    """They are reported by the identification of their datagrams, which goes with them by either plan."""
     header, packets = records((CAPTURES / "rhea-credit.pcap").read_bytes())
     into = tmp_path / "taps"
     into.mkdir()

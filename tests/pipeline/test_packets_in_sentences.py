@@ -7,7 +7,7 @@ from amqpscope.pipeline.packets import first_number, in_text
 CAPTURES = ["taps/a.pcap", "taps/b.pcap", "taps/c.pcap"]
 
 
-def test_a_packet_is_told_by_its_number_in_its_file() -> None:
+def test_a_packet_is_reported_by_its_number_in_its_file() -> None:
     here = first_number(1)
     packets = [here + 20, here + 2, 20, first_number(2) + 5]
     sentence = f"20 of 2 (packet {packets[1]}), packet 20 and packet {packets[3]}; packet 7"

@@ -1,4 +1,4 @@
-"""How far a run is: told on standard error, by what the tasks have counted, and nowhere else."""
+"""How far a run is: reported on standard error, by what the tasks have counted, and nowhere else."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from support.lakes import (
     BUNDLED,
     CAPTURES,
     SOME,
-    Told,
+    Reported,
     checked,
     harmed,
     in_spark,
@@ -53,7 +53,7 @@ MEBIBYTE = 1024 * 1024
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
     """What `check` and `read` say of all captures there are, and of large ones that have faults."""
     folder = tmp_path_factory.mktemp("large")
     strange = (CAPTURES / "rabbitmq-frames-after-close.pcap").read_bytes()
@@ -64,23 +64,23 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         (folder / f"{kind}.pcap").write_bytes(harmed(large, MEBIBYTE, strange))
         captures.append(folder / f"{kind}.pcap")
     captures.append(_with_loss(CAPTURES / "rules" / "amqp091" / "Q-EXCL-ACCESS" / "violating.pcap", folder))
-    told = Told(captures)
-    assert len(told.findings) > 200 and len(told.frames) > 15_000
+    reported = Reported(captures)
+    assert len(reported.findings) > 200 and len(reported.frames) > 15_000
     # What another connection would show may have been lost.
-    assert not [one for one in told.findings if one["capture"] == str(captures[-1])]
+    assert not [one for one in reported.findings if one["capture"] == str(captures[-1])]
     for path in captures[-3:-1]:
         # What is large is cut, through connections, and has something to be found in several ranges.
         (one,) = capture_sets([str(path)])
         parts = ranges(one.files[0], 0, MEBIBYTE)
         assert len(parts) >= 5
-        assert len([finding for finding in told.findings if finding["capture"] == str(path)]) >= 3
-    print(f"{len(captures)} captures, {len(told.frames)} frames, {len(told.findings)} findings")
-    return told
+        assert len([finding for finding in reported.findings if finding["capture"] == str(path)]) >= 3
+    print(f"{len(captures)} captures, {len(reported.frames)} frames, {len(reported.findings)} findings")
+    return reported
 
 
 @pytest.fixture(scope="module")
-def told_of_some(told: Told) -> Told:
-    return Told([path for path in told.captures if path in SOME or path not in BUNDLED])
+def reported_of_some(reported: Reported) -> Reported:
+    return Reported([path for path in reported.captures if path in SOME or path not in BUNDLED])
 
 
 def _with_loss(path: Path, folder: Path) -> Path:
@@ -98,16 +98,16 @@ def _with_loss(path: Path, folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("plan", "split"), [("chain", 128 * MEBIBYTE), ("flow", 128 * MEBIBYTE), ("flow", MEBIBYTE)]
 )
-def test_each_capture_alone(spark: Any, tmp_path: Path, plan: str, split: int, told: Told) -> None:
-    written(spark, tmp_path / "lake", told.captures, set_by="file", plan=plan, split=split)
-    told.compare(tmp_path / "lake")
+def test_each_capture_alone(spark: Any, tmp_path: Path, plan: str, split: int, reported: Reported) -> None:
+    written(spark, tmp_path / "lake", reported.captures, set_by="file", plan=plan, split=split)
+    reported.compare(tmp_path / "lake")
 
 
 @pytest.mark.parametrize("plan", ["chain", "flow"])
-def test_with_one_core(tmp_path: Path, plan: str, told_of_some: Told) -> None:
+def test_with_one_core(tmp_path: Path, plan: str, reported_of_some: Reported) -> None:
     """The command as it is started, in a process of its own, with ranges of 1 MiB."""
-    lake, told = tmp_path / "lake", told_of_some
-    command = ["pipeline", "run", *map(str, told.captures), "--out", str(lake), "--set-by", "file"]
+    lake, reported = tmp_path / "lake", reported_of_some
+    command = ["pipeline", "run", *map(str, reported.captures), "--out", str(lake), "--set-by", "file"]
     options = ["--plan", plan, "--split", "1", "--master", "local[1]"]
     result = subprocess.run(
         [sys.executable, "-m", "amqpscope", *command, *options],
@@ -117,7 +117,7 @@ def test_with_one_core(tmp_path: Path, plan: str, told_of_some: Told) -> None:
         check=False,
     )
     assert result.returncode == 1, result.stderr
-    told.compare(lake)
+    reported.compare(lake)
 
 
 FILES = 3
@@ -192,9 +192,9 @@ def test_connections_are_judged_against_each_other_within_their_set(
     apart = sorted((tmp_path / "sets").rglob("*.pcap"))
 
     rows = written(spark, tmp_path / "lake", [tmp_path / "sets"], plan=plan)
-    told = [row for row in rows["findings"] if row["rule"] == "amqp10/L-ATTACH-UNSETTLED"]
-    assert sorted(Path(row["capture_set"]).name for row in told) == ["0", "1", "2", "3", "4"]
-    for row in told:
+    reported = [row for row in rows["findings"] if row["rule"] == "amqp10/L-ATTACH-UNSETTLED"]
+    assert sorted(Path(row["capture_set"]).name for row in reported) == ["0", "1", "2", "3", "4"]
+    for row in reported:
         assert row["fingerprint"] == found["fingerprint"]
         assert [Path(packet["capture"]).parent.name for packet in row["packets"]] == (
             [Path(row["capture_set"]).name] * len(found["packets"])

@@ -31,8 +31,8 @@ def stored(path: Path) -> str:
 
 def secrets_of(method: Method) -> list[bytes]:
     """Passwords in a method of AMQP 0-9-1."""
-    told = {field.name: value for field, value in method.fields() if field.secret}
-    response, secret = told.get("response"), told.get("new-secret")
+    reported = {field.name: value for field, value in method.fields() if field.secret}
+    response, secret = reported.get("response"), reported.get("new-secret")
     if isinstance(response, bytes):
         password = response.partition(b"PASSWORDS")[2][4:]  # of AMQPLAIN: a table, without its length
         return [password or response.rpartition(b"\0")[2]]
@@ -40,7 +40,7 @@ def secrets_of(method: Method) -> list[bytes]:
 
 
 def said(path: Path) -> tuple[list[bytes], list[bytes]]:
-    """SASL responses, and bodies of messages that are long enough to be told."""
+    """SASL responses, and bodies of messages that are long enough to be reported."""
     secrets, bodies = [], []
     with Capture(str(path)) as capture:
         for record in capture:

@@ -75,8 +75,8 @@ def test_which(path: str, compression: str, carried: list[bool]) -> None:
     file = CaptureFile(path, path, 1 << 30, compression)
     assert [carries_payload(file, shuffle) for shuffle in ("auto", "references", "payload")] == carried
     plan = make_plan([CaptureSet("set", (file,))], 4, "flow")
-    told = any("with the payload of 1 file" in line for line in plan.explain())
-    assert told == carried[0]
+    reported = any("with the payload of 1 file" in line for line in plan.explain())
+    assert reported == carried[0]
 
 
 def test_unknown() -> None:

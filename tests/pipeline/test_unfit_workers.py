@@ -49,7 +49,7 @@ def refused(spark: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, python: P
     lake = folder / "lake"
     with pytest.raises(PipelineError) as raised:
         analyse(spark, [str(CAPTURES / "demo.pcap")]).write(str(lake))
-    told = str(raised.value)
-    assert told.startswith(line) and len(told.splitlines()) == 1
-    assert "..." not in told and "\tat " not in told
+    reported = str(raised.value)
+    assert reported.startswith(line) and len(reported.splitlines()) == 1
+    assert "..." not in reported and "\tat " not in reported
     assert not list(lake.glob("*"))

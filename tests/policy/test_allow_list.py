@@ -179,7 +179,7 @@ def test_scopes_on_recorded_traffic() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("allow = 1", "x.toml, line 1: allow: must be tables, [[allow]] each"),
         ("allow = [1]", "x.toml, line 1: allow: must be tables, [[allow]] each"),
@@ -200,10 +200,10 @@ def test_scopes_on_recorded_traffic() -> None:
         (f"{ENTRY}expires = 2026-02-30", "x.toml: is no TOML: "),
     ],
 )
-def test_entries_that_cannot_be(text: str, told: str, folder: Path) -> None:
+def test_entries_that_cannot_be(text: str, reported: str, folder: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         run(folder, text, "clean.pcap")
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(reported)
 
 
 def test_every_scope_may_stand_in_an_entry(folder: Path) -> None:

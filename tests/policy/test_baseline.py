@@ -192,7 +192,7 @@ ENTRY = {"rule": "r", "peer": "client", "message": "m", "fingerprint": "f", "cap
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("", "is no baseline: it is empty"),
         ("{", "is no baseline: it is no JSON"),
@@ -218,11 +218,11 @@ ENTRY = {"rule": "r", "peer": "client", "message": "m", "fingerprint": "f", "cap
         ),
     ],
 )
-def test_what_is_no_baseline(text: str, told: str, folder: Path) -> None:
+def test_what_is_no_baseline(text: str, reported: str, folder: Path) -> None:
     Path("x.json").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(ConfigurationError) as caught:
         read_baseline("x.json")
-    assert str(caught.value).startswith(f"x.json: {told}")
+    assert str(caught.value).startswith(f"x.json: {reported}")
 
 
 def test_one_that_is_not_there_or_too_large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ def test_forms_are_those_of_check() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("\nfail_on = 'error'", "x.toml, line 2: fail_on: there is no such key; did you mean fail-on?"),
         ("serverity = {}", "x.toml, line 1: serverity: there is no such key; did you mean severity?"),
@@ -157,10 +157,10 @@ def test_forms_are_those_of_check() -> None:
         (f"a = {'9' * 5000}", "x.toml: is no TOML: "),
     ],
 )
-def test_what_cannot_be(text: str | bytes, told: str, folder: Path) -> None:
+def test_what_cannot_be(text: str | bytes, reported: str, folder: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         read(folder, text)
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(reported)
     assert "\n" not in str(caught.value)
 
 
@@ -171,7 +171,7 @@ def test_a_table_of_a_shared_file(folder: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"^pyproject.toml, line 6: \[severity\] S-WIN-IN: must be"):
         read(folder, text, "pyproject.toml")
     assert read(folder, text.replace("'x'\n", "'note'\n"), "pyproject.toml").values["strict"] is True
-    for text, told in (
+    for text, reported in (
         ("[tool.ruff]\n", "pyproject.toml: has no table [tool.amqpscope]"),
         ("", "pyproject.toml: has no table [tool.amqpscope]"),
         ("tool = 1\n", "pyproject.toml: tool.amqpscope: must be a table"),
@@ -179,7 +179,7 @@ def test_a_table_of_a_shared_file(folder: Path) -> None:
     ):
         with pytest.raises(ConfigurationError) as caught:
             read(folder, text, "pyproject.toml")
-        assert str(caught.value) == told
+        assert str(caught.value) == reported
 
 
 def test_a_file_that_is_not_there(folder: Path) -> None:
@@ -237,10 +237,15 @@ def test_any_toml_is_taken_or_refused_in_one_line(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any.toml"
     path.write_text("".join(f"{toml_value(key)} = {toml_value(one)}\n" for key, one in table.items()))
-    told = refusal(path)
+    reported = refusal(path)
     # A baseline that is named has a name of its own.
-    assert told == "" or told.startswith(str(path)) or ": No such file" in told or ": Is a dir" in told
-    assert "is no TOML" not in told
+    assert (
+        reported == ""
+        or reported.startswith(str(path))
+        or ": No such file" in reported
+        or ": Is a dir" in reported
+    )
+    assert "is no TOML" not in reported
 
 
 @settings(max_examples=200)
@@ -248,8 +253,8 @@ def test_any_toml_is_taken_or_refused_in_one_line(
 def test_any_octets_are_taken_or_refused(tmp_path_factory: pytest.TempPathFactory, octets: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any.toml"
     path.write_bytes(octets)
-    told = refusal(path)
-    assert told == "" or told.startswith(str(path))
+    reported = refusal(path)
+    assert reported == "" or reported.startswith(str(path))
 
 
 def test_folders_that_may_not_be_looked_into_have_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

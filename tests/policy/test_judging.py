@@ -51,35 +51,35 @@ def test_a_policy_of_a_file_and_what_is_given(folder: Path) -> None:
     assert not judge(["no-close.pcap"], Policy(None, given)).fails
 
 
-def test_a_hearer_is_told_of_each(folder: Path) -> None:
-    told: list[str] = []
+def test_a_hearer_is_reported_of_each(folder: Path) -> None:
+    reported: list[str] = []
 
     class Ear(Hearer):
         def begin(self, path: str) -> None:
-            told.append(f"begin {path}")
+            reported.append(f"begin {path}")
 
         def opened(self, capture: object) -> None:
-            told.append("opened")
+            reported.append("opened")
 
         def take(self, findings: list[object]) -> None:  # type: ignore[override]
-            told.extend("finding" for _ in findings)
+            reported.extend("finding" for _ in findings)
 
         def ignore(self, count: int) -> None:
-            told.append(f"ignore {count}")
+            reported.append(f"ignore {count}")
 
         def finish(self, capture: object, empty: bool) -> None:
-            told.append(f"finish {empty}")
+            reported.append(f"finish {empty}")
 
         def fail(self, reason: str) -> None:
-            told.append(f"fail {reason}")
+            reported.append(f"fail {reason}")
 
         def end(self) -> None:
-            told.append("end")
+            reported.append("end")
 
     (folder / "x.toml").write_text('ignore = ["L-CREDIT"]')
     names = ["window-overrun.pcap", "empty", "credit-overrun.pcap"]
     run = judge(names, load_policy("x.toml"), hearer=Ear(), gather=False)
-    assert told == [
+    assert reported == [
         *("begin window-overrun.pcap", "opened", "finding", "finding", "finish False"),
         *("begin empty", "opened", "fail empty: the file is empty"),
         *("begin credit-overrun.pcap", "opened", "ignore 6", "finish False", "end"),

@@ -91,10 +91,10 @@ def test_every_command_and_option_it_names_exists() -> None:
 def test_every_note_has_its_row() -> None:
     """Of each code that the program can tell, the README says what follows; and of no other."""
     sources = [path.read_text() for path in (ROOT / "amqpscope").rglob("*.py")]
-    told = {code for text in sources for code in re.findall(r'"(capture/[a-z-]+)"', text)}
+    reported = {code for text in sources for code in re.findall(r'"(capture/[a-z-]+)"', text)}
     rows = re.findall(r"^\| (`capture/[^|]*)\|", README, flags=re.MULTILINE)
-    assert {code for row in rows for code in re.findall(r"`(capture/[a-z-]+)`", row)} == told
-    assert len(told) >= 17
+    assert {code for row in rows for code in re.findall(r"`(capture/[a-z-]+)`", row)} == reported
+    assert len(reported) >= 17
 
 
 def test_there_are_no_placeholders_left() -> None:

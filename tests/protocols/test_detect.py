@@ -31,11 +31,11 @@ def test_every_protocol_is_named_by_its_opening(name: str, octets: bytes) -> Non
 
 @pytest.mark.parametrize(("name", "octets"), KNOWN, ids=lambda one: str(one)[:30])
 def test_an_opening_in_pieces_is_waited_for(name: str, octets: bytes) -> None:
-    """Cut anywhere, it is not told yet or told right."""
-    told = [detect(octets[:size]) for size in range(len(octets) + 1)]
-    waited = told.index(name)
-    assert set(told[:waited]) <= {MORE}
-    assert set(told[waited:]) == {name}
+    """Cut anywhere, it is not reported yet or reported right."""
+    reported = [detect(octets[:size]) for size in range(len(octets) + 1)]
+    waited = reported.index(name)
+    assert set(reported[:waited]) <= {MORE}
+    assert set(reported[waited:]) == {name}
     assert waited <= 600
 
 
@@ -65,14 +65,14 @@ openings = st.one_of(
 @settings(max_examples=400)
 @example(b"\x08\x00\x00\x00\x00\x00\x00\xce")
 @example(amqp.frame(amqp.open_(container_id="c")) + b"no frame at all")
-def test_what_is_told_is_told_of_all_that_follows(octets: bytes) -> None:
+def test_what_is_reported_is_reported_of_all_that_follows(octets: bytes) -> None:
     """So it makes no difference how the octets were cut into segments."""
     if octets[:4] == b"\0\0\0\x08":
         return  # empty frames are judged by what follows them
-    told = [detect(octets[:size]) for size in range(len(octets) + 1)]
-    names = [name for name in told if name != MORE]
+    reported = [detect(octets[:size]) for size in range(len(octets) + 1)]
+    names = [name for name in reported if name != MORE]
     assert len(set(names)) <= 1
-    assert not names or told[-len(names) :] == names
+    assert not names or reported[-len(names) :] == names
 
 
 @given(st.binary(max_size=64), st.integers(0, 10), st.integers(0, 10))

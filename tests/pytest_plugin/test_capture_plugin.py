@@ -93,10 +93,10 @@ def test_words(amqp_capture):
 
 def test_checks(tmp_path: Path) -> None:
     done = run(suite(tmp_path / "repository", CHECKS), "-rA", "-p", "no:amqpscope_none")
-    told = dict(
+    reported = dict(
         line.split(" - ")[0].split(" ", 1)[::-1] for line in done.stdout.splitlines() if "ED test_" in line
     )
-    failed = {name.partition("::")[2] for name, outcome in told.items() if outcome == "FAILED"}
+    failed = {name.partition("::")[2] for name, outcome in reported.items() if outcome == "FAILED"}
     assert failed == {
         "test_fails",
         "test_strict",
@@ -107,7 +107,7 @@ def test_checks(tmp_path: Path) -> None:
         "test_missing",
         "test_empty",
     }, done.stdout
-    assert sum(outcome == "PASSED" for outcome in told.values()) == 6, done.stdout
+    assert sum(outcome == "PASSED" for outcome in reported.values()) == 6, done.stdout
     text = done.stdout
     assert "possible error amqp10/S-LINK-ONE by the client in packet 34: the link is attached" in text
     assert "possible  The client may be taking back its own link, which is allowed." in text
@@ -213,7 +213,7 @@ def test_it_can_be_left_out(tmp_path: Path) -> None:
     assert "fixture 'amqp_capture' not found" in done.stdout
 
 
-def test_options_are_told_and_looked_at(tmp_path: Path) -> None:
+def test_options_are_reported_and_looked_at(tmp_path: Path) -> None:
     folder = suite(tmp_path / "repository", "def test_it(amqp_capture): pass\n")
     done = run(folder, "--help")
     for name in (

@@ -54,8 +54,8 @@ def part(text: str, name: str) -> str:
 def test_the_suite(folder: Path) -> None:
     done = run(folder, before=NETWORK)
     text = done.stdout
-    told = outcomes(text)
-    failed = {name for name, outcome in told.items() if outcome == "FAILED"}
+    reported = outcomes(text)
+    failed = {name for name, outcome in reported.items() if outcome == "FAILED"}
     assert failed == {
         "test_fails",
         "test_fails_itself",
@@ -63,9 +63,9 @@ def test_the_suite(folder: Path) -> None:
         "test_both_recordings_fail",
         "test_folder_is_gone",
     }, text
-    assert {name for name, outcome in told.items() if outcome == "ERROR"} == {"test_teardown_of_a_fixture"}, (
-        text
-    )
+    assert {name for name, outcome in reported.items() if outcome == "ERROR"} == {
+        "test_teardown_of_a_fixture"
+    }, text
     assert len(re.findall(r"^PASSED", text, re.MULTILINE)) == 21, text
     assert "of its own accord" in text
     assert done.returncode == 1
@@ -106,12 +106,12 @@ def test_workers_record_their_own_ports(folder: Path) -> None:
     pytest.importorskip("xdist")
     names = "test_passes or test_fails or test_every_octet or test_several"
     done = run(folder, "-n", "2", "-k", names, before=NETWORK)
-    told = outcomes(done.stdout)
-    assert {name for name, outcome in told.items() if outcome != "PASSED"} == {
+    reported = outcomes(done.stdout)
+    assert {name for name, outcome in reported.items() if outcome != "PASSED"} == {
         "test_fails",
         "test_fails_itself",
     }
-    assert len(told) == 10, done.stdout
+    assert len(reported) == 10, done.stdout
 
 
 def test_recordings_are_kept_in_a_folder(folder: Path) -> None:

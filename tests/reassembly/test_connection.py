@@ -914,7 +914,7 @@ def test_rst_shows_the_loss_of_acknowledged_octets_before_it() -> None:
     assert recorder.ended[0] == "rst"
 
 
-def test_rst_is_told_behind_what_its_octets_wait_for() -> None:
+def test_rst_is_reported_behind_what_its_octets_wait_for() -> None:
     wire = opened()
     answer = wire.data(1, 3)
     wire.data(0, 4)
@@ -1144,7 +1144,7 @@ def test_a_live_capture_does_not_wait_for_ever() -> None:
     assert recorder.reached[0] == 15
 
 
-def test_a_live_capture_of_one_direction_is_told_as_it_comes() -> None:
+def test_a_live_capture_of_one_direction_is_reported_as_it_comes() -> None:
     segments = one_sided(6)
     recorder, connection = feed(segments[:3])
     connection.tick(REASSEMBLY_LIVE_WAIT + 1)

@@ -8,7 +8,7 @@ from amqpscope.reassembly.copies import Copies
 LAST = 0xFFFF
 
 
-def told(*identifications: int) -> list[bool]:
+def reported(*identifications: int) -> list[bool]:
     """Of each of these datagrams, one after the other, whether it is a copy."""
     copies = Copies()
     found = []
@@ -19,22 +19,22 @@ def told(*identifications: int) -> list[bool]:
 
 
 def test_an_identification_that_was_there_is_a_copys() -> None:
-    assert told(7, 7, 8, 10, 8, 9, 9) == [False, True, False, False, True, False, True]
+    assert reported(7, 7, 8, 10, 8, 9, 9) == [False, True, False, False, True, False, True]
 
 
 def test_they_are_known_beyond_their_wrap() -> None:
-    assert told(LAST - 1, LAST, 1, LAST, LAST - 1, 2, 1) == [False, False, False, True, True, False, True]
+    assert reported(LAST - 1, LAST, 1, LAST, LAST - 1, 2, 1) == [False, False, False, True, True, False, True]
 
 
 def test_without_an_identification_nothing_is_a_copy() -> None:
-    assert told(5, 0, 0, 5) == [False, False, False, True]
+    assert reported(5, 0, 0, 5) == [False, False, False, True]
 
 
 def test_what_lags_by_more_than_the_reach_is_none() -> None:
     reach = REASSEMBLY_COPIES_REACH
-    assert told(1, reach, 1) == [False, False, True]
-    assert told(1, 1 + reach, 1) == [False, False, False]
-    assert told(1, 2, 1 + reach, 2) == [False, False, False, True]
+    assert reported(1, reach, 1) == [False, False, True]
+    assert reported(1, 1 + reach, 1) == [False, False, False]
+    assert reported(1, 2, 1 + reach, 2) == [False, False, False, True]
 
 
 def test_a_segment_is_counted_once_however_many_parts_it_has() -> None:

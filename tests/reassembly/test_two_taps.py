@@ -81,12 +81,14 @@ def test_two_taps_are_read_and_judged_as_one(
 
 
 def summary(capsys: pytest.CaptureFixture[str], path: Path) -> tuple[dict[str, object], list[str]]:
-    told = json.loads(amqpscope(capsys, "summary", "--format", "json", path).out)
-    (connection,) = told["connections"]
-    return connection, [note["code"] for note in told["notes"]]
+    reported = json.loads(amqpscope(capsys, "summary", "--format", "json", path).out)
+    (connection,) = reported["connections"]
+    return connection, [note["code"] for note in reported["notes"]]
 
 
-def test_copies_are_told_from_what_is_sent_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_copies_are_reported_from_what_is_sent_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     capture = Capture()
     conversation(capture)
     octets = summary(capsys, one_tap(capture, tmp_path / "one"))[0]["octets"]

@@ -110,8 +110,8 @@ def test_census_of_client_and_server(path: Path) -> None:
     if all(walk.stopped == "" for walk in walks(path)):
         assert ours == counted
         assert census.frames == sum(len(walk.frames) for walk in walks(path))
-    for peer, told in ours.items():
-        assert {name for name, count in counted[peer].items() if told.get(name, 0) < count} == set()
+    for peer, reported in ours.items():
+        assert {name for name, count in counted[peer].items() if reported.get(name, 0) < count} == set()
 
 
 def test_frames_in_pieces_out_of_order_and_twice(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The second opinion: in every capture of captures/, every field that tshark shows is what the product reads.
 
-tshark lists a frame at the packet of its last octet; so it is held against `last_packet`. Where tshark is
+tshark lists a frame at the packet of its last octet; so it is compared with `last_packet`. Where tshark is
 known to be wrong, or shows nothing, FAULTS says so, each with its reason; a fault that tshark no longer
 commits has to be taken from the table.
 """
@@ -299,7 +299,7 @@ def test_every_field_is_as_tshark_reads_it(path: Path) -> None:
 @pytest.mark.parametrize("name", ["demo.pcap", "rhea-proton-ipv6.pcap"])
 def test_pyshark_sees_the_same_frames(name: str) -> None:
     ours = sorted(product_frames(CAPTURES / name), key=lambda frame: frame.packet)
-    told = [
+    reported = [
         (
             frame.packet,
             frame.name,
@@ -308,8 +308,8 @@ def test_pyshark_sees_the_same_frames(name: str) -> None:
         )
         for frame in ours
     ]
-    assert pyshark_frames(CAPTURES / name) == told
-    assert sum(len(numbers) for *_, numbers in told) > 50
+    assert pyshark_frames(CAPTURES / name) == reported
+    assert sum(len(numbers) for *_, numbers in reported) > 50
 
 
 # ---- traffic made by hand: what no recorded peer said ------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support import amqp091_encode as amqp
-from support.amqp091_second_opinion import Told, differences, our_frames, tshark_frames
+from support.amqp091_second_opinion import Reported, differences, our_frames, tshark_frames
 from support.tcp_writer import Capture
 
 pytestmark = pytest.mark.tshark
@@ -44,17 +44,19 @@ def unexplained(found: list[str]) -> list[str]:
 UNKNOWN_TAG = ".tag_L"
 
 
-def without_unknown_tables(ours: list[Told], theirs: list[Told]) -> int:
+def without_unknown_tables(ours: list[Reported], theirs: list[Reported]) -> int:
     """Takes the tables of frames that have a value with UNKNOWN_TAG out of both; returns of how many."""
     count = 0
-    for direction in {told.direction for told in ours}:
-        mine = [told for told in ours if told.direction == direction]
-        other = [told for told in theirs if told.direction == direction]
+    for direction in {reported.direction for reported in ours}:
+        mine = [reported for reported in ours if reported.direction == direction]
+        other = [reported for reported in theirs if reported.direction == direction]
         for our, their in zip(mine, other, strict=False):
             if any(UNKNOWN_TAG in name for name in our.fields):
                 count += 1
-                for told in (our, their):
-                    told.fields = {name: text for name, text in told.fields.items() if "." not in name}
+                for reported in (our, their):
+                    reported.fields = {
+                        name: text for name, text in reported.fields.items() if "." not in name
+                    }
     return count
 
 
@@ -126,12 +128,14 @@ def test_a_difference_is_seen(tmp_path: Path) -> None:
     conversation(path)
     ours, theirs = our_frames(path), tshark_frames(path)
     texts = 0
-    for told in ours[::25]:
-        for name in told.fields:
-            kept = told.fields[name]
-            told.fields[name] = kept + "x"
-            assert len(unexplained(differences(ours, theirs))) == 1 or told.name.startswith("connection.up")
-            told.fields[name] = kept
+    for reported in ours[::25]:
+        for name in reported.fields:
+            kept = reported.fields[name]
+            reported.fields[name] = kept + "x"
+            assert len(unexplained(differences(ours, theirs))) == 1 or reported.name.startswith(
+                "connection.up"
+            )
+            reported.fields[name] = kept
             texts += 1
     assert texts > 8
     assert len(differences(ours[:-1], theirs)) >= 1

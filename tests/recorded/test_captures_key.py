@@ -79,15 +79,15 @@ def test_every_verified_finding_is_explained() -> None:
         name, packets, rule, who, why = [cell.strip() for cell in row.strip("|").split(" | ")]
         peer, certainty, weighs = who.split(", ")
         assert why
-        told = (rule.strip("`"), peer, certainty, weighs)
+        reported = (rule.strip("`"), peer, certainty, weighs)
         if "*" not in name:
             for packet in packets.split(", "):
-                listed[name.strip("`"), (*told[:2], int(packet), certainty), weighs] += 1
+                listed[name.strip("`"), (*reported[:2], int(packet), certainty), weighs] += 1
             continue
         every = [
             each
             for each in found
-            if fnmatchcase(each[0], name.strip("`")) and (*each[1][:2], each[1][3], each[2]) == told
+            if fnmatchcase(each[0], name.strip("`")) and (*each[1][:2], each[1][3], each[2]) == reported
         ]
         assert packets == f"{sum(found[each] for each in every)} times"
         for each in every:

@@ -31,7 +31,7 @@ def read(*paths: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in written.getvalue().splitlines()]
 
 
-def told(lines: list[dict[str, Any]], *members: str) -> list[tuple[Any, ...]]:
+def reported(lines: list[dict[str, Any]], *members: str) -> list[tuple[Any, ...]]:
     """Of each line these members, of its problems their codes."""
     return [
         tuple(
@@ -59,13 +59,15 @@ def test_a_message_split_over_three_transfers(tmp_path: Path) -> None:
     for part in (parts[0], between, *parts[1:]):
         tcp.client.send(part, each=60)
     lines = read(capture.write(tmp_path / "one.pcap"))
-    assert told(lines[1:], "packet", "last_packet", "channel", "size", "payload", "fields", "problems") == [
+    assert reported(
+        lines[1:], "packet", "last_packet", "channel", "size", "payload", "fields", "problems"
+    ) == [
         (5, 6, 2, 100, 76, {"handle": 5, "delivery-id": 7, "delivery-tag": "74", "more": True}, []),
         (7, None, 2, 31, 10, {"handle": 6, "delivery-id": 8, "delivery-tag": "75"}, []),
         (8, 9, 2, 100, 79, {"handle": 5, "more": True}, []),
         (10, None, 2, 36, 20, {"handle": 5}, []),
     ]
-    assert told(lines[1:], "message") == [
+    assert reported(lines[1:], "message") == [
         (None,),
         ({"format": 0, "size": 10, "complete": True, "body": [{"section": "amqp-value", "size": 10}]},),
         (None,),
@@ -131,7 +133,7 @@ def everything_described(form: amqp.DescriptorForm) -> Capture:
 @pytest.mark.parametrize("form", FORMS)
 def test_descriptors_as_small_and_full_ulong_and_as_symbol(form: amqp.DescriptorForm, tmp_path: Path) -> None:
     lines = read(everything_described(form).write(tmp_path / "one.pcap"))
-    assert told(lines, "packet", "kind", "name", "fields", "problems") == [
+    assert reported(lines, "packet", "kind", "name", "fields", "problems") == [
         (4, "header", "header", {"protocol": "SASL", "protocol-id": 3, **VERSION}, []),
         (5, "sasl", "sasl-init", {"mechanism": "ANONYMOUS"}, []),
         (6, "header", "header", {"protocol": "AMQP 1.0", "protocol-id": 0, **VERSION}, []),
@@ -201,7 +203,7 @@ def test_a_start_inside_a_frame(start: int, tmp_path: Path) -> None:
     tcp.client.send(octets[start:], cut=[100, 700])
     tcp.client.send(amqp.frame(amqp.close()))
     lines = read(capture.write(tmp_path / "one.pcap"))
-    assert told(lines, "kind", "name", "size", "fields", "problems") == [
+    assert reported(lines, "kind", "name", "size", "fields", "problems") == [
         ("skipped", "skipped", 541 - start, {}, ["cut"]),
         ("amqp", "transfer", 541, FIELDS[1], []),
         ("amqp", "transfer", 541, FIELDS[2], []),
@@ -209,7 +211,7 @@ def test_a_start_inside_a_frame(start: int, tmp_path: Path) -> None:
         ("amqp", "close", 12, {}, []),
     ]
     assert (
-        told(lines, "missing", "peer", "connection", "protocol")
+        reported(lines, "missing", "peer", "connection", "protocol")
         == [(None, "client", f"{CLIENT}>{SERVER}#0", "amqp10")] * 5
     )
     # The first transfer seen may be the last of a delivery that began before: its id may be repeated.
@@ -222,7 +224,7 @@ def test_a_start_on_a_frame_boundary_skips_nothing(tmp_path: Path) -> None:
     tcp = capture.connection(CLIENT, SERVER)
     tcp.client.send(deliveries(2))
     lines = read(capture.write(tmp_path / "one.pcap"))
-    assert told(lines, "packet", "name", "size", "fields", "problems") == [
+    assert reported(lines, "packet", "name", "size", "fields", "problems") == [
         (1, "transfer", 541, FIELDS[0], []),
         (1, "transfer", 541, FIELDS[1], []),
     ]
@@ -242,7 +244,9 @@ def test_a_segment_lost_inside_a_frame(tmp_path: Path) -> None:
         tcp.client.send(octets[700:1000])
     tcp.client.send(octets[1000:])
     lines = read(capture.write(tmp_path / "one.pcap"))
-    assert told(lines[1:], "packet", "last_packet", "size", "missing", "payload", "fields", "problems") == [
+    assert reported(
+        lines[1:], "packet", "last_packet", "size", "missing", "payload", "fields", "problems"
+    ) == [
         (4, None, 541, None, 520, FIELDS[0], []),
         (4, 6, 541, 382, 138, FIELDS[1], ["cut"]),
         (6, None, 541, None, 520, FIELDS[2], []),
@@ -264,7 +268,7 @@ def test_a_lost_segment_with_the_beginning_of_a_frame(tmp_path: Path) -> None:
     tcp.server.send(amqp.AMQP_HEADER + amqp.frame(amqp.close()))
     lines = read(capture.write(tmp_path / "one.pcap"))
     client = [line for line in lines if line["peer"] == "client"]
-    assert told(client[1:], "packet", "kind", "name", "size", "missing", "fields", "problems") == [
+    assert reported(client[1:], "packet", "kind", "name", "size", "missing", "fields", "problems") == [
         (4, "amqp", "transfer", 541, None, FIELDS[0], []),
         (4, "amqp", "transfer", 541, 382, FIELDS[1], ["cut"]),
         (6, "skipped", "skipped", 541, 118, {}, ["cut"]),
@@ -272,7 +276,7 @@ def test_a_lost_segment_with_the_beginning_of_a_frame(tmp_path: Path) -> None:
         (6, "amqp", "transfer", 541, None, FIELDS[4], []),
     ]
     assert sum(line["size"] for line in client) == len(amqp.AMQP_HEADER + octets)
-    assert told([line for line in lines if line["peer"] == "server"], "packet", "name", "problems") == [
+    assert reported([line for line in lines if line["peer"] == "server"], "packet", "name", "problems") == [
         (10, "header", []),
         (10, "close", []),
     ]
@@ -288,7 +292,7 @@ def test_a_lost_segment_of_whole_frames(tmp_path: Path) -> None:
         tcp.client.send(octets[541:1623])
     tcp.client.send(octets[1623:])
     lines = read(capture.write(tmp_path / "one.pcap"))
-    assert told(lines[1:], "packet", "name", "size", "missing", "fields", "problems") == [
+    assert reported(lines[1:], "packet", "name", "size", "missing", "fields", "problems") == [
         (4, "transfer", 541, None, FIELDS[0], []),
         (6, "skipped", 1082, 1082, {}, ["cut"]),
         (6, "transfer", 541, None, FIELDS[3], []),
@@ -341,7 +345,7 @@ def test_link_layers(
     assert [line.pop("capture") for line in lines] == [str(path) for path in both for _ in range(5)]
     assert lines[:5] == lines[5:]
     lines = lines[:5]
-    assert told(lines, "packet", "last_packet", "peer", "name", "channel", "fields", "problems") == [
+    assert reported(lines, "packet", "last_packet", "peer", "name", "channel", "fields", "problems") == [
         (4, None, "client", "header", None, {"protocol": "AMQP 1.0", "protocol-id": 0, **VERSION}, []),
         (5, None, "server", "header", None, {"protocol": "AMQP 1.0", "protocol-id": 0, **VERSION}, []),
         (6, 7, "client", "open", 0, {"container-id": "client"}, []),

@@ -1,7 +1,7 @@
 """Captures as they are found in the world: every capture there is, damaged in every way there is.
 
-No command fails on one; the damage is told in a note; every packet that is still there is read; and no peer
-is certainly at fault that was not before. A rotated set is the file it was.
+No command fails on one; the damage is reported in a note; every packet that is still there is read; and no
+peer is certainly at fault that was not before. A rotated set is the file it was.
 
 With AMQPSCOPE_CAPTURES=FOLDER captures of one's own are tried, too, and each in every way.
 """
@@ -58,11 +58,11 @@ def tried(damage: str) -> list[Path]:
 
 
 def packets_of(path: Path) -> list[Packet]:
-    """Some packets have the same octets: each is another object, so that they are told apart."""
+    """Some packets have the same octets: each is another object, so that they are distinguished."""
     return packets_in(path.read_bytes()[:LARGEST])
 
 
-class Told:
+class Reported:
     """What `check` says of a capture, and that the other commands say something, too."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], *paths: object, merge: bool = False) -> None:
@@ -136,7 +136,7 @@ def test_a_damaged_capture(damage: str, tmp_path: Path, capsys: pytest.CaptureFi
             continue
         forms = forms_for(packets)
         (tmp_path / "whole.pcap").write_bytes(as_file(packets, forms[0]))
-        whole = Told(capsys, tmp_path / "whole.pcap")
+        whole = Reported(capsys, tmp_path / "whole.pcap")
         for form in forms:
             chance = Random(f"{name(path)} {damage} {form}")
             if path not in OWN and chance.random() < 0.5:
@@ -144,7 +144,7 @@ def test_a_damaged_capture(damage: str, tmp_path: Path, capsys: pytest.CaptureFi
             damaged = DAMAGES[damage](written(packets, form), chance, form)
             (tmp_path / "damaged").write_bytes(damaged.octets)
             try:
-                _compare(damaged, whole, Told(capsys, tmp_path / "damaged"))
+                _compare(damaged, whole, Reported(capsys, tmp_path / "damaged"))
             except AssertionError as error:
                 failed.append(f"{name(path)}, {form}: {error}")
             tried_at_all += 1
@@ -152,7 +152,7 @@ def test_a_damaged_capture(damage: str, tmp_path: Path, capsys: pytest.CaptureFi
     assert tried_at_all > (20 if thorough() else 5)
 
 
-def _compare(damaged: Damaged, whole: Told, found: Told) -> None:
+def _compare(damaged: Damaged, whole: Reported, found: Reported) -> None:
     assert segments(damaged.octets) == expected(damaged.packets)
     if found.status == 2:  # so little of it is there that it might as well be something else
         assert not damaged.packets and damaged.notes
@@ -191,13 +191,13 @@ def test_a_rotated_set(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[
             octets = as_file(piece, form)
             (folder / names[number]).write_bytes(gzip.compress(octets) if number % 3 == 2 else octets)
         (tmp_path / "whole.pcap").write_bytes(as_file(packets, form))
-        whole = Told(capsys, tmp_path / "whole.pcap")
-        told = Told(capsys, folder, merge=True)
-        assert told.findings == whole.findings, path
-        assert told.frames == whole.frames, path
-        assert (told.notes, told.status) == (whole.notes, whole.status), path
+        whole = Reported(capsys, tmp_path / "whole.pcap")
+        reported = Reported(capsys, folder, merge=True)
+        assert reported.findings == whole.findings, path
+        assert reported.frames == whole.frames, path
+        assert (reported.notes, reported.status) == (whole.notes, whole.status), path
         (folder / names[0]).unlink()
-        rest = Told(capsys, folder, merge=True)
+        rest = Reported(capsys, folder, merge=True)
         assert not rest.certain - whole.certain, path
         tried_at_all += 1
     assert tried_at_all >= scrambled > (8 if thorough() else 1)

@@ -18,7 +18,7 @@ from amqpscope.report.summary import CaptureSummary
 SECOND = 1_000_000_000
 
 
-def told(d: Dialogue091) -> dict[str, list[tuple[int, str]]]:
+def reported(d: Dialogue091) -> dict[str, list[tuple[int, str]]]:
     """The diagnoses by code, each with its packet and its sentence."""
     gathered = CaptureSummary()
     found: dict[str, list[tuple[int, str]]] = {}
@@ -26,7 +26,7 @@ def told(d: Dialogue091) -> dict[str, list[tuple[int, str]]]:
         for record in capture:
             gathered.add(record)
     for summary in gathered.connections.values():
-        for one in summary.diagnosis.told():
+        for one in summary.diagnosis.reported():
             found.setdefault(one.code, []).append((one.packet, one.text))
     return found
 
@@ -48,7 +48,7 @@ def test_an_orderly_connection_needs_no_words() -> None:
     d.server.deliver(b"hello")
     d.client.ack()
     d.goodbye()
-    assert told(d) == {}
+    assert reported(d) == {}
 
 
 def test_deliveries_that_fill_the_prefetch_window() -> None:
@@ -65,7 +65,7 @@ def test_deliveries_that_fill_the_prefetch_window() -> None:
         "channel 1: 2 deliveries are not acknowledged at the end of the capture, the oldest is #2 in "
         f"packet {packet}; the prefetch window of 2 is full: no more are sent"
     )
-    assert told(d)["diag/unacknowledged"] == [(packet, text)]
+    assert reported(d)["diag/unacknowledged"] == [(packet, text)]
 
 
 def test_publishes_never_confirmed() -> None:
@@ -75,7 +75,7 @@ def test_publishes_never_confirmed() -> None:
     d.client.publish(b"two")
     d.server.confirm(1)
     d.client.publish(b"three")
-    (found,) = told(d)["diag/unconfirmed"]
+    (found,) = reported(d)["diag/unconfirmed"]
     assert found[1].startswith("channel 1: 2 publishes are not confirmed at the end of the capture")
     assert "number 2" in found[1]
 
@@ -87,7 +87,7 @@ def test_a_close_is_traced_to_what_it_names() -> None:
     with d.on_their_way():
         d.client.publish(b"three", exchange="there")
         d.server.close_channel(404, "NOT_FOUND - no exchange 'missing' in vhost '/'", cause="basic.publish")
-    (found,) = told(d)["diag/closed"]
+    (found,) = reported(d)["diag/closed"]
     assert (
         found[1] == f"channel 1 is closed for basic.publish of the client in packet {d.packet_number(wrong)}"
     )
@@ -98,7 +98,7 @@ def test_a_close_for_a_malformed_frame_is_traced_to_it() -> None:
     d.client.publish_method()
     wrong = d.client.publish_method()
     d.server.close_connection(505, "UNEXPECTED_FRAME", cause="basic.publish")
-    found = told(d)
+    found = reported(d)
     packet = d.packet_number(wrong)
     assert found["diag/shared-channel"][0][0] == packet
     assert (
@@ -109,7 +109,7 @@ def test_a_close_for_a_malformed_frame_is_traced_to_it() -> None:
 def test_a_second_protocol_header() -> None:
     d = begun()
     said = d.client.header()
-    assert told(d)["diag/header-twice"] == [
+    assert reported(d)["diag/header-twice"] == [
         (d.packet_number(said), "the client sends a second protocol header")
     ]
 
@@ -120,7 +120,7 @@ def test_who_let_the_heartbeat_lapse() -> None:
     d.server.heartbeat()
     d.tcp.capture.clock += 5 * SECOND
     d.server.heartbeat()
-    found = told(d)["diag/heartbeat"]
+    found = reported(d)["diag/heartbeat"]
     assert {text.partition(" says nothing for 5.")[0] for _, text in found} == {"the client", "the server"}
     assert all("with a heartbeat of 2 s: after 4 s it may be taken for dead" in text for _, text in found)
 
@@ -178,7 +178,7 @@ def test_a_connection_that_is_blocked_and_goes_on() -> None:
     d, packet = blocked()
     again = d.packet_number(d.server.unblocked())
     d.goodbye()
-    ((first, text),) = told(d)["diag/blocked"]
+    ((first, text),) = reported(d)["diag/blocked"]
     assert first == packet
     assert text.startswith("publishers are blocked for 7.0")
     assert text.endswith(f" s, until packet {again}")
@@ -187,14 +187,14 @@ def test_a_connection_that_is_blocked_and_goes_on() -> None:
 def test_a_connection_that_is_blocked_until_it_is_closed() -> None:
     d, packet = blocked()
     d.goodbye()
-    ((first, text),) = told(d)["diag/blocked"]
+    ((first, text),) = reported(d)["diag/blocked"]
     assert first == packet
     assert text.endswith(", when the client closes")
 
 
 def test_a_connection_that_is_blocked_until_the_end() -> None:
     d, packet = blocked()
-    assert told(d)["diag/blocked"] == [(packet, "publishers are blocked until the end of the capture")]
+    assert reported(d)["diag/blocked"] == [(packet, "publishers are blocked until the end of the capture")]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_refused_publish_is_the_first_that_it_may_be(
     with d.unheard(d.server):
         packets = [d.packet_number(d.client.publish(b"x", exchange=name)) for name in published]
     d.server.close_channel(404, f"NOT_FOUND - {closed} in vhost '/'", "basic.publish")
-    ((_, text),) = told(d)["diag/closed"]
+    ((_, text),) = reported(d)["diag/closed"]
     more = ", the first of 2 that it may be for" if published[0] == published[1] else ""
     assert text == f"channel 1 is closed for basic.publish of the client in packet {packets[packet]}{more}"
 
@@ -225,4 +225,4 @@ def test_what_was_said_on_the_channel_before_it_was_opened_again_is_no_cause() -
     d.server.method("channel.close-ok")
     d.channel(1)
     d.server.close_channel(404, "NOT_FOUND - no exchange 'none' in vhost '/'", "basic.publish")
-    assert "diag/closed" not in told(d)
+    assert "diag/closed" not in reported(d)

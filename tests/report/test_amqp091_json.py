@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import amqp091_encode as amqp
-from support.told import as_json, records
+from support.rendered import as_json, records
 
 from amqpscope.report.amqp091.json_form import value_json
 from amqpscope.report.secrets import is_secret_key
@@ -281,9 +281,9 @@ def test_every_method(name: str, data: st.DataObject) -> None:
     found = records(
         amqp.say("channel.open", 1) + amqp.say(name, 0 if name.startswith("connection.") else 1, **given)
     )
-    told = json.loads(as_json(found)[-1])
-    assert (told["kind"], told["name"], told["problems"]) == ("method", name, [])
-    fields = told["fields"]
+    reported = json.loads(as_json(found)[-1])
+    assert (reported["kind"], reported["name"], reported["problems"]) == ("method", name, [])
+    fields = reported["fields"]
     assert list(fields) == [field.rstrip("_").replace("_", "-") for field, _ in form]
     for field, kind in form:
         wire = field.rstrip("_").replace("_", "-")
@@ -318,12 +318,17 @@ def test_properties(data: st.DataObject) -> None:
     for field, kind in form:
         if data.draw(st.booleans()):
             given[field] = data.draw(KINDS[kind])
-    told = [json.loads(line) for line in as_json(records(PUBLISHED + amqp.content(1, b"", **given)))]
-    assert told[1]["name"] == "content-header"
-    fields = told[1]["fields"]
+    reported = [json.loads(line) for line in as_json(records(PUBLISHED + amqp.content(1, b"", **given)))]
+    assert reported[1]["name"] == "content-header"
+    fields = reported[1]["fields"]
     properties = fields.pop("properties")
     assert fields == {"class-id": 60, "weight": 0, "body-size": 0}
-    assert told[1]["message"] == {"size": 0, "complete": True, "method": PUBLISH, "properties": properties}
+    assert reported[1]["message"] == {
+        "size": 0,
+        "complete": True,
+        "method": PUBLISH,
+        "properties": properties,
+    }
     assert list(properties) == [field.replace("_", "-") for field, _ in form if field in given]
     for field, kind in form:
         shown = properties.get(field.replace("_", "-"))
@@ -341,28 +346,30 @@ OPENED = amqp.say("channel.open", 1)
 
 
 def last(octets: bytes, bodies: bool = False) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(as_json(records(OPENED + octets), bodies)[-1])
-    return told
+    reported: dict[str, Any] = json.loads(as_json(records(OPENED + octets), bodies)[-1])
+    return reported
 
 
 def test_what_there_was_no_room_for_is_absent() -> None:
-    told = last(amqp.frame(amqp.METHOD, 1, amqp.method("basic.publish", exchange="x", routing_key="k")[:-2]))
-    assert told["fields"] == {"reserved-1": 0, "exchange": "x"}
-    assert [problem["code"] for problem in told["problems"]] == ["T-LENGTH-BOUNDS"]
+    reported = last(
+        amqp.frame(amqp.METHOD, 1, amqp.method("basic.publish", exchange="x", routing_key="k")[:-2])
+    )
+    assert reported["fields"] == {"reserved-1": 0, "exchange": "x"}
+    assert [problem["code"] for problem in reported["problems"]] == ["T-LENGTH-BOUNDS"]
 
 
 def test_a_short_string_that_is_none() -> None:
-    told = last(amqp.say("basic.publish", 1, exchange=b"\xff", routing_key="k"))
-    assert told["fields"]["exchange"] == {"odd": {"raw": "ff"}}
-    assert told["fields"]["routing-key"] == "k"
-    told = last(PUBLISHED + amqp.content(1, b"", message_id=b"password\xff"))
-    assert told["fields"]["properties"] == {"message-id": {"odd": {"hidden": 9}}}
+    reported = last(amqp.say("basic.publish", 1, exchange=b"\xff", routing_key="k"))
+    assert reported["fields"]["exchange"] == {"odd": {"raw": "ff"}}
+    assert reported["fields"]["routing-key"] == "k"
+    reported = last(PUBLISHED + amqp.content(1, b"", message_id=b"password\xff"))
+    assert reported["fields"]["properties"] == {"message-id": {"odd": {"hidden": 9}}}
 
 
 def test_a_method_that_nobody_knows() -> None:
-    told = last(amqp.frame(amqp.METHOD, 1, b"\0\x63\0\x05abc"))
-    assert (told["kind"], told["name"]) == ("method", "undecodable")
-    assert told["fields"] == {"class-id": 99, "method-id": 5}
+    reported = last(amqp.frame(amqp.METHOD, 1, b"\0\x63\0\x05abc"))
+    assert (reported["kind"], reported["name"]) == ("method", "undecodable")
+    assert reported["fields"] == {"class-id": 99, "method-id": 5}
 
 
 def test_frames_without_fields() -> None:
@@ -374,8 +381,8 @@ def test_frames_without_fields() -> None:
 
 
 def test_the_protocol_header() -> None:
-    told = json.loads(as_json(records(amqp.header()))[0])
-    assert told["fields"] == {
+    reported = json.loads(as_json(records(amqp.header()))[0])
+    assert reported["fields"] == {
         "protocol": "AMQP 0-9-1",
         "protocol-id": 0,
         "major": 0,
@@ -388,48 +395,48 @@ def test_the_protocol_header() -> None:
 
 
 def test_a_message_stands_at_the_frame_that_ends_it() -> None:
-    told = [
+    reported = [
         json.loads(line) for line in as_json(records(PUBLISHED + amqp.content(1, b"hello", frame_max=11)))
     ]
-    assert [frame["name"] for frame in told] == ["basic.publish", "content-header", "body", "body"]
-    assert [frame.get("payload") for frame in told] == [None, None, 3, 2]
-    assert [("message" in frame) for frame in told] == [False, False, False, True]
-    assert told[3]["message"] == {"size": 5, "complete": True, "method": PUBLISH, "properties": {}}
+    assert [frame["name"] for frame in reported] == ["basic.publish", "content-header", "body", "body"]
+    assert [frame.get("payload") for frame in reported] == [None, None, 3, 2]
+    assert [("message" in frame) for frame in reported] == [False, False, False, True]
+    assert reported[3]["message"] == {"size": 5, "complete": True, "method": PUBLISH, "properties": {}}
 
 
 @pytest.mark.parametrize(
     ("body", "shown"),
     [(b"hello", "hello"), (b"", ""), ("é\x1b".encode(), "é\x1b"), (b"\x00\xff", {"binary": "00ff"})],
 )
-def test_bodies_are_told_if_asked_for(body: bytes, shown: Any) -> None:
-    told = last(PUBLISHED + amqp.content(1, body), bodies=True)
-    assert told["message"]["body"] == shown
-    assert "kept" not in told["message"]
+def test_bodies_are_reported_if_asked_for(body: bytes, shown: Any) -> None:
+    reported = last(PUBLISHED + amqp.content(1, body), bodies=True)
+    assert reported["message"]["body"] == shown
+    assert "kept" not in reported["message"]
     assert "body" not in last(PUBLISHED + amqp.content(1, body))["message"]
 
 
 def test_a_message_that_is_cut_short() -> None:
-    told = last(
+    reported = last(
         PUBLISHED + amqp.content(1, b"hello", frame_max=11)[:-10] + amqp.say("basic.ack", 1, delivery_tag=1)
     )
-    assert told["name"] == "basic.ack"
-    message = told["message"]
+    assert reported["name"] == "basic.ack"
+    message = reported["message"]
     assert (message["size"], message["complete"], message["body-size"]) == (3, False, 5)
 
 
 def test_a_message_without_its_method() -> None:
-    told = last(amqp.content(1, b"hello"))
-    assert told["message"]["method"] is None
-    assert told["message"]["complete"] is False
+    reported = last(amqp.content(1, b"hello"))
+    assert reported["message"]["method"] is None
+    assert reported["message"]["complete"] is False
 
 
 def test_a_message_without_its_header() -> None:
-    told = last(PUBLISHED + amqp.frame(amqp.HEADER, 1, b"abc") + amqp.say("basic.ack", 1, delivery_tag=1))
-    assert told["message"]["properties"] is None
-    assert "body-size" not in told["message"]
+    reported = last(PUBLISHED + amqp.frame(amqp.HEADER, 1, b"abc") + amqp.say("basic.ack", 1, delivery_tag=1))
+    assert reported["message"]["properties"] is None
+    assert "body-size" not in reported["message"]
 
 
-def test_what_is_not_kept_of_a_body_is_told() -> None:
+def test_what_is_not_kept_of_a_body_is_reported() -> None:
     found = records(PUBLISHED + amqp.content(1, b"hello"))
     found[-1].message.parts = [b"hel"]  # type: ignore[union-attr]
     found[-1].message.kept = 3  # type: ignore[union-attr]
@@ -444,10 +451,10 @@ def test_what_was_said_before_is_not_said_of_another() -> None:
         for key in ("a", "b"):
             wire += amqp.say("basic.publish", 1, exchange="", routing_key=key)
             wire += amqp.content(1, b"hello", **{name: value})
-    told = [json.loads(line) for line in as_json(records(OPENED + wire))]
-    headers = [frame["fields"]["properties"] for frame in told if frame["name"] == "content-header"]
+    reported = [json.loads(line) for line in as_json(records(OPENED + wire))]
+    headers = [frame["fields"]["properties"] for frame in reported if frame["name"] == "content-header"]
     kinds = ["content-type", "content-encoding", "content-type"]
     assert headers == [{kind: "x"} for kind in kinds for _ in "ab"]
-    messages = [frame["message"] for frame in told if "message" in frame]
+    messages = [frame["message"] for frame in reported if "message" in frame]
     assert [message["properties"] for message in messages] == headers
     assert [message["method"]["routing-key"] for message in messages] == ["a", "b"] * 3

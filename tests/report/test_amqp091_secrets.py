@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 from support import amqp091_encode as amqp
 from support.marker import GIVEN_AWAY, MARKER
+from support.rendered import as_json, lines, records
 from support.thorough import share
-from support.told import as_json, lines, records
 
 SECRET = MARKER.encode()
 PRODUCT = {"product": "pika", "capabilities": {"basic.nack": True}}
@@ -39,7 +39,7 @@ SECRETIVE = {
 OPENED = amqp.say("channel.open", 1) + amqp.say("basic.qos", 1, prefetch_count=1)
 
 
-def told(octets: bytes, lost: int = 0) -> Iterator[str]:
+def reported(octets: bytes, lost: int = 0) -> Iterator[str]:
     """Everything that any form says of octets, at the beginning of the connection or later."""
     for before in (amqp.header(), OPENED):
         for behind in (b"", amqp.heartbeat() + OPENED):
@@ -53,19 +53,19 @@ def told(octets: bytes, lost: int = 0) -> Iterator[str]:
 
 
 def check(octets: bytes, lost: int = 0) -> None:
-    for line in told(octets, lost):
+    for line in reported(octets, lost):
         assert not GIVEN_AWAY.search(line), line
 
 
 @pytest.mark.parametrize("name", SECRETIVE)
 def test_as_it_should_be(name: str) -> None:
     check(amqp.frame(amqp.METHOD, 0, SECRETIVE[name]))
-    shown = "\n".join(told(amqp.frame(amqp.METHOD, 0, SECRETIVE[name])))
+    shown = "\n".join(reported(amqp.frame(amqp.METHOD, 0, SECRETIVE[name])))
     assert "(hidden, " in shown
     assert '{"hidden": ' in shown
 
 
-def test_the_rest_of_a_login_is_told() -> None:
+def test_the_rest_of_a_login_is_reported() -> None:
     found = records(amqp.header() + amqp.frame(amqp.METHOD, 0, SECRETIVE["start-ok"]))
     assert lines(found)[-1] == "connection.start-ok (pika) PLAIN response=(hidden, 19 octets)"
     assert '"mechanism": "PLAIN", "response": {"hidden": 19}, "locale": "en_US"' in as_json(found)[-1]
@@ -161,13 +161,13 @@ def test_telling_names_in_tables(key: str) -> None:
     check(amqp.frame(amqp.METHOD, 1, amqp.method("queue.declare")[:-4] + amqp.long_string(wrong)))
 
 
-def test_a_method_on_channel_0_that_is_sound_but_for_that_is_told() -> None:
+def test_a_method_on_channel_0_that_is_sound_but_for_that_is_reported() -> None:
     octets = amqp.say("basic.publish", 0, routing_key="q")
     assert lines(records(OPENED + octets))[-2] == 'basic.publish  exchange="" routing-key=q'
     assert lines(records(amqp.header() + octets))[-2] == "basic.publish  18 octets"
 
 
-def test_what_is_malformed_on_a_channel_is_told_whatever_was_before() -> None:
+def test_what_is_malformed_on_a_channel_is_reported_whatever_was_before() -> None:
     """As in the frames around a finding, where nothing is known of the login."""
     octets = amqp.frame(amqp.METHOD, 1, amqp.method("basic.publish", routing_key="q") + b"?")
     assert lines(records(octets))[1] == 'basic.publish  exchange="" routing-key=q'
@@ -187,7 +187,7 @@ def test_passwords_in_urls() -> None:
         )
     )
     check(octets)
-    assert any("amqp://user:(hidden)@host/" in line for line in told(octets))
+    assert any("amqp://user:(hidden)@host/" in line for line in reported(octets))
 
 
 def test_bodies_are_shown_only_when_asked_for() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support import amqp091_encode as amqp
-from support.told import records
+from support.rendered import records
 
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.report.connection_summary import ConnectionOverview
@@ -83,11 +83,11 @@ def test_errors() -> None:
         )
     )
     summary = summed_up(amqp.say("channel.open", 1), closes)
-    told = [
+    reported = [
         (error.packet, error.peer, error.what, error.condition, error.description, error.count)
         for error in summary.errors.values()
     ]
-    assert told == [
+    assert reported == [
         (2, SERVER, "channel.close", "404:not-found", "no queue", 2),
         (5, SERVER, "basic.return", "312:no-route", "NO_ROUTE", 1),
         (6, SERVER, "connection.close", "999", None, 1),

@@ -7,15 +7,15 @@ import json
 import pytest
 from support import amqp091_encode as amqp
 from support.commands import unprintable
-from support.told import as_json, lines, records
+from support.rendered import as_json, lines, records
 
 OPENED = amqp.say("channel.open", 1)
 PUBLISHED = amqp.say("basic.publish", 1, routing_key="q")
 PRODUCT = {"product": "pika", "version": "1.3", "capabilities": {"basic.nack": True}}
 
 
-def told(octets: bytes, verbosity: int = 0) -> list[str]:
-    """What is told of the last frame of a client that is logged in."""
+def reported(octets: bytes, verbosity: int = 0) -> list[str]:
+    """What is shown about the last frame of a client that is logged in."""
     found = records(OPENED + octets)
     shown = lines(found, verbosity)
     before = lines(found[:-1], verbosity)
@@ -116,13 +116,13 @@ def told(octets: bytes, verbosity: int = 0) -> list[str]:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_line(octets: bytes, line: str) -> None:
-    assert told(octets) == [line]
+    assert reported(octets) == [line]
 
 
 def test_a_message_that_is_cut_short() -> None:
     octets = PUBLISHED + amqp.content(1, b"hello", frame_max=11)[:-10]
     octets += amqp.say("basic.ack", 1, delivery_tag=1)
-    assert told(octets) == [
+    assert reported(octets) == [
         "basic.ack      #1 ends a message not all of which is there: 3 of 5 octets",
         "      ! F-CONTENT-NO-METHOD basic.ack: basic.ack where 2 octets of the body of basic.publish "
         "are due (at octet 0)",
@@ -143,7 +143,7 @@ def test_all_fields() -> None:
         "x-queue-type": "quorum",
         "nested": {"a": ("T", 1), "b": ("x", b"\0")},
     }
-    assert told(amqp.say("queue.declare", 1, queue="q", durable=True, arguments=arguments), 1)[2:] == [
+    assert reported(amqp.say("queue.declare", 1, queue="q", durable=True, arguments=arguments), 1)[2:] == [
         "      reserved-1: 0 (short)",
         "      queue: q (shortstr)",
         "      passive: false (bit)",
@@ -174,17 +174,17 @@ def test_every_type_in_a_table_is_named() -> None:
         "timestamp": ("T", 1),
         "long-string": ("S", b"\xff"),
     }
-    shown = told(amqp.say("queue.declare", 1, arguments=items), 1)[-len(items) :]
+    shown = reported(amqp.say("queue.declare", 1, arguments=items), 1)[-len(items) :]
     for name, line in zip(items, shown, strict=True):
         assert line.endswith(f" ({name})")
     plain = {"null": None, "true": True, "text": "text", "[1, a]": ("A", [("B", 1), "a"]), "{}": {}}
-    shown = told(amqp.say("queue.declare", 1, arguments=plain), 1)[-len(plain) :]
+    shown = reported(amqp.say("queue.declare", 1, arguments=plain), 1)[-len(plain) :]
     for name, line in zip(plain, shown, strict=True):
         assert line.endswith(f": {name}")
 
 
 def test_content_header() -> None:
-    assert told(PUBLISHED + amqp.content(1, b"x", type="t", headers={"a": True})[:-9], 1)[2:] == [
+    assert reported(PUBLISHED + amqp.content(1, b"x", type="t", headers={"a": True})[:-9], 1)[2:] == [
         "      class-id: 60 (short)",
         "      weight: 0 (short)",
         "      body-size: 1 (longlong)",
@@ -198,27 +198,27 @@ def test_content_header() -> None:
 def test_bodies_are_shown_only_when_asked_for() -> None:
     octets = PUBLISHED + amqp.content(1, b"line one\x1bline two", frame_max=18)
     for verbosity in (0, 1):
-        assert not any("line" in line for line in told(octets, verbosity))
-    assert told(octets, 1)[-3:] == [
+        assert not any("line" in line for line in reported(octets, verbosity))
+    assert reported(octets, 1)[-3:] == [
         "      message of 17 octets",
         "        method: basic.publish",
         "        body: 17 octets (-vv shows them)",
     ]
-    assert told(octets, 2)[-3:] == [
+    assert reported(octets, 2)[-3:] == [
         "        body: 17 octets",
         "        0000  6c 69 6e 65 20 6f 6e 65 1b 6c 69 6e 65 20 74 77  line one.line tw",
         "        0010  6f                                               o",
     ]
-    assert told(PUBLISHED + amqp.content(1, b"one\ntwo"), 2)[-2:] == ["          one", "          two"]
+    assert reported(PUBLISHED + amqp.content(1, b"one\ntwo"), 2)[-2:] == ["          one", "          two"]
 
 
 def test_problems_and_octets() -> None:
     octets = amqp.frame(amqp.METHOD, 1, amqp.method("queue.delete", queue="q") + b"??")
-    assert told(octets) == [
+    assert reported(octets) == [
         "queue.delete   queue=q",
         "      ! F-METHOD-TRAILING queue.delete: 2 octets follow the arguments (at octet 16)",
     ]
-    assert told(octets, 2)[-2:] == [
+    assert reported(octets, 2)[-2:] == [
         "      0000  01 00 01 00 00 00 0b 00 32 00 28 00 00 01 71 00  ........2.(...q.",
         "      0010  3f 3f ce                                         ??.",
     ]
@@ -226,27 +226,29 @@ def test_problems_and_octets() -> None:
 
 def test_octets_of_a_malformed_body_frame_are_the_message_s() -> None:
     octets = amqp.frame(amqp.BODY, 1, b"message", end=b"\0")
-    shown = told(octets, 2)
+    shown = reported(octets, 2)
     assert shown[-1] == "      0000  03 00 01 00 00 00 07 00                          ........"
     assert not any("mes" in line for line in shown if "message" not in line)
 
 
 def test_a_method_that_nobody_knows() -> None:
-    assert told(amqp.frame(amqp.METHOD, 1, b"\0\x63\0\x05abc")) == [
+    assert reported(amqp.frame(amqp.METHOD, 1, b"\0\x63\0\x05abc")) == [
         "undecodable    class-id=99 method-id=5 15 octets",
         "      ! F-METHOD-KNOWN undecodable: there is no method 99.5 (at octet 7)",
     ]
 
 
 def test_frames_that_are_none_of_the_known() -> None:
-    assert told(amqp.frame(4, 1, b"abc"))[0] == "unknown        11 octets"
-    assert told(amqp.frame(amqp.METHOD, 1, b"abc"))[0] == "undecodable    11 octets"
-    assert told(amqp.frame(amqp.HEADER, 1, b"abc"))[0] == "content-header 11 octets"
+    assert reported(amqp.frame(4, 1, b"abc"))[0] == "unknown        11 octets"
+    assert reported(amqp.frame(amqp.METHOD, 1, b"abc"))[0] == "undecodable    11 octets"
+    assert reported(amqp.frame(amqp.HEADER, 1, b"abc"))[0] == "content-header 11 octets"
 
 
 def test_headers_of_another_class() -> None:
     payload = amqp.content_header(5, class_id=50, weight=3)
-    assert told(amqp.frame(amqp.HEADER, 1, payload))[0] == "content-header body-size=5 class-id=50 weight=3"
+    assert (
+        reported(amqp.frame(amqp.HEADER, 1, payload))[0] == "content-header body-size=5 class-id=50 weight=3"
+    )
 
 
 # ---- hostile, and equal ------------------------------------------------------------------------------------
@@ -279,7 +281,7 @@ def test_text_and_json_say_the_same() -> None:
     """Numbers, texts, moments and octets look alike in both."""
     arguments = {"n": ("l", -5), "t": ("T", 1_700_000_000), "d": ("D", (2, 150)), "s": "a/b"}
     octets = amqp.say("queue.declare", 1, queue="a.b", arguments=arguments)
-    text = "\n".join(told(octets, 1))
+    text = "\n".join(reported(octets, 1))
     fields = json.loads(as_json(records(OPENED + octets))[-1])["fields"]
     assert f"queue: {fields['queue']} (" in text
     for name, kind in (("n", "long-long-int"), ("t", "timestamp"), ("d", "decimal")):

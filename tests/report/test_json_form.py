@@ -278,7 +278,7 @@ def test_composites_with_fields_of_other_types(drawn: tuple[bytes, Meaning]) -> 
     assert plain(meant(json.loads(composite_json(composite)))) == plain(meaning)
 
 
-def test_an_odd_string_is_told_from_one_of_the_right_type() -> None:
+def test_an_odd_string_is_reported_from_one_of_the_right_type() -> None:
     for octets, field in (
         (amqp.attach(name="01ff"), '"name": "01ff"'),
         (amqp.attach(name=amqp.symbol("01ff")), '"name": {"odd": {"symbol": "01ff"}}'),
@@ -343,18 +343,18 @@ def test_the_short_way_gives_what_the_long_one_gives(sample: Sample) -> None:
 @given(messages())
 def test_messages(sample: Any) -> None:
     message = Message(0, [sample.octets], len(sample.octets), True)
-    told = json.loads(message_json(message, False, True))
-    assert (told["format"], told["size"], told["complete"]) == (0, len(sample.octets), True)
+    reported = json.loads(message_json(message, False, True))
+    assert (reported["format"], reported["size"], reported["complete"]) == (0, len(sample.octets), True)
     sections = []
     for name, meaning in sample.sections:
         if name in ("header", "properties"):
-            found: Meaning = composite_meant(name, told[name])
-        elif name in told:
-            found = keyed_meant("string" if name == "application-properties" else "symbol", told[name])
+            found: Meaning = composite_meant(name, reported[name])
+        elif name in reported:
+            found = keyed_meant("string" if name == "application-properties" else "symbol", reported[name])
         else:
-            found = meant(told["body"].pop(0)["value"])
+            found = meant(reported["body"].pop(0)["value"])
         sections.append((plain(found), plain(meaning)))
-    assert told["body"] == []
+    assert reported["body"] == []
     for found, meaning in sections:
         assert found == meaning
 
@@ -374,18 +374,18 @@ def test_bodies_only_when_asked_for() -> None:
 
 def test_a_section_that_stands_twice_is_not_lost() -> None:
     octets = amqp.properties(subject="a") + amqp.properties(subject="b") + amqp.amqp_value("x")
-    told = json.loads(message_json(Message(0, [octets], len(octets), True), False, False))
-    assert told["properties"] == {"subject": "a"}
-    assert told["body"][0] == {"section": "properties", "size": 12, "value": {"subject": "b"}}
+    reported = json.loads(message_json(Message(0, [octets], len(octets), True), False, False))
+    assert reported["properties"] == {"subject": "a"}
+    assert reported["body"][0] == {"section": "properties", "size": 12, "value": {"subject": "b"}}
 
 
 def test_a_batch() -> None:
     inner = [amqp.properties(message_id=text) + amqp.data(text.encode()) for text in ("m-1", "m-2")]
     octets = amqp.properties(message_id="batch") + b"".join(map(amqp.data, inner))
-    told = json.loads(message_json(Message(0x80013700, [octets], len(octets), True), False, True))
-    assert told["format"] == 0x80013700
-    assert [one["properties"]["message-id"] for one in told["batch"]] == ["m-1", "m-2"]
-    assert told["batch"][1]["body"] == [{"section": "data", "size": 8, "value": {"binary": "6d2d32"}}]
+    reported = json.loads(message_json(Message(0x80013700, [octets], len(octets), True), False, True))
+    assert reported["format"] == 0x80013700
+    assert [one["properties"]["message-id"] for one in reported["batch"]] == ["m-1", "m-2"]
+    assert reported["batch"][1]["body"] == [{"section": "data", "size": 8, "value": {"binary": "6d2d32"}}]
 
 
 # ---- frames ------------------------------------------------------------------------------------------------
@@ -418,8 +418,8 @@ def record(octets: bytes, time: int = 1_700_000_000_123_456_789, direction: int 
 
 def test_the_contract_of_a_frame() -> None:
     one = record(amqp.frame(amqp.attach(name="l", handle=3, role=True), channel=5))
-    told = json.loads(FrameForm("file \x1b", False, LinkNames()).line(one, None))
-    assert told == {
+    reported = json.loads(FrameForm("file \x1b", False, LinkNames()).line(one, None))
+    assert reported == {
         "capture": "file \x1b",
         "packet": 7,
         "time": "2023-11-14T22:13:20.123456789Z",
@@ -433,7 +433,7 @@ def test_the_contract_of_a_frame() -> None:
         "fields": {"name": "l", "handle": 3, "role": True},
         "problems": [],
     }
-    assert list(told) == list(KEYS)
+    assert list(reported) == list(KEYS)
 
 
 @pytest.mark.parametrize(
@@ -452,10 +452,10 @@ def test_the_contract_of_a_frame() -> None:
     ],
 )
 def test_every_frame_has_the_contracts_keys(octets: bytes) -> None:
-    told = json.loads(FrameForm("c", True, LinkNames()).line(record(octets), None))
+    reported = json.loads(FrameForm("c", True, LinkNames()).line(record(octets), None))
     for key, kind in KEYS.items():
-        assert isinstance(told[key], kind), key
-    for problem in told["problems"]:
+        assert isinstance(reported[key], kind), key
+    for problem in reported["problems"]:
         assert {name: type(value) for name, value in problem.items()} == {
             "code": str,
             "offset": int,
@@ -502,8 +502,13 @@ def test_a_frame_without_octets() -> None:
     one = record(amqp.frame())
     one.frame = Frame(0, 100, "skipped", "skipped", -1)
     one.frame.missing = 40
-    told = json.loads(FrameForm("c", False, LinkNames()).line(one, None))
-    assert (told["kind"], told["size"], told["missing"], told["fields"]) == ("skipped", 100, 40, {})
+    reported = json.loads(FrameForm("c", False, LinkNames()).line(one, None))
+    assert (reported["kind"], reported["size"], reported["missing"], reported["fields"]) == (
+        "skipped",
+        100,
+        40,
+        {},
+    )
 
 
 def test_booleans_stay_booleans_where_the_rest_is_hidden() -> None:

@@ -76,7 +76,7 @@ def test_the_end_of_a_stream_stands_among_the_frames_of_the_other_one() -> None:
     assert [row.split("│")[0].strip() for row in rows[1:]] == ["4", "5", "6", "7", "8", "", "9"]
 
 
-def test_a_frame_with_a_finding_is_told_whole() -> None:
+def test_a_frame_with_a_finding_is_reported_whole() -> None:
     d = Dialogue()
     d.opened()
     d.client.attach(
@@ -95,7 +95,7 @@ def test_what_a_peer_says_is_cut_to_the_width() -> None:
     assert row == "  6 │── open client hostname=" + "h" * 46 + "… ─→│"
 
 
-def test_channels_are_told_where_there_are_several() -> None:
+def test_channels_are_reported_where_there_are_several() -> None:
     d = Dialogue()
     d.begun()
     d.client.begin(channel=12)
@@ -149,9 +149,9 @@ def test_every_pair_is_marked_where_it_is_broken_and_nowhere_else() -> None:
         rows = drawn(pairs.octets(pair.folder, VIOLATING), spec=shown_in(pair.rules[0]))
         marked = [int(row.split("│")[0].split()[0]) for row in rows if "══" in row]
         assert sorted(marked) == sorted({verdict.packet for verdict in pair.violating}), pair.folder
-        told = "\n".join(rows)
+        reported = "\n".join(rows)
         for rule in pair.rules:
-            assert told.count(f" {rule}: ") == sum(verdict.rule == rule for verdict in pair.violating)
+            assert reported.count(f" {rule}: ") == sum(verdict.rule == rule for verdict in pair.violating)
         clean = "\n".join(drawn(pairs.octets(pair.folder, CLEAN)))
         assert "══" not in clean and "×" not in clean.replace(" × ", "")
 
@@ -176,7 +176,7 @@ def test_hostile_text_is_escaped_and_moves_no_line(text: str) -> None:
     d.server.open(container_id=text, properties=[(amqp.symbol("product"), amqp.string(text))])
     d.client.begin()
     d.server.begin()
-    # Without a session: told whole.
+    # Without a session: reported whole.
     d.client.attach(name=text, channel=3, source=amqp.source(address=text), target=amqp.target(address=text))
     d.client.attach(name=text, source=amqp.source(address=text), target=amqp.target(address=text))
     d.client.frame(amqp.close(error=amqp.error(condition="x:y", description=text)))
@@ -207,7 +207,7 @@ def test_a_password_is_not_drawn() -> None:
     d.client.header(3)
     d.server.header(3)
     d.server.mechanisms()
-    # Said twice, which is a fault: told whole.
+    # Said twice, which is a fault: reported whole.
     for _ in range(2):
         d.client.init(initial_response=b"\0user\0sesame")
     rows = drawn(d.pcap())

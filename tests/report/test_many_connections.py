@@ -1,4 +1,4 @@
-"""Captures of many connections: what is told of each, in which order, and what is left out."""
+"""Captures of many connections: what is shown about each, in which order, and what is left out."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_every_form_tells_every_connection_in_order(
     """Whether texts wait in memory or in a file."""
     monkeypatch.setattr(backlog, "BACKLOG_OCTETS", in_memory)
     streams = list(range(MANY))
-    told = json.loads(command(capsys, "summary", "--format", "json", many).out)
-    assert [one["tcp_stream"] for one in told["connections"]] == streams
+    reported = json.loads(command(capsys, "summary", "--format", "json", many).out)
+    assert [one["tcp_stream"] for one in reported["connections"]] == streams
     text = command(capsys, "summary", many).out
     assert [int(number) for number in re.findall(r"^connection (\d+) ", text, re.MULTILINE)] == streams
     assert text.startswith(f"{many}: {MANY} connections\n\n")
     checked = command(capsys, "check", "--format", "json", many)
-    told = json.loads(checked.out)
-    assert [one["tcp_stream"] for one in told["connections"]] == streams
+    reported = json.loads(checked.out)
+    assert [one["tcp_stream"] for one in reported["connections"]] == streams
     suites = ElementTree.fromstring(command(capsys, "check", "--format", "junit", many).out)
     (suite,) = suites.findall("testsuite")
     assert (suites.get("failures"), suite.get("failures"), checked.status) == (str(MANY), str(MANY), 1)
@@ -96,11 +96,13 @@ def test_why_says_of_how_many_connections_it_does_not_tell(
     monkeypatch.setattr(endings, "MAX_ENDED_CONNECTIONS", 10)
     text = command(capsys, "why", "--end", many).out
     assert text.startswith(f"{many}: {MANY} connections\n")
-    assert text.endswith(f"\nand {MANY - 10} connections more, not told here (--connection tells of one)\n")
-    told = json.loads(command(capsys, "why", "--end", "--format", "json", many).out)
-    assert (len(told["connections"]), told["connections_not_told"]) == (10, MANY - 10)
+    assert text.endswith(
+        f"\nand {MANY - 10} connections more, not reported here (--connection tells of one)\n"
+    )
+    reported = json.loads(command(capsys, "why", "--end", "--format", "json", many).out)
+    assert (len(reported["connections"]), reported["connections_not_told"]) == (10, MANY - 10)
     # The limit counts only those that were asked for.
     last = command(capsys, "why", "--end", "--connection", str(MANY - 1), many).out
-    assert f"connection {MANY - 1} " in last and "not told" not in last
-    told = json.loads(command(capsys, "why", "--end", "--connection", "3", "--format", "json", many).out)
-    assert "connections_not_told" not in told
+    assert f"connection {MANY - 1} " in last and "not reported" not in last
+    reported = json.loads(command(capsys, "why", "--end", "--connection", "3", "--format", "json", many).out)
+    assert "connections_not_told" not in reported

@@ -1,4 +1,4 @@
-"""Octets that were not told apart are hidden if the name of a secret stands in them, wherever."""
+"""Octets that were not distinguished are hidden if the name of a secret stands in them, wherever."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_a_further_dialogue_is_linked_from_its_rule() -> None:
 @pytest.mark.parametrize("protocol", ["amqp10", "amqp091"])
 def test_a_page_tells_all_that_is_known_of_its_rule(protocol: str) -> None:
     names = [name for name in catalogue() if name.startswith(f"{protocol}/")]
-    for name in share(names, 3, f"{protocol} told"):
+    for name in share(names, 3, f"{protocol} reported"):
         row = rule(name, shown_in(name))
         shown = seen(PAGES[f"{name}/README.md"])
         words = explanation(name)
@@ -202,10 +202,10 @@ def test_alone_it_has_no_links() -> None:
 
 def test_every_note_has_its_section() -> None:
     sources = [path.read_text() for path in (ROOT / "amqpscope").rglob("*.py")]
-    told = {code for text in sources for code in re.findall(r'"(capture/[a-z-]+)"', text)}
-    assert {code for note in CAPTURE_NOTES for code in note.codes} == told
+    reported = {code for text in sources for code in re.findall(r'"(capture/[a-z-]+)"', text)}
+    assert {code for note in CAPTURE_NOTES for code in note.codes} == reported
     there = headings(PAGES["capture/README.md"])
-    assert {code for heading in there for code in heading.split(", ") if "/" in code} == told
+    assert {code for heading in there for code in heading.split(", ") if "/" in code} == reported
     shown = seen(PAGES["capture/README.md"])
     for note in CAPTURE_NOTES:
         assert all(note_named(code) is note for code in note.codes)
@@ -234,12 +234,12 @@ def test_a_note_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert (result.status, result.err) == (0, "")
     assert result.lines == [
         "capture/joined  note, about the capture itself",
-        "  means     capture files put end to end",
-        "  follows   read on; order and copies are as they are",
+        "  means     several capture files were concatenated",
+        "  follows   all of them are read; packets are neither sorted nor deduplicated",
     ]
     result = amqpscope(capsys, "rules", "explain", "--format", "markdown", "capture/joined")
     assert result.lines[0] == "# capture/joined"
-    assert "- **What it means:** capture files put end to end." in result.lines
+    assert "- **What it means:** several capture files were concatenated." in result.lines
 
 
 # ---- writing them ----------------------------------------------------------------------------------------

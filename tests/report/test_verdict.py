@@ -156,15 +156,15 @@ def test_what_is_expected_is_a_condition() -> None:
 
 def test_what_is_expected_is_a_reply_of_0_9_1() -> None:
     finding = found(overrun(1))[0]
-    told = set()
+    reported = set()
     for finding.rule in (rule for rule in catalogue() if rule.startswith("amqp091/")):
         expected, by_the_text = expected_condition(finding)
         assert by_the_text == bool(expected)
-        told.add(expected)
+        reported.add(expected)
         for reply in expected.split(" or ") if expected else ():
             assert re.fullmatch(r"(connection|channel)\.close \d{3}|to close the socket", reply), finding.rule
-    assert {"", "channel.close 406", "connection.close 503 or connection.close 540"} <= told
-    assert "connection.close 502 or to close the socket" in told
+    assert {"", "channel.close 406", "connection.close 503 or connection.close 540"} <= reported
+    assert "connection.close 502 or to close the socket" in reported
 
 
 def test_the_offending_frame_is_marked() -> None:
@@ -191,7 +191,8 @@ def test_what_the_wire_says_is_escaped_and_cut() -> None:
 
 
 def test_why_something_is_only_possible() -> None:
-    """A rule that is never certain has a reason of its own, told in words; it is not what a peer had read."""
+    """A rule that is never certain has a reason of its own, reported in words; it is not what a peer had
+    read."""
     finding = found(overrun(1))[0]
     finding.certain = False
     race = "if the client had not yet read what the server sent before"

@@ -242,7 +242,7 @@ def test_the_end_of_a_stream_is_no_answer_after_a_close() -> None:
     [("F-SIZE-MIN", b"\0\0\0\7"), ("F-SIZE-TOTAL", b"\x7f\xff\xff\xff")],
 )
 def test_a_fault_that_shows_late_is_answered_by_the_close_before(rule: str, size: bytes) -> None:
-    # The octets behind a size that cannot be are searched for a frame: the fault is told when they end.
+    # The octets behind a size that cannot be are searched for a frame: the fault is given when they end.
     d = Dialogue()
     d.begun()
     d.client.say(size + b"\2\0\0\0")
@@ -311,7 +311,7 @@ def test_a_full_stop_is_no_part_of_code(capsys: pytest.CaptureFixture[str]) -> N
     assert ".`" not in shown
 
 
-# The same answer is told in each form.
+# The same answer is reported in each form.
 FORMS = ["text", "json", "ndjson", "markdown", "junit", "sarif", "github"]
 
 
@@ -342,7 +342,7 @@ def test_frames_around_a_finding_are_shown_as_they_were_captured(capsys: pytest.
     assert excerpts > 5
 
 
-# What is refused is told of the request: of these only the end is remembered until the refusal comes.
+# What is refused is shown with the request: of these only the end is remembered until the refusal comes.
 OF_AN_EARLIER_FRAME = [
     *("B-PUBLISH-XEXIST", "B-CONTENT-TOO-LARGE", "Q-DECL-RESERVED", "X-DECL-RESERVED"),
     *("C-OPEN-VHOST-EXISTS", "B-PUBLISH-INTERNAL"),

@@ -1,7 +1,7 @@
 """Whatever happens to a capture on its way, no peer that did nothing wrong is certainly at fault.
 
 Captures that are silent under every rule are damaged in one way at a time, at several places; the damage is
-told in a note, and what it hid makes no fault.
+reported in a note, and what it hid makes no fault.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ CAPTURES = Path(__file__).parents[2] / "captures" / "rules"
 
 
 def test_findings_of_every_rule() -> None:
-    told: set[str] = set()
+    reported: set[str] = set()
     for path in sorted(CAPTURES.glob("*/*/*.pcap")):
         for finding in amqpscope.check(path):
             assert json.loads(finding_json(finding, "x"))["rule"] == finding.rule
-            told.add(finding.rule)
-    assert len(told) > 150
+            reported.add(finding.rule)
+    assert len(reported) > 150

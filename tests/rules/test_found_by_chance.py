@@ -1,4 +1,4 @@
-"""What random conversations found: each a correct peer that was accused, told as short as it goes."""
+"""What random conversations found: each a correct peer that was accused, reported as short as it goes."""
 
 from __future__ import annotations
 
@@ -400,8 +400,9 @@ def test_a_delivery_begun_within_another_is_one_that_its_receiver_may_settle() -
     assert found(d) == [("amqp10/D-NOINTERLEAVE", "client", True)]
 
 
-def test_which_flow_is_for_a_link_attached_again_too_soon_cannot_be_told() -> None:
-    """Told by rhea and Proton: the receiver gave up a link and took it again before anything was answered."""
+def test_which_flow_is_for_a_link_attached_again_too_soon_cannot_be_reported() -> None:
+    """Reported by rhea and Proton: the receiver gave up a link and took it again before anything was
+    answered."""
     d = Dialogue()
     d.begun()
     d.client.attach(RECEIVER, name="x")

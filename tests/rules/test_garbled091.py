@@ -32,7 +32,8 @@ REACTIONS = (
     "T-TABLE-NAME-REACT",
     "C-HS-ERROR-SILENT",
 )
-"""What is told of a peer that takes what it should refuse, or refuses it with a word too much: that is so."""
+"""What is shown about a peer that takes what it should refuse, or refuses it with a word too much: that is
+so."""
 
 CODES = (501, 502, 505)
 
@@ -77,16 +78,16 @@ def cases(name: str) -> list[tuple[Conversation, Said, Way]]:
     return list(share(found, max(len(found) // 3, 1), name))
 
 
-def told(conversation: Conversation) -> list[Finding]:
+def reported(conversation: Conversation) -> list[Finding]:
     while_read, at_end = judged(captured(conversation, Tap()).octets)
     return [one for one in while_read + at_end if one.certain and one.rule.partition("/")[2] not in REACTIONS]
 
 
 @cache
 def before(seed: str) -> Counter[tuple[str, str]]:
-    """What is told of a conversation as it was: recommendations that its peers do not keep."""
+    """What is shown about a conversation as it was: recommendations that its peers do not keep."""
     whole = next(one for one in conversations() if one.seed == seed)
-    return Counter((one.peer, one.rule) for one in told(whole))
+    return Counter((one.peer, one.rule) for one in reported(whole))
 
 
 def of_the_octets(finding: Finding, said: Said, way: Way) -> bool:
@@ -109,7 +110,7 @@ def test_a_spoilt_field_accuses_nobody_of_anything_else(name: str) -> None:
         after: Conversation | None = spoilt(conversation, said, way)
         if number % 3 == 2:
             after = refused(conversation, said, way, CODES[number % len(CODES)])
-        for finding in [] if after is None else told(after):
+        for finding in [] if after is None else reported(after):
             if finding.peer == NAMES[said.side] and of_the_octets(finding, said, way):
                 continue
             if known[finding.peer, finding.rule]:

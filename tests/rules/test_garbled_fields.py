@@ -101,7 +101,7 @@ def cases() -> dict[tuple[str, str], list[Case]]:
             part = any(said.fields.get(name) for name in ("more", "aborted", "resume"))
             for place in frame.places():
                 if part and place.section >= 0:
-                    continue  # what is wrong with it is told of a later frame, or of none
+                    continue  # what is wrong with it is reported for a later frame, or of none
                 for way, octets in ways(place):
                     there[place.name, way].append(Case(number, said, frame, place, octets))
     return there

@@ -100,7 +100,7 @@ def test_a_new_rule_takes_one_file(product: Path) -> None:
     (product / "amqpscope.toml").write_text(
         '[[allow]]\nrule = "C-PLAYTHING"\nreason = "a name of before"\n', encoding="utf-8"
     )
-    listed, explained, told, renamed, judged, old, weighed, allowed = run(
+    listed, explained, reported, renamed, judged, old, weighed, allowed = run(
         product,
         ["rules", "list", "--layer", "connection", "--severity", "warning"],
         ["rules", "explain", "C-TOY"],
@@ -115,7 +115,7 @@ def test_a_new_rule_takes_one_file(product: Path) -> None:
     assert "Every client is a toy." in explained[1]
     assert "AMQP 1.0, Part 2: Transport" in explained[1]
     assert "warning and not error: A toy breaks nothing." in explained[1]
-    assert "client_that_is_no_toy" in told[1] and "**How to mend it:** Call it toy." in told[1]
+    assert "client_that_is_no_toy" in reported[1] and "**How to mend it:** Call it toy." in reported[1]
     assert renamed[1] == explained[1]
     note = "amqpscope: C-PLAYTHING: the rule is called amqp10/C-TOY now\n"
     assert renamed[2] == note and explained[2] == ""

@@ -104,7 +104,7 @@ def test_nothing_that_is_missing_accuses_anybody(scenario: Scenario) -> None:
 def test_nothing_that_is_cut_off_accuses_anybody(scenario: Scenario) -> None:
     """Whichever packet lost the second half of its octets to the snapshot length.
 
-    Of the fault's own packet something else may be told instead, or of what that peer says next about it.
+    Of the fault's own packet something else may be reported instead, or of what that peer says next about it.
     """
     d = scenario.dialogue()
     known = {(f.rule, f.peer, id(f.said.packet)) for f in d.faults if f.certain}

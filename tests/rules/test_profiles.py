@@ -1,7 +1,7 @@
 """Profiles: each habit of a product is a note to it, and an error to everybody else; nothing else is excused.
 
-Every habit is told by a dialogue: the product does what it is known for, once saying who it is in its open,
-once as anybody. Both times the same is found, in the same packet; only the weight differs.
+Every habit is reported by a dialogue: the product does what it is known for, once saying who it is in its
+open, once as anybody. Both times the same is found, in the same packet; only the weight differs.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ INTRODUCTIONS = {
 }
 """What each product says of itself."""
 
-TOLD: dict[tuple[str, str, str], tuple[str, Tell]] = {}
+REPORTED: dict[tuple[str, str, str], tuple[str, Tell]] = {}
 """Peer and dialogue by profile, rule and path."""
 
 
 def habit(name: str, rule: str, peer: str, path: str = "") -> Callable[[Tell], Tell]:
     def keep(tell: Tell) -> Tell:
-        TOLD[name, f"amqp10/{rule}", path] = (peer, tell)
+        REPORTED[name, f"amqp10/{rule}", path] = (peer, tell)
         return tell
 
     return keep
@@ -160,7 +160,7 @@ def a_session_is_asked_for_by_a_bare_string(d: Dialogue) -> None:
 
 
 @habit("azure-service", "M-FILTER-VALUE", "server", SESSION)
-def the_session_is_told_as_a_bare_string(d: Dialogue) -> None:
+def the_session_is_reported_as_a_bare_string(d: Dialogue) -> None:
     d.begun()
     d.client.attach(RECEIVER, source=described_session())
     d.server.attach(SENDER, source=session())
@@ -262,17 +262,17 @@ def verdicts(findings: list[Finding]) -> list[tuple[str, str, int, bool]]:
     return [(one.rule, one.peer, int(one.packet), one.certain) for one in findings]
 
 
-def test_every_habit_is_told_and_every_product_introduces_itself() -> None:
+def test_every_habit_is_reported_and_every_product_introduces_itself() -> None:
     habits = {(one.name, habit.rule, habit.path) for one in PROFILES for habit in one.habits}
-    assert set(TOLD) == {habit for habit in habits if habit[1].startswith("amqp10/")}
-    assert set(INTRODUCTIONS) == {name for name, _, _ in TOLD}
+    assert set(REPORTED) == {habit for habit in habits if habit[1].startswith("amqp10/")}
+    assert set(INTRODUCTIONS) == {name for name, _, _ in REPORTED}
 
 
-@pytest.mark.parametrize(("name", "rule", "path"), list(TOLD))
+@pytest.mark.parametrize(("name", "rule", "path"), list(REPORTED))
 def test_a_habit_is_a_note_to_its_product_and_has_its_full_weight_to_anybody(
     name: str, rule: str, path: str
 ) -> None:
-    peer, tell = TOLD[name, rule, path]
+    peer, tell = REPORTED[name, rule, path]
     anybody = found(tell)
     product = found(tell, peer, **INTRODUCTIONS[name])
     assert [(one.rule, one.peer) for one in anybody] == [(rule, peer)]
@@ -283,9 +283,9 @@ def test_a_habit_is_a_note_to_its_product_and_has_its_full_weight_to_anybody(
     assert habit is not None and (habit.rule, habit.path) == (rule, path) and habit_of(anybody[0]) is None
 
 
-@pytest.mark.parametrize(("name", "rule", "path"), list(TOLD))
+@pytest.mark.parametrize(("name", "rule", "path"), list(REPORTED))
 def test_it_is_nobodys_excuse_that_the_other_peer_is_that_product(name: str, rule: str, path: str) -> None:
-    peer, tell = TOLD[name, rule, path]
+    peer, tell = REPORTED[name, rule, path]
     other = "server" if peer == "client" else "client"
     assert [one.profile for one in found(tell, other, **INTRODUCTIONS[name])] == [""]
 
@@ -300,11 +300,11 @@ def with_half_an_open(d: Dialogue, label: str) -> None:
 
 
 @pytest.mark.parametrize("miss", [without_open, with_half_an_open])
-@pytest.mark.parametrize(("name", "rule", "path"), list(TOLD))
+@pytest.mark.parametrize(("name", "rule", "path"), list(REPORTED))
 def test_whose_open_is_not_all_there_may_be_any_product(
     name: str, rule: str, path: str, miss: Callable[[Dialogue, str], None]
 ) -> None:
-    peer, tell = TOLD[name, rule, path]
+    peer, tell = REPORTED[name, rule, path]
     d = Dialogue()
     tell(d)
     if rule == "amqp10/C-PIPE-CHANNEL":
@@ -354,7 +354,7 @@ def test_a_habit_breaks_a_rule_that_is_checked_and_has_a_public_source() -> None
 
 @pytest.mark.parametrize("version", ["4.0.0", "4.1.0-beta.2", "40.1", "", "three"])
 def test_what_was_mended_is_no_habit_any_more(version: str) -> None:
-    peer, tell = TOLD["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
+    peer, tell = REPORTED["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
     said = properties(product="RabbitMQ", version=version)
     assert [one.profile for one in found(tell, peer, **said)] == [""]
     assert [one.profile for one in found(tell, peer, **properties(product="RabbitMQ"))] == [""]
@@ -362,7 +362,7 @@ def test_what_was_mended_is_no_habit_any_more(version: str) -> None:
 
 @pytest.mark.parametrize("product", ["rabbitmq", "RabbitMQ-like", "not RabbitMQ", "RabbitMQ\n"])
 def test_all_of_a_product_s_name_has_to_be_there(product: str) -> None:
-    peer, tell = TOLD["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
+    peer, tell = REPORTED["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
     assert [one.profile for one in found(tell, peer, **properties(product=product, version="3.9"))] == [""]
 
 
@@ -370,7 +370,7 @@ def test_all_of_a_product_s_name_has_to_be_there(product: str) -> None:
     "container", ["4bff8d529a594560809195a8f9700345", "x4bff8d529a594560809195a8f9700345_G1", "AMQPNetLite-"]
 )
 def test_all_of_a_container_id_has_to_have_the_form(container: str) -> None:
-    peer, tell = TOLD["azure-service", "amqp10/D-TAG-PRESENT", ""]
+    peer, tell = REPORTED["azure-service", "amqp10/D-TAG-PRESENT", ""]
     assert [one.profile for one in found(tell, peer, container_id=container)] == [""]
 
 
@@ -437,7 +437,7 @@ def test_a_habit_that_the_other_peer_complains_of_is_no_excuse(condition: str, e
 
 
 def test_who_is_who_is_asked_anew_when_the_connection_is_used_again() -> None:
-    _peer, _tell = TOLD["amqpnetlite", "amqp10/S-FLOW-NEXTIN-UNSET", ""]
+    _peer, _tell = REPORTED["amqpnetlite", "amqp10/S-FLOW-NEXTIN-UNSET", ""]
     d = Dialogue()
     d.client.introduction = INTRODUCTIONS["amqpnetlite"]
     d.opened()
@@ -462,7 +462,7 @@ def test_who_is_who_is_asked_anew_when_the_connection_is_used_again() -> None:
 
 
 def test_a_choice_of_profiles() -> None:
-    _, tell = TOLD["amqp10", "amqp10/D-RCVMODE-SECOND", ""]
+    _, tell = REPORTED["amqp10", "amqp10/D-RCVMODE-SECOND", ""]
     said = INTRODUCTIONS["amqp10"]
     assert [one.profile for one in under(found(tell, "client", **said), AUTO)] == ["amqp10"]
     assert [weight(one) for one in under(found(tell, "client", **said), NONE)] == ["error"]
@@ -481,7 +481,7 @@ def test_a_name_that_no_profile_has() -> None:
 
 
 def test_a_hostile_open_costs_little_and_says_nothing() -> None:
-    _, tell = TOLD["amqp10", "amqp10/D-RCVMODE-SECOND", ""]
+    _, tell = REPORTED["amqp10", "amqp10/D-RCVMODE-SECOND", ""]
     agent = "azsdk-python-" * 4000 + " uamqp"
     many = [(f"p{number}", amqp.string("x")) for number in range(2000)]
     odd = [("product", amqp.list_([])), ("user-agent", amqp.string(agent)), ("version", amqp.uint(3))]
@@ -492,7 +492,7 @@ def test_a_hostile_open_costs_little_and_says_nothing() -> None:
 
 
 def test_the_first_of_two_values_counts() -> None:
-    peer, tell = TOLD["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
+    peer, tell = REPORTED["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
     twice = [("product", amqp.string("RabbitMQ")), ("version", amqp.string("3.1"))] * 2
     assert "rabbitmq-3" in [one.profile for one in found(tell, peer, properties=twice)]
     twice[0] = ("product", amqp.string("other"))

@@ -14,13 +14,13 @@ from amqpscope.rules.profiles import PROFILES, weight
 
 Tell = Callable[[Dialogue091, str], None]
 
-TOLD: dict[tuple[str, str], tuple[str, tuple[str, ...], Tell]] = {}
+REPORTED: dict[tuple[str, str], tuple[str, tuple[str, ...], Tell]] = {}
 """Peer, names of the product, and the dialogue, by profile and rule."""
 
 
 def habit(name: str, rule: str, peer: str, *products: str) -> Callable[[Tell], Tell]:
     def keep(tell: Tell) -> Tell:
-        TOLD[name, f"amqp091/{rule}"] = (peer, products, tell)
+        REPORTED[name, f"amqp091/{rule}"] = (peer, products, tell)
         return tell
 
     return keep
@@ -103,14 +103,14 @@ def found(tell: Callable[..., None], product: str, **more: Any) -> list[Finding]
     return [one for one in while_read + at_end if weight(one) == "error" or one.profile]
 
 
-def test_every_habit_is_told() -> None:
+def test_every_habit_is_reported() -> None:
     habits = {(one.name, habit.rule) for one in PROFILES for habit in one.habits}
-    assert set(TOLD) == {habit for habit in habits if habit[1].startswith("amqp091/")}
+    assert set(REPORTED) == {habit for habit in habits if habit[1].startswith("amqp091/")}
 
 
-@pytest.mark.parametrize(("name", "rule"), list(TOLD))
+@pytest.mark.parametrize(("name", "rule"), list(REPORTED))
 def test_a_habit_is_a_note_to_its_product_and_an_error_to_anybody(name: str, rule: str) -> None:
-    peer, products, tell = TOLD[name, rule]
+    peer, products, tell = REPORTED[name, rule]
     for product in products:
         assert [(f.rule, f.peer, f.profile, weight(f)) for f in found(tell, product)] == [
             (rule, peer, name, "note")
@@ -120,9 +120,9 @@ def test_a_habit_is_a_note_to_its_product_and_an_error_to_anybody(name: str, rul
     ]
 
 
-@pytest.mark.parametrize(("name", "rule"), list(TOLD))
+@pytest.mark.parametrize(("name", "rule"), list(REPORTED))
 def test_whose_properties_were_not_captured_may_be_any_product(name: str, rule: str) -> None:
-    peer, products, tell = TOLD[name, rule]
+    peer, products, tell = REPORTED[name, rule]
     d = Dialogue091()
     tell(d, products[0])
     said = d.labels["connection.start" if peer == "server" else "connection.start-ok"]

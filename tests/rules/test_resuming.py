@@ -240,7 +240,7 @@ def two_connections(sender: Any = SENDER_MAP, **receiver: Any) -> tuple[Dialogue
 PLACES = {"one connection": one_connection, "two connections": two_connections}
 
 
-def told(place: str, ways: dict[int, Way]) -> tuple[list[Verdict], Dialogue, dict[int, list[Said]]]:
+def reported(place: str, ways: dict[int, Way]) -> tuple[list[Verdict], Dialogue, dict[int, list[Said]]]:
     """All fourteen, the first of the right ways each, but for those that are given."""
     d, later, attach = PLACES[place]()
     said = {}
@@ -266,7 +266,7 @@ def told(place: str, ways: dict[int, Way]) -> tuple[list[Verdict], Dialogue, dic
     ("number", "way"), [(number, way) for number, ways in RIGHT.items() for way in range(len(ways))]
 )
 def test_the_right_continuation_is_silent(place: str, number: int, way: int) -> None:
-    found, _, _ = told(place, {number: RIGHT[number][way]})
+    found, _, _ = reported(place, {number: RIGHT[number][way]})
     assert found == []
 
 
@@ -276,7 +276,7 @@ def test_the_right_continuation_is_silent(place: str, number: int, way: int) -> 
 )
 def test_the_wrong_one_is_found_and_named(place: str, wrong: Wrong) -> None:
     number, way, rule, certain = wrong
-    found, d, said = told(place, {number: way})
+    found, d, said = reported(place, {number: way})
     at_fault = said[number][-1] if rule == "M-RES-DIFFER-ECHO" else said[number][0]
     assert found == [(rule, at_fault.peer.name, d.packet_number(at_fault), certain)]
 
@@ -284,19 +284,19 @@ def test_the_wrong_one_is_found_and_named(place: str, wrong: Wrong) -> None:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("number", "rule"), LEFT)
 def test_what_is_not_resumed_is_missed_when_the_sender_leaves(place: str, number: int, rule: str) -> None:
-    found, d, said = told(place, {number: nothing})
+    found, d, said = reported(place, {number: nothing})
     assert found == [(rule, "client", d.packet_number(said[0][0]), False)]
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_what_the_receiver_has_no_record_of_is_missed_if_nothing_new_is_sent(place: str) -> None:
-    found, d, said = told(place, {1: nothing, 5: nothing})
+    found, d, said = reported(place, {1: nothing, 5: nothing})
     assert found == [("M-RES-RESEND-MUST", "client", d.packet_number(said[0][0]), False)]
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_delivery_to_be_ignored_that_is_answered(place: str) -> None:
-    found, d, said = told(place, {1: answered(again(MESSAGE), ACCEPTED)})
+    found, d, said = reported(place, {1: answered(again(MESSAGE), ACCEPTED)})
     sender, receiver = said[1]
     assert found == [
         ("D-RESUME-IGNORE", "server", d.packet_number(receiver), True),

@@ -71,19 +71,19 @@ def test_whatever_the_dissector_proves_is_declared() -> None:
     assert {f"amqp10/{code}" for code in codes} - set(CHECKED) == set()
 
 
-def told_of(kind: str) -> set[str]:
+def reported_of(kind: str) -> set[str]:
     return {f"{s.namespace}/{rule}" for s in SCENARIOS if s.kind == kind for rule in s.rules}
 
 
 def test_each_rule_has_a_pair() -> None:
-    told = told_of("pair")
-    assert set(CHECKED) - told == set()
+    reported = reported_of("pair")
+    assert set(CHECKED) - reported == set()
 
 
 def test_each_guard_has_a_dialogue() -> None:
-    told = told_of("legal")
+    reported = reported_of("legal")
     assert len(guards()) > 20
-    assert set(guards()) - told == set()
+    assert set(guards()) - reported == set()
 
 
 def test_the_layers_are_those_of_the_catalogue() -> None:

@@ -32,7 +32,7 @@ def with_unknown_tag(payload: bytes, at: int) -> bytes:
 
 
 def opened(garbling: str = "") -> Dialogue091:
-    """An open connection with a channel. garbling: which of the two has told of itself unreadably."""
+    """An open connection with a channel. garbling: which of the two has reported itself unreadably."""
     d = Dialogue091()
     d.client.header()
     start = amqp.method(
@@ -218,7 +218,7 @@ def test_what_one_peer_does_does_not_hide_that_the_other_does_it() -> None:
     assert certain(d) == [("T-RESERVED-CHAN", "client"), ("T-RESERVED-CHAN", "server")]
 
 
-def test_what_a_broker_hands_on_is_told_of_its_publisher_alone() -> None:
+def test_what_a_broker_hands_on_is_reported_of_its_publisher_alone() -> None:
     d = opened()
     d.declare("q")
     d.consume("q", consumer_tag="c")

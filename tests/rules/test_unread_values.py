@@ -252,7 +252,7 @@ def outcomes_of_a_control_link_that_are_none() -> Dialogue:
         (outcomes_of_a_control_link_that_are_none, ("M-OUTCOMES-SYMBOL", "client")),
     ],
 )
-def test_only_the_fault_itself_is_told(dialogue: Callable[[], Dialogue], only: tuple[str, str]) -> None:
+def test_only_the_fault_itself_is_reported(dialogue: Callable[[], Dialogue], only: tuple[str, str]) -> None:
     assert rules(dialogue()) == [only]
 
 

@@ -1,4 +1,4 @@
-"""What a scenario is: a dialogue told twice, with a fault in it, and without it but else the same.
+"""What a scenario is: a dialogue reported twice, with a fault in it, and without it but else the same.
 
     @pair("L-CREDIT", cut=without("credit"))
     def more_deliveries_than_credit(d: Dialogue) -> None:
@@ -14,10 +14,10 @@ peer and packet; without it none at all, of any rule. The cut takes something ou
 and holds the rule to its "Silent when"; `then` says what is left of it: SILENT, SAME, or POSSIBLE.
 
     @legal("S-CH-ASYM")       legal although it looks odd: a guard of the catalogue, or a name
-    @told("credit lowered")   a dialogue whose findings are all announced, and that has no clean twin
+    @reported("credit lowered")   a dialogue whose findings are all announced, and that has no clean twin
 
-Dialogues in the folder amqp10 are told of a `Dialogue`, those in amqp091 of a `Dialogue091`; the rules that
-they name are in the namespace of the same name. `scenarios()` are all of them.
+Dialogues in the folder amqp10 are functions of a `Dialogue`, those in amqp091 of a `Dialogue091`; the rules
+that they name are in the namespace of the same name. `scenarios()` are all of them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Scenario:
 
     @property
     def namespace(self) -> str:
-        """By the folder in which it is told."""
+        """By the folder in which it is reported."""
         return self.module.split(".")[1]
 
     @property
@@ -114,9 +114,9 @@ def legal(guard: str = "") -> Callable[[Tell], Tell]:
     return keep
 
 
-def told(what: str = "", spec: str = "final") -> Callable[[Tell], Tell]:
+def reported(what: str = "", spec: str = "final") -> Callable[[Tell], Tell]:
     def keep(tell: Tell) -> Tell:
-        _add(Scenario(tell.__name__, "told", tell, spec=spec))
+        _add(Scenario(tell.__name__, "reported", tell, spec=spec))
         return tell
 
     return keep

@@ -120,8 +120,8 @@ def header(protocol: int = 0, major: int = 0, minor: int = 9, revision: int = 1)
 
 
 def frame(kind: int, channel: int, payload: bytes, size: int | None = None, end: bytes = b"\xce") -> bytes:
-    told = len(payload) if size is None else size
-    about = (bytes([kind]), channel.to_bytes(2, "big"), told.to_bytes(4, "big"))
+    reported = len(payload) if size is None else size
+    about = (bytes([kind]), channel.to_bytes(2, "big"), reported.to_bytes(4, "big"))
     return b"".join(fixed(number) for number in about) + payload + end
 
 

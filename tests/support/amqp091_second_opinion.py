@@ -34,7 +34,7 @@ from dissectors.interface import Frame
 
 
 @dataclass
-class Told:
+class Reported:
     """A frame: where it was seen, what it is, and every field of it that is present."""
 
     direction: tuple[int, int]  # TCP stream, source port
@@ -92,7 +92,7 @@ class _Segments(SegmentSink):
         tcp.segment(0 if key == first else 1, segment)
 
 
-def our_frames(path: Path) -> list[Told]:
+def our_frames(path: Path) -> list[Reported]:
     """All frames that the dissector finds, but skipped stretches, and protocol headers: of those tshark
     prints neither fields nor octets."""
     octets = path.read_bytes()
@@ -101,7 +101,7 @@ def our_frames(path: Path) -> list[Told]:
     assert reader is not None
     reader.feed(octets)
     reader.finish()
-    told: list[Told] = []
+    reported: list[Reported] = []
     for number, (key, streams, tcp) in enumerate(sink.connections):
         tcp.finish()
         for direction, decoder in enumerate(streams.decoders):
@@ -109,28 +109,28 @@ def our_frames(path: Path) -> list[Told]:
             if not ended:
                 decoder.end("capture")
             port = int.from_bytes(key[-4:-2] if direction == 0 else key[-2:], "big")
-            told += [
+            reported += [
                 _ours((number, port), frame)
                 for frame in decoder.frames
                 if frame.kind not in ("skipped", "header")
             ]
-    return told
+    return reported
 
 
-def _ours(direction: tuple[int, int], frame: Frame) -> Told:
-    told = Told(direction, frame.name, max(0, int(frame.channel)), int(frame.size), frame=frame)
+def _ours(direction: tuple[int, int], frame: Frame) -> Reported:
+    reported = Reported(direction, frame.name, max(0, int(frame.channel)), int(frame.size), frame=frame)
     body = frame.body
     if isinstance(body, UnknownMethod):
-        told.name = f"{body.class_id}.{body.method_id}"
+        reported.name = f"{body.class_id}.{body.method_id}"
     elif isinstance(body, Method):
-        _arguments(body, told.fields)
+        _arguments(body, reported.fields)
     elif isinstance(body, ContentHeader):
-        told.fields |= {"class": str(body.class_id), "weight": str(body.weight)}
-        told.fields |= {"body-size": str(body.body_size), "flags": f"0x{body.flags:04x}"}
-        _arguments(body.properties(), told.fields)
+        reported.fields |= {"class": str(body.class_id), "weight": str(body.weight)}
+        reported.fields |= {"body-size": str(body.body_size), "flags": f"0x{body.flags:04x}"}
+        _arguments(body.properties(), reported.fields)
     elif frame.kind == "body":
-        told.fields["payload"] = frame.payload.hex()
-    return told
+        reported.fields["payload"] = frame.payload.hex()
+    return reported
 
 
 def _arguments(arguments: Arguments, into: dict[str, str]) -> None:
@@ -236,13 +236,13 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f]")  # tshark writes them in hexadecimal, 
 _NO_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def tshark_frames(path: Path) -> list[Told]:
+def tshark_frames(path: Path) -> list[Reported]:
     """All frames that tshark finds, but protocol headers."""
     command = ["tshark", "-n", "-r", str(path), "-Y", "amqp", "-T", "pdml", "-J", "amqp tcp"]
     command += ["-o", "tcp.reassemble_out_of_order:TRUE"]
     done = subprocess.run(command, capture_output=True, check=False)
     assert done.returncode in (0, 2), done.stderr
-    told: list[Told] = []
+    reported: list[Reported] = []
     text = _NO_XML.sub("\ufffd", done.stdout.decode("utf-8", errors="replace"))
     for packet in ElementTree.fromstring(text).iter("packet"):
         number = 0
@@ -253,33 +253,33 @@ def tshark_frames(path: Path) -> list[Told]:
             elif layer.get("name") == "tcp":
                 direction = (int(_show(layer, "tcp.stream")), int(_show(layer, "tcp.srcport")))
             elif layer.get("name") == "amqp" and any(child.get("name") == "amqp.type" for child in layer):
-                told.append(_theirs(layer, direction, number))
-    return told
+                reported.append(_theirs(layer, direction, number))
+    return reported
 
 
 def _show(layer: ElementTree.Element, name: str) -> str:
     return next(child.get("show", "") for child in layer if child.get("name") == name)
 
 
-def _theirs(layer: ElementTree.Element, direction: tuple[int, int], packet: int) -> Told:
+def _theirs(layer: ElementTree.Element, direction: tuple[int, int], packet: int) -> Reported:
     found = {child.get("name", ""): child for child in layer}
-    told = Told(direction, "", 0, 0, packet=packet)
-    told.channel = int(_show(layer, "amqp.channel"))
-    told.size = int(_show(layer, "amqp.length")) + 8
+    reported = Reported(direction, "", 0, 0, packet=packet)
+    reported.channel = int(_show(layer, "amqp.channel"))
+    reported.size = int(_show(layer, "amqp.length")) + 8
     kind = _show(layer, "amqp.type")
-    told.name = {"1": "method", "2": "content-header", "3": "body", "8": "heartbeat"}.get(kind, "unknown")
+    reported.name = {"1": "method", "2": "content-header", "3": "body", "8": "heartbeat"}.get(kind, "unknown")
     if kind == "1" and "amqp.method.method" in found:
-        told.name = _method_name(layer, found)
+        reported.name = _method_name(layer, found)
     for name, element in found.items():
         if name == "amqp.method.arguments" or name == "amqp.header.properties":
             for child in element:
-                _argument(told, child)
+                _argument(reported, child)
         elif name.startswith("amqp.header."):
             value = element.get("show", "")
-            told.fields[{"property-flags": "flags"}.get(name[12:], name[12:])] = value
+            reported.fields[{"property-flags": "flags"}.get(name[12:], name[12:])] = value
         elif name == "amqp.payload":
-            told.fields["payload"] = element.get("value", "")
-    return told
+            reported.fields["payload"] = element.get("value", "")
+    return reported
 
 
 def _method_name(layer: ElementTree.Element, found: dict[str, ElementTree.Element]) -> str:
@@ -290,24 +290,24 @@ def _method_name(layer: ElementTree.Element, found: dict[str, ElementTree.Elemen
     return f"{_CLASSES[class_id]}.{named.group(2).lower()}"
 
 
-def _argument(told: Told, element: ElementTree.Element) -> None:
+def _argument(reported: Reported, element: ElementTree.Element) -> None:
     name = element.get("name", "").rpartition(".")[2].replace("_", "-")
     if name in _ADDED or not element.get("name", "").startswith("amqp.method."):
         return
-    name = _NAMES.get(f"{told.name}.{name}") or _NAMES.get(name, name)
+    name = _NAMES.get(f"{reported.name}.{name}") or _NAMES.get(name, name)
     shown = element.get("show", "")
     if name in _TABLES:
-        told.fields[name] = "table"
+        reported.fields[name] = "table"
         for child in element:
-            _their_leaf(name, child, told.fields)
+            _their_leaf(name, child, reported.fields)
     elif element.get("unmaskedvalue") is not None:
-        told.fields[name] = {"True": "1", "False": "0"}.get(shown, shown)
-    elif name in _LONG_STRINGS or (told.name, name) == ("channel.open-ok", "reserved-1"):
-        told.fields[name] = shown.replace(":", "")
+        reported.fields[name] = {"True": "1", "False": "0"}.get(shown, shown)
+    elif name in _LONG_STRINGS or (reported.name, name) == ("channel.open-ok", "reserved-1"):
+        reported.fields[name] = shown.replace(":", "")
     elif name == "timestamp":
-        told.fields[name] = str(int(element.get("value", ""), 16))
+        reported.fields[name] = str(int(element.get("value", ""), 16))
     else:
-        told.fields[name] = shown
+        reported.fields[name] = shown
 
 
 def _their_leaf(path: str, element: ElementTree.Element, into: dict[str, str]) -> None:
@@ -323,20 +323,20 @@ def _their_leaf(path: str, element: ElementTree.Element, into: dict[str, str]) -
 # ---- the comparison
 
 
-def differences(ours: list[Told], theirs: list[Told]) -> list[str]:
+def differences(ours: list[Reported], theirs: list[Reported]) -> list[str]:
     """Everything that the two see differently, direction by direction."""
     found: list[str] = []
-    for direction in sorted({told.direction for told in ours + theirs}):
-        mine = [told for told in ours if told.direction == direction]
-        other = [told for told in theirs if told.direction == direction]
+    for direction in sorted({reported.direction for reported in ours + theirs}):
+        mine = [reported for reported in ours if reported.direction == direction]
+        other = [reported for reported in theirs if reported.direction == direction]
         for n in range(max(len(mine), len(other))):
             our = mine[n] if n < len(mine) else None
             their = other[n] if n < len(other) else None
             if our is None or their is None:
-                told = our or their
-                assert told is not None
+                reported = our or their
+                assert reported is not None
                 who = "tshark" if our is None else "ours"
-                found.append(f"{direction} frame {n}: only {who} {told.name} of {told.size} octets")
+                found.append(f"{direction} frame {n}: only {who} {reported.name} of {reported.size} octets")
                 continue
             where = f"{direction} frame {n} {our.name}"
             for what, a, b in (

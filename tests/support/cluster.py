@@ -158,7 +158,7 @@ class Cluster:
     def command(self, *arguments: object) -> list[str]:
         """The arguments of `amqpscope` for a run on the cluster."""
         settings = [part for name, value in SETTINGS.items() for part in ("--conf", f"{name}={value}")]
-        # Quiet: how far it is would be told if it takes long.
+        # Quiet: how far it is would be reported if it takes long.
         return ["pipeline", "run", *map(str, arguments), "--quiet", "--master", self.master, *settings]
 
 

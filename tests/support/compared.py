@@ -1,4 +1,4 @@
-"""Two captures made here, compared: what is told of them."""
+"""Two captures made here, compared: what is shown about them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from amqpscope.diff.words import subject, values
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.policy.policy import Given, Policy
 
-__all__ = ["compared", "compared_files", "told"]
+__all__ = ["compared", "compared_files", "reported"]
 
 
 def compared_files(a: Path, b: Path) -> Comparison:
@@ -30,7 +30,7 @@ def compared(a: bytes, b: bytes) -> Comparison:
         return compared_files(*paths)
 
 
-def told(comparison: Comparison) -> list[tuple[str, list[tuple[str, str, str]]]]:
+def reported(comparison: Comparison) -> list[tuple[str, list[tuple[str, str, str]]]]:
     """All differences in words, with the values of A and B."""
     found: list[Difference] = []
     for meeting in comparison.meetings:

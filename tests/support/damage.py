@@ -1,6 +1,7 @@
 """Captures taken apart into packets, and written again with one thing wrong with them.
 
-Independent of the product's readers: what should still be read of a damaged file is told by who damaged it.
+Independent of the product's readers: what should still be read of a damaged file is reported by who damaged
+it.
 """
 
 from __future__ import annotations
@@ -141,8 +142,8 @@ def written(packets: Sequence[Packet], form: str) -> list[Part]:
 
 
 class Damaged(NamedTuple):
-    """A damaged capture. packets: those that are to be read of it; notes: of these codes one has to be told,
-    if there are any; whole: nothing is lost by it, and nothing is told by another."""
+    """A damaged capture. packets: those that are to be read of it; notes: of these codes one has to be
+    reported, if there are any; whole: nothing is lost by it, and nothing is reported by another."""
 
     octets: bytes
     packets: list[Packet]

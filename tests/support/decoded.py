@@ -1,6 +1,6 @@
 """What the product decoded, put as the meanings of `support.strategies`, to be compared with what was drawn.
 
-Types are told by the product's classes, and in a composite's fields by the encoder's own table of fields:
+Types are reported by the product's classes, and in a composite's fields by the encoder's own table of fields:
 none of this asks the product what it thinks a value is.
 """
 

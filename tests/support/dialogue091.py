@@ -90,7 +90,7 @@ class Peer091(Speaker):
         return self.say(amqp.frame(kind, channel, payload, **more))
 
     def method(self, name: str, channel: int | None = None, **arguments: Any) -> Said:
-        """Any method; those of the connection go on channel 0, others on channel 1 unless told."""
+        """Any method; those of the connection go on channel 0, others on channel 1 unless reported."""
         return self.say(self._method(name, channel, arguments))
 
     def heartbeat(self, channel: int = 0, payload: bytes = b"") -> Said:
@@ -264,7 +264,8 @@ class Peer091(Speaker):
         frame_max: int | None = None,
         **properties: Any,
     ) -> Said:
-        """basic.publish, content header and body frames, in one go; by the agreed frame-max unless told."""
+        """basic.publish, content header and body frames, in one go; by the agreed frame-max unless
+        reported."""
         method = self._publish(exchange, routing_key, channel, mandatory, immediate)
         return self._content(method, body, channel, frame_max, properties)
 
@@ -412,7 +413,7 @@ class Peer091(Speaker):
     # ---- what became of them -----------------------------------------------------------------------------
 
     def ack(self, delivery_tag: int | None = None, multiple: bool = False, channel: int = 1) -> Said:
-        """basic.ack: by a client of a delivery, by a server of a publish; of the last one unless told."""
+        """basic.ack: by a client of a delivery, by a server of a publish; of the last one unless reported."""
         tag = self._last_tag(channel) if delivery_tag is None else delivery_tag
         return self.method("basic.ack", channel, delivery_tag=tag, multiple=multiple)
 

@@ -1,7 +1,7 @@
 """`amqpscope ARGUMENTS`, but a worker of the cluster dies: `python dying_worker.py MARK ARGUMENTS`.
 
-The first task that has written its files, and has not told of them yet, kills its executor and the worker
-that has started that, and makes the file MARK.
+The first task that has written its files, and has not reported about them yet, kills its executor and the
+worker that has started that, and makes the file MARK.
 """
 
 from __future__ import annotations

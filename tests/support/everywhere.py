@@ -37,10 +37,10 @@ if HAS_PIPELINE:
     from amqpscope.pipeline.chain import read_set
     from amqpscope.pipeline.rows import Rows
 
-__all__ = ["Told", "everywhere", "failures", "ways"]
+__all__ = ["FormOutput", "everywhere", "failures", "ways"]
 
 
-class Told(NamedTuple):
+class FormOutput(NamedTuple):
     """What was done with the capture, how it ended (-1 where there is no status), and what was written."""
 
     how: str
@@ -48,43 +48,43 @@ class Told(NamedTuple):
     text: str
 
 
-def ways(path: Path, packets: Iterable[int] = ()) -> list[Callable[[], Told]]:
+def ways(path: Path, packets: Iterable[int] = ()) -> list[Callable[[], FormOutput]]:
     """All that is done with a capture, to be called. packets: to ask `why` about."""
     commands = [*every_way(path), *set_against_another(path)]
     commands += [["diff", "--all", str(one), str(two)] for one, two in ((DEMO, path), (path, path))]
     for packet in packets:
         commands += [["why", "--format", form, str(path), str(packet)] for form in ("text", "json")]
-    found: list[Callable[[], Told]] = [partial(_command, command) for command in commands]
+    found: list[Callable[[], FormOutput]] = [partial(_command, command) for command in commands]
     found += [partial(_live, path, form) for form in ("text", "ndjson", "top")]
     if HAS_PIPELINE:
         found.append(partial(_rows, path))
     return found
 
 
-def everywhere(path: Path, packets: Iterable[int] = ()) -> Iterator[Told]:
+def everywhere(path: Path, packets: Iterable[int] = ()) -> Iterator[FormOutput]:
     """Do it all."""
     for way in ways(path, packets):
         yield way()
 
 
-def failures(told: Iterable[Told]) -> list[str]:
+def failures(reported: Iterable[FormOutput]) -> list[str]:
     """What failed in these: an error that came up in amqpscope itself."""
     found = []
-    for how, _, text in told:
+    for how, _, text in reported:
         at = text.find(INTERNAL)
         if at >= 0 or "Traceback" in text:
             found.append(f"{how}: {text[max(at, 0) :][:300]}")
     return found
 
 
-def _command(arguments: list[str]) -> Told:
+def _command(arguments: list[str]) -> FormOutput:
     written = io.StringIO()
     with redirect_stdout(written), redirect_stderr(written):
         status = run(arguments)
-    return Told(" ".join(arguments), int(status), written.getvalue())
+    return FormOutput(" ".join(arguments), int(status), written.getvalue())
 
 
-def _live(path: Path, form: str) -> Told:
+def _live(path: Path, form: str) -> FormOutput:
     """A watch, in one of its forms; `top` is the full screen."""
     packets = packets_of(path.read_bytes())
     watch = LiveWatch(Lots([Lot(packets[at : at + 20]) for at in range(0, len(packets), 20)]))
@@ -100,7 +100,7 @@ def _live(path: Path, form: str) -> Told:
         session = LiveSession(watch, audience, None, stop, Policy(None, Given()))
         session.run()
         status = session.status()
-    return Told(f"sniff, {form}", status, written.getvalue())
+    return FormOutput(f"sniff, {form}", status, written.getvalue())
 
 
 class _Screen(LiveView):
@@ -129,11 +129,11 @@ class _Screen(LiveView):
         """It was drawn as it came."""
 
 
-def _rows(path: Path) -> Told:
+def _rows(path: Path) -> FormOutput:
     """The tables of the pipeline, without Spark."""
     rows = Rows()
     for one in capture_sets([str(path)], "file"):
         for _ in [*read_set(one, rows), *rows.batches(True)]:
             pass
     failed = [f"{key[1]}: {INTERNAL}: {key[2]}" for key in rows.counts if key[0] == "mishap"]
-    return Told("pipeline", -1, "\n".join(failed))
+    return FormOutput("pipeline", -1, "\n".join(failed))

@@ -711,7 +711,7 @@ def sender_states_received(peer: Peer) -> Said | None:
     for session in sessions(peer):
         for each in session.sent.values():
             if each.link.live and not each.remote_settled:
-                return told(peer, session, SENDER, each.number, state="received")
+                return reported(peer, session, SENDER, each.number, state="received")
     return None
 
 
@@ -720,12 +720,12 @@ def sender_changes_its_mind(peer: Peer) -> Said | None:
     for session in sessions(peer):
         for each in session.sent.values():
             if each.link.live and not each.remote_settled and each.txn is None:
-                told(peer, session, SENDER, each.number, state="accepted")
-                return told(peer, session, SENDER, each.number, state="released")
+                reported(peer, session, SENDER, each.number, state="accepted")
+                return reported(peer, session, SENDER, each.number, state="released")
     return None
 
 
-def told(peer: Peer, session: Session, role: bool, first: int, **fields: Any) -> Said:
+def reported(peer: Peer, session: Session, role: bool, first: int, **fields: Any) -> Said:
     """A disposition of one delivery."""
     assert session.out is not None
     return peer.say(
@@ -754,7 +754,7 @@ def outcomes(each: Incoming) -> tuple[str, ...]:
 def settled_before_the_sender(peer: Peer) -> Said | None:
     for session, each in received(peer):
         if each.second:
-            return told(peer, session, RECEIVER, each.number, settled=True)
+            return reported(peer, session, RECEIVER, each.number, settled=True)
     return None
 
 
@@ -763,7 +763,7 @@ def receiver_changes_its_mind(peer: Peer) -> Said | None:
     for session, each in received(peer):
         others = [state for state in outcomes(each) or OUTCOMES if state != each.state]
         if each.state in OUTCOMES and others:
-            return told(peer, session, RECEIVER, each.number, state=peer.random.choice(others))
+            return reported(peer, session, RECEIVER, each.number, state=peer.random.choice(others))
     return None
 
 
@@ -773,7 +773,7 @@ def outcome_not_offered(peer: Peer) -> Said | None:
         others = [state for state in OUTCOMES if state not in outcomes(each)]
         if outcomes(each) and others and each.state not in OUTCOMES:
             settled = None if each.second else True
-            return told(peer, session, RECEIVER, each.number, settled=settled, state=others[0])
+            return reported(peer, session, RECEIVER, each.number, settled=settled, state=others[0])
     return None
 
 
@@ -782,7 +782,7 @@ def settled_twice(peer: Peer) -> Said | None:
     for session in sessions(peer):
         for each in session.received.values():
             if each.settled and each.link.live and each.state in OUTCOMES:
-                return told(peer, session, RECEIVER, each.number, settled=True, state=each.state)
+                return reported(peer, session, RECEIVER, each.number, settled=True, state=each.state)
     return None
 
 
@@ -802,7 +802,7 @@ def continuation_resumes(peer: Peer) -> Said | None:
 def resumed_without_resume(peer: Peer) -> Said | None:
     for session, link in links(peer):
         if link.tangled:
-            continue  # which flow belongs to which attachment cannot be told
+            continue  # which flow belongs to which attachment cannot be determined
         if link.sender and link.limit is not None and link.count < link.limit and link.open is None:
             both = [tag for tag in link.held if tag in (link.theirs["unsettled"] or {})]
             if both and open_window(session) and link.theirs["target"] and link.mine["source"]:
@@ -845,12 +845,13 @@ def sender_tells_of_less_credit(peer: Peer) -> Said | None:
     return None
 
 
-def available_told(peer: Peer, value: int) -> Said | None:
-    """A receiver's flow, legal but for what it tells of messages that wait: the sender told of none."""
-    told = {s.channel for s in peer.talk.said[1 - peer.side] if s.fields.get("available")}
+def available_reported(peer: Peer, value: int) -> Said | None:
+    """A receiver's flow, legal but for what it tells of messages that wait: the sender reported about
+    none."""
+    reported = {s.channel for s in peer.talk.said[1 - peer.side] if s.fields.get("available")}
     for session, link in links(peer):
         if not link.sender and link.known is not None and link.attaches == 1 and not link.vague:
-            if session.into not in told and link.receiving is None:
+            if session.into not in reported and link.receiving is None:
                 fields: Fields = {"delivery_count": link.known & WRAP, "link_credit": 1}
                 return flow(peer, session, handle=link.handle, available=value, **fields)
     return None
@@ -858,12 +859,12 @@ def available_told(peer: Peer, value: int) -> Said | None:
 
 @breaks("L-AVAIL-OWNER")
 def receiver_tells_of_messages(peer: Peer) -> Said | None:
-    return available_told(peer, 4)
+    return available_reported(peer, 4)
 
 
 @breaks("L-AVAIL-FLOOR")
 def receiver_counts_below_zero(peer: Peer) -> Said | None:
-    return available_told(peer, WRAP)
+    return available_reported(peer, WRAP)
 
 
 @breaks("L-DRAIN-OWNER")

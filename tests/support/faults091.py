@@ -682,8 +682,8 @@ def no_queue(rule: str, name: str, **fields: Any) -> None:
 
     def fault(peer: Peer091) -> Said | None:
         for channel in of_client(peer):
-            told = [said.name for said in peer.talk.said[CLIENT] if said.channel == channel.number]
-            if "queue.declare" not in told:
+            reported = [said.name for said in peer.talk.said[CLIENT] if said.channel == channel.number]
+            if "queue.declare" not in reported:
                 return peer.say(name, channel.number, queue="", **fields)
         return None
 
@@ -873,14 +873,14 @@ def reject_of_tag_zero(peer: Peer091) -> Said | None:
 
 def said_since_open(peer: Peer091, channel: Channel, *names: str) -> list[Said]:
     """What this peer said on a channel since it was opened."""
-    told: list[Said] = []
+    reported: list[Said] = []
     for said in peer.talk.said[peer.side]:
         if said.channel == channel.number:
             if said.name == "channel.open":
-                told = []
+                reported = []
             elif said.name in names:
-                told.append(said)
-    return told
+                reported.append(said)
+    return reported
 
 
 @breaks("B-ACK-DUP")
@@ -992,9 +992,11 @@ def confirmed_again(peer: Peer091) -> Said | None:
         if channel.mode != "confirm":
             continue
         done = [n for n in range(1, channel.published + 1) if n not in channel.unconfirmed]
-        told = peer.talk.said[1]
+        reported = peer.talk.said[1]
         acked = [
-            s.fields["delivery_tag"] for s in told if s.name == "basic.ack" and s.channel == channel.number
+            s.fields["delivery_tag"]
+            for s in reported
+            if s.name == "basic.ack" and s.channel == channel.number
         ]
         if done and acked and acked[-1] in done:
             return peer.say("basic.ack", channel.number, delivery_tag=acked[-1])

@@ -104,21 +104,21 @@ def nanoseconds(row: dict[str, Any]) -> str:
 
 def as_finding(row: dict[str, Any]) -> dict[str, Any]:
     """A row of `findings` by the contract of `check`."""
-    told = {name: value for name, value in row.items() if name not in ("capture_set", "time_ns", "date")}
-    return told | {"time": nanoseconds(row), "evidence": json.loads(row["evidence"])}
+    reported = {name: value for name, value in row.items() if name not in ("capture_set", "time_ns", "date")}
+    return reported | {"time": nanoseconds(row), "evidence": json.loads(row["evidence"])}
 
 
 def as_frame(row: dict[str, Any]) -> dict[str, Any]:
     """A row of `frames` by the contract of `read`."""
     own = ("capture_set", "time_ns", "date", "offset")
-    told = {name: value for name, value in row.items() if name not in own}
-    told |= {"time": nanoseconds(row), "fields": json.loads(row["fields"])}
-    if told["message"] is not None:
-        told["message"] = json.loads(told["message"])
+    reported = {name: value for name, value in row.items() if name not in own}
+    reported |= {"time": nanoseconds(row), "fields": json.loads(row["fields"])}
+    if reported["message"] is not None:
+        reported["message"] = json.loads(reported["message"])
     for name in ("last_packet", "missing", "payload", "link", "address", "message"):
-        if told[name] is None:
-            del told[name]
-    return told
+        if reported[name] is None:
+            del reported[name]
+    return reported
 
 
 def records(content: bytes) -> tuple[bytes, list[bytes]]:
@@ -133,19 +133,19 @@ def records(content: bytes) -> tuple[bytes, list[bytes]]:
     return content[:24], found
 
 
-class Told:
+class Reported:
     """What `check` and `read` say of captures, each alone."""
 
     def __init__(self, captures: Sequence[Path]) -> None:
         self.captures = captures
-        told = {
+        reported = {
             "findings": [finding for path in captures for finding in checked(path)],
             "frames": [frame for path in captures for frame in read(path)],
         }
-        self.findings = ordered(told["findings"])
-        self.frames = ordered(told["frames"])
+        self.findings = ordered(reported["findings"])
+        self.frames = ordered(reported["frames"])
         self._places: dict[str, dict[str, list[int]]] = {"findings": {}, "frames": {}}
-        for name, rows in told.items():
+        for name, rows in reported.items():
             for place, row in enumerate(rows):
                 self._places[name].setdefault(_key(row), []).append(place)
 

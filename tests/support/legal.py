@@ -265,7 +265,7 @@ class Link:
     receiving: Incoming | None = None
     acquires: bytes | None = None  # sender: the transaction under which its receiver wants messages
     asked: bytes | None = None  # receiver: the one under which it does
-    vague: bool = False  # the sender told its count within a delivery: whether with it or without it
+    vague: bool = False  # the sender reported its count within a delivery: whether with it or without it
 
     @property
     def up(self) -> bool:
@@ -349,7 +349,7 @@ class Talk:
         self.said: tuple[list[Said], list[Said]] = ([], [])
         self.closing = False
         # A peer answers a begin before it begins a session itself: two that are never answered cannot be
-        # told from one peer that answers without remote-channel.
+        # reported from one peer that answers without remote-channel.
         self.polite = False
         self.restless = False  # nobody pauses: for other protocols
         # Now and then a peer may do something else first; then it says nothing legal in that turn.
@@ -961,7 +961,7 @@ class Peer:
         if self.chance(0.3):
             before.append(amqp.header(durable=True))
         if self.chance(0.3):
-            # Of its own, each: what comes from elsewhere with the same id may be held against it.
+            # Of its own, each: what comes from elsewhere with the same id may be compared with it.
             self.messages += 1
             identified = True
         if self.chance(0.2):
@@ -1181,7 +1181,7 @@ class Peer:
         return not (each.second and decided)
 
     def premature(self, each: Incoming) -> bool:
-        """A commit, though the outcome of something posted under it is not told yet."""
+        """A commit, though the outcome of something posted under it is not reported yet."""
         if each.control is None or each.control[0] != "discharge":
             return False
         if each.control[2]:

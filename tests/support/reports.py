@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import jsonschema
 
 # What any form tells of a finding: severity, whether it is certain, rule, peer, packet, capture, connection.
-Told = tuple[str, bool, str, str, int, str, str]
+Reported = tuple[str, bool, str, str, int, str, str]
 
 _TITLE = re.compile(r"(possible )?(error|warning|note) (\S+) by the (\w+) in packet (\d+)\Z")
 # What is said of a configuration: severity, rule, file and line.
@@ -26,7 +26,7 @@ _REMARK = re.compile(r"(error|warning|note) (config/\S+) in (.+?), line (\d+): e
 _TITLE_OF_LINE = re.compile(r"(possible )?(error|warning|note) (\S+) by the (\w+) in packet (\d+): ")
 
 
-def told_by_objects(objects: list[dict[str, Any]]) -> Counter[Told]:
+def reported_by_objects(objects: list[dict[str, Any]]) -> Counter[Reported]:
     """Findings as objects of JSON."""
     return Counter(
         remark(one["severity"], one["rule"], one["evidence"]["file"], one["evidence"]["line"])
@@ -44,17 +44,17 @@ def told_by_objects(objects: list[dict[str, Any]]) -> Counter[Told]:
     )
 
 
-def remark(severity: str, rule: str, file: str, line: int | str) -> Told:
+def remark(severity: str, rule: str, file: str, line: int | str) -> Reported:
     """What is said of a line of a configuration, as if that were a packet of no connection."""
     return (severity, True, rule, "", int(line), file, "")
 
 
-def told_by_json(text: str) -> Counter[Told]:
-    return told_by_objects(json.loads(text)["findings"])
+def reported_by_json(text: str) -> Counter[Reported]:
+    return reported_by_objects(json.loads(text)["findings"])
 
 
-def told_by_lines(text: str) -> Counter[Told]:
-    return told_by_objects([json.loads(line) for line in text.splitlines()])
+def reported_by_lines(text: str) -> Counter[Reported]:
+    return reported_by_objects([json.loads(line) for line in text.splitlines()])
 
 
 def commands(text: str) -> list[tuple[str, dict[str, str], str]]:
@@ -79,14 +79,14 @@ def _unescaped(text: str) -> str:
     return text.replace("%0D", "\r").replace("%0A", "\n").replace("%25", "%")
 
 
-def told_by_github(text: str) -> Counter[Told]:
-    told: Counter[Told] = Counter()
+def reported_by_github(text: str) -> Counter[Reported]:
+    reported: Counter[Reported] = Counter()
     for level, properties, message in commands(text):
         title = _TITLE.match(properties["title"])
         if title is None:
             severity, _, rule = properties["title"].partition(" ")
             if rule.startswith("config/"):
-                told[remark(severity, rule, properties["file"], properties["line"])] += 1
+                reported[remark(severity, rule, properties["file"], properties["line"])] += 1
             continue
         possible, severity, rule, peer, packet = title.groups()
         weaker = "warning" if possible else "error"
@@ -94,8 +94,8 @@ def told_by_github(text: str) -> Counter[Told]:
         assert properties["line"] == packet
         connection = re.search(r" Connection (\S+)\.\Z", message)
         assert connection is not None
-        told[(severity, not possible, rule, peer, int(packet), properties["file"], connection[1])] += 1
-    return told
+        reported[(severity, not possible, rule, peer, int(packet), properties["file"], connection[1])] += 1
+    return reported
 
 
 @functools.cache
@@ -155,15 +155,15 @@ def sarif_text(message: dict[str, str]) -> str:
     return text.replace("\\[", "[").replace("\\]", "]").replace("{{", "{").replace("}}", "}")
 
 
-def told_by_sarif(text: str) -> Counter[Told]:
-    told: Counter[Told] = Counter()
+def reported_by_sarif(text: str) -> Counter[Reported]:
+    reported: Counter[Reported] = Counter()
     for result in sarif_run(text)["results"]:
         properties = result["properties"]
         location = result["locations"][0]
         packet = location["physicalLocation"]["region"]["startLine"]
         if result["ruleId"].startswith("config/"):
             path = sarif_path(location["physicalLocation"])
-            told[remark(result["level"], result["ruleId"], path, packet)] += 1
+            reported[remark(result["level"], result["ruleId"], path, packet)] += 1
             continue
         possible = properties["certainty"] == "possible"
         assert result["level"] == (
@@ -180,8 +180,8 @@ def told_by_sarif(text: str) -> Counter[Told]:
             sarif_path(location["physicalLocation"]),
             properties["connection"],
         )
-        told[one] += 1
-    return told
+        reported[one] += 1
+    return reported
 
 
 @functools.cache
@@ -206,8 +206,8 @@ def junit_suites(text: str) -> list[etree._Element]:
     return suites
 
 
-def told_by_junit(text: str) -> Counter[Told]:
-    told: Counter[Told] = Counter()
+def reported_by_junit(text: str) -> Counter[Reported]:
+    reported: Counter[Reported] = Counter()
     for suite in junit_suites(text):
         assert len({case.get("name") for case in suite.iter("testcase")}) == len(list(suite.iter("testcase")))
         for case in suite.iter("testcase"):
@@ -216,7 +216,7 @@ def told_by_junit(text: str) -> Counter[Told]:
                 said = _REMARK.match(lines[0])
                 if said is not None:
                     assert suite.get("name") == said[3]
-                    told[remark(said[1], said[2], said[3], said[4])] += 1
+                    reported[remark(said[1], said[2], said[3], said[4])] += 1
                     continue
                 connection = re.match(r"Connection (\S+)", lines[0])
                 heads = [_TITLE_OF_LINE.match(line) for line in lines]
@@ -227,8 +227,8 @@ def told_by_junit(text: str) -> Counter[Told]:
                     possible, severity, rule, peer, packet = head.groups()
                     assert case.get("name").endswith(f": {rule} by the {peer}")
                     place = (suite.get("name"), connection[1])
-                    told[(severity, not possible, rule, peer, int(packet), *place)] += 1
-    return told
+                    reported[(severity, not possible, rule, peer, int(packet), *place)] += 1
+    return reported
 
 
 # Block and inline tokens that our Markdown has; no text of a peer may bring others.
@@ -254,8 +254,8 @@ def markdown_blocks(text: str) -> list[tuple[str, str]]:
     return found
 
 
-def told_by_markdown(text: str) -> Counter[Told]:
-    told: Counter[Told] = Counter()
+def reported_by_markdown(text: str) -> Counter[Reported]:
+    reported: Counter[Reported] = Counter()
     capture = connection = ""
     cells: list[str] = []
     for kind, content in markdown_blocks(text):
@@ -266,14 +266,14 @@ def told_by_markdown(text: str) -> Counter[Told]:
             connection = connection if named is None else named[1]
             said = _REMARK.match(content)
             if said is not None:
-                told[remark(said[1], said[2], said[3], said[4])] += 1
+                reported[remark(said[1], said[2], said[3], said[4])] += 1
         elif kind == "td":
             cells.append(content)
             if len(cells) == 4:
                 severity, _, rule = cells[0].rpartition(" ")
                 possible = severity.startswith("possible ")
                 severity = severity.removeprefix("possible ")
-                told[(severity, not possible, rule, cells[1], int(cells[2]), capture, connection)] += 1
+                reported[(severity, not possible, rule, cells[1], int(cells[2]), capture, connection)] += 1
                 cells = []
     assert not cells
-    return told
+    return reported

@@ -34,7 +34,7 @@ def fed(octets: bytes, view: TopView | None = None, each: int = 400, after: int 
         view.saw(records)
         view.found(table.output.take_fresh())
         complete = table.output.take_findings()
-        view.found([finding for finding in complete if not finding.told])
+        view.found([finding for finding in complete if not finding.reported])
         view.amended(table.output.take_amended())
         for record in records:
             now = max(now, int(record.last_time))

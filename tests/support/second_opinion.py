@@ -1,4 +1,4 @@
-"""What the product reads in a capture, put in tshark's words and held against what tshark reads.
+"""What the product reads in a capture, put in tshark's words and compared with what tshark reads.
 
     ours = product_frames(path)             in the vocabulary of support.tshark: paths and texts
     theirs = tshark_frames(path)
@@ -102,7 +102,7 @@ def product_frames(path: Path) -> list[ProductFrame]:
         fields: dict[str, str] = {}
         if isinstance(body, Composite):
             _composite(body, "", fields)
-        told = ProductFrame(
+        reported = ProductFrame(
             connection.stream,
             endpoint(*connection.end(int(record.direction))),
             int(record.last_packet),
@@ -115,11 +115,11 @@ def product_frames(path: Path) -> list[ProductFrame]:
             record,
             after_gap=direction in broken,
         )
-        frames.append(told)
+        frames.append(reported)
         if isinstance(body, Transfer):
-            link = (*direction, told.channel, body.handle)
-            told.continues = link in begun
-            begun.setdefault(link, told)
+            link = (*direction, reported.channel, body.handle)
+            reported.continues = link in begun
+            begun.setdefault(link, reported)
             if record.message:
                 _message(record.message, begun[link])
             if not body.more or body.aborted:

@@ -17,7 +17,7 @@ __all__ = ["judges", "plain", "snapshot_of", "when_all_arrived"]
 
 
 def plain(value: Any) -> Any:
-    """A portrait, or a part of one, as dictionaries and lists."""
+    """A snapshot, or a part of one, as dictionaries and lists."""
     if isinstance(value, (int, str, dict)) or value is None:
         return value
     if isinstance(value, list):
@@ -35,7 +35,7 @@ def judges(octets: bytes, sizes: list[int]) -> Iterator[Judge]:
 
 
 def snapshot_of(octets: bytes) -> ConnectionSnapshot:
-    """The portrait of the one connection, as it stands before the capture ends."""
+    """The snapshot of the one connection, as it stands before the capture ends."""
     snapshot = None
     for judge in judges(octets, [100]):
         snapshot = judge.snapshot()
@@ -44,7 +44,7 @@ def snapshot_of(octets: bytes) -> ConnectionSnapshot:
 
 
 def when_all_arrived(judge: Judge) -> ConnectionSnapshot:
-    """The portrait of a copy of its endpoints to which all has been delivered."""
+    """The snapshot of a copy of its endpoints to which all has been delivered."""
     assert isinstance(judge, (Judge10, Judge091))
     twin = type(judge).load(judge.dump(), judge.connection, [])
     twin.client.catch_up(-1, twin.server.sent_end)

@@ -1,4 +1,4 @@
-"""TCP conversations for tests, and a sink that remembers what it was told and checks that it could be.
+"""TCP conversations for tests, and a sink that remembers what it was reported and checks that it could be.
 
     wire = Wire(isn=(7, 9))
     wire.syn(0); wire.syn(1); wire.data(0, b"abc"); wire.data(1, b"de"); wire.fin(0)
@@ -46,14 +46,17 @@ class Segment:
 
 
 class Recorder(StreamSink):
-    """Remembers all it is told. Raises AssertionError when the sink's contract is broken."""
+    """Remembers all it is reported. Raises AssertionError when the sink's contract is broken."""
 
     def __init__(self, causal: bool = True) -> None:
         self.causal = causal
         self.events: list[tuple[object, ...]] = []
         self.reached = [0, 0]
         self.ended = ["", ""]
-        self.acks: tuple[list[int], list[int]] = ([], [])  # for each octet: the acknowledgement told with it
+        self.acks: tuple[list[int], list[int]] = (
+            [],
+            [],
+        )  # for each octet: the acknowledgement reported with it
         self.packets: tuple[list[int], list[int]] = ([], [])  # and the packet; -1 for a gap
         self.pieces: tuple[list[bytes], list[bytes]] = ([], [])
         self.notes: list[tuple[int, str, int, str]] = []
@@ -67,7 +70,7 @@ class Recorder(StreamSink):
         assert not self.ended[direction]
         assert ack >= -1
         if self.causal:
-            assert ack <= self.reached[1 - direction], "told before the octets that it acknowledges"
+            assert ack <= self.reached[1 - direction], "reported before the octets that it acknowledges"
         size = end - start
         self.reached[direction] += size
         self.pieces[direction].append(buf[start:end])

@@ -5,7 +5,7 @@
     talk.tcp.handshake()
     talk.client(AMQP_HEADER, frame(open_(container_id="c")))
     talk.server(AMQP_HEADER, frame(open_(container_id="s")), cut=(3, 10))
-    assert told(read(capture)) == talk.expected()
+    assert reported(read(capture)) == talk.expected()
 
 What must be read is worked out from the packets in `capture.packets` as they lie there, by the IP and TCP
 headers in their octets: for each octet of a stream the first packet that carries it, and the acknowledgement
@@ -30,7 +30,7 @@ NAMES = {number: name for name, (number, _) in COMPOSITES.items()}
 LINK_SIZES = {"ethernet": 14, "sll": 16, "sll2": 20, "null": 4, "loop": 4, "raw": 0, "ipv4": 0, "ipv6": 0}
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """What is to be known of a frame and its evidence."""
 
     peer: str
@@ -169,14 +169,14 @@ class Talk:
             return 0
         return min(segment.offset for segment in segments if segment.size or not segment.flags & FIN)
 
-    def expected(self) -> list[Told]:
+    def expected(self) -> list[Reported]:
         """What must be read: every frame of which all octets were captured, and a transfer of which only
         payload is missing. In the order of the capture of their last octets, the client's first in a tie.
 
         Of a transfer with a hole what stands before it is kept, so all behind counts as missing.
         """
         all_origins = {end: self.origins(end) for end in (self.tcp.client, self.tcp.server)}
-        told: list[Told] = []
+        reported: list[Reported] = []
         for said in self.said:
             origins = all_origins[said.end]
             end = said.offset + len(said.octets)
@@ -185,8 +185,8 @@ class Talk:
             if last is None or (missing and not self._only_payload(said, missing)):
                 continue
             first = origins[said.offset]
-            told.append(
-                Told(
+            reported.append(
+                Reported(
                     "client" if said.end.is_client else "server",
                     said.offset - self.base(said.end),
                     len(said.octets),
@@ -200,7 +200,7 @@ class Talk:
                     end - missing[0] if missing else 0,
                 )
             )
-        return sorted(told, key=lambda one: (one.last_packet, one.peer, one.offset))
+        return sorted(reported, key=lambda one: (one.last_packet, one.peer, one.offset))
 
     def heard(self, end: End, ack: int) -> int:
         """An acknowledgement as an offset of the other stream as it was captured."""
@@ -227,10 +227,10 @@ def read(capture: Capture, **options: Any) -> list[FrameRecord]:
     return list(amqpscope.read(io.BytesIO(capture.pcap(nanoseconds=True)), **options))
 
 
-def told(records: Iterable[FrameRecord], *, skipped: bool = False) -> list[Told]:
+def reported(records: Iterable[FrameRecord], *, skipped: bool = False) -> list[Reported]:
     """What is known of the frames; `skipped` says whether stretches that are no frames are listed too."""
     return [
-        Told(
+        Reported(
             record.peer,
             int(record.frame.offset),
             int(record.frame.size),
@@ -248,9 +248,9 @@ def told(records: Iterable[FrameRecord], *, skipped: bool = False) -> list[Told]
     ]
 
 
-def by_peer(frames: Iterable[Told]) -> dict[str, list[Told]]:
+def by_peer(frames: Iterable[Reported]) -> dict[str, list[Reported]]:
     """The frames of each direction, in the order of its stream."""
-    sides: dict[str, list[Told]] = {"client": [], "server": []}
+    sides: dict[str, list[Reported]] = {"client": [], "server": []}
     for one in sorted(frames, key=lambda one: one.offset):
         sides[one.peer].append(one)
     return sides

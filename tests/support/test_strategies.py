@@ -112,6 +112,6 @@ def test_a_conversation_is_what_its_octets_are(data: st.DataObject) -> None:
             walks = walk_capture(made.write(Path(folder) / "one.pcap"))
             for who, source in ((0, "10.0.0.1:51034"), (1, "10.0.0.2:5672")):
                 [walk] = [walk for walk in walks if walk.source == source]
-                told = [(frame.name, frame.channel) for frame in conversation.frames(who)]
-                assert [(name, channel) for _, name, channel in walk.frames] == told
+                reported = [(frame.name, frame.channel) for frame in conversation.frames(who)]
+                assert [(name, channel) for _, name, channel in walk.frames] == reported
                 assert walk.stopped == ""

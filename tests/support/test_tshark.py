@@ -359,7 +359,7 @@ def test_sections(tmp_path: Path) -> None:
     }
 
 
-def test_faults_are_told(tmp_path: Path) -> None:
+def test_faults_are_reported(tmp_path: Path) -> None:
     body = amqp.described(amqp.descriptor(0x17, "", "small"), amqp.list_([None], 0xC0, count=9))
     frames = decoded(amqp.AMQP_HEADER + amqp.frame(body), tmp_path)
     assert frames[1].faults == ["Number of list elements (9) bigger than list size (2)"]

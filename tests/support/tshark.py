@@ -319,14 +319,14 @@ def pyshark_frames(path: Path) -> list[tuple[int, str, int, dict[str, str]]]:
                 if layer.layer_name != "amqp":
                     continue
                 values = {key: str(value) for key, value in layer._all_fields.items()}
-                told = _identify(values)
-                if told:
+                reported = _identify(values)
+                if reported:
                     numbers = {
                         name: values[f"amqp.{theirs}"]
                         for theirs, name in _NAMES.items()
                         if name in NUMBERS and f"amqp.{theirs}" in values
                     }
-                    frames.append((int(packet.number), told[1], told[2], numbers))
+                    frames.append((int(packet.number), reported[1], reported[2], numbers))
     finally:
         # At the end of the file it has waited for tshark already; a second time it may find no child and
         # take that for a crash.
@@ -369,9 +369,9 @@ def _packet(packet: ET.Element) -> Iterator[TsharkFrame]:
                 for address, port in zip(addresses, ports, strict=True)
             )
         elif kind == "amqp":
-            told = _identify(values)
-            if told:
-                frame = TsharkFrame(number, source, destination, *told, stream=stream)
+            reported = _identify(values)
+            if reported:
+                frame = TsharkFrame(number, source, destination, *reported, stream=stream)
                 frame.faults = _faults(proto)
                 for element in proto.findall("field[@name='amqp.method.arguments']"):
                     _children(element, "", frame.name, frame.fields)

@@ -15,9 +15,9 @@ from support.faults import (
     outcomes,
     ready,
     received,
+    reported,
     senders,
     sessions,
-    told,
 )
 from support.legal import (
     CLIENT,
@@ -60,14 +60,14 @@ def sent(peer: Peer) -> list[tuple[Session, Delivery]]:
 @breaks("D-SND-SPONT")
 def decided_by_its_sender(peer: Peer) -> Said | None:
     for session, each in sent(peer):
-        return told(peer, session, SENDER, each.number, settled=True, state="released")
+        return reported(peer, session, SENDER, each.number, settled=True, state="released")
     return None
 
 
 @breaks("M-REJ-SPONT")
 def rejected_by_its_sender(peer: Peer) -> Said | None:
     for session, each in sent(peer):
-        return told(peer, session, SENDER, each.number, settled=True, state="rejected")
+        return reported(peer, session, SENDER, each.number, settled=True, state="rejected")
     return None
 
 
@@ -75,7 +75,7 @@ def rejected_by_its_sender(peer: Peer) -> Said | None:
 def aborted_delivery_settled(peer: Peer) -> Said | None:
     for session in sessions(peer):
         if session.aborted:
-            return told(peer, session, SENDER, session.aborted[-1], settled=True)
+            return reported(peer, session, SENDER, session.aborted[-1], settled=True)
     return None
 
 
@@ -84,7 +84,7 @@ def disposition_of_an_incomplete_delivery(peer: Peer) -> Said | None:
     for session, link in senders(peer):
         open_one = link.open
         if open_one is not None and not open_one.settled and open_one.txn is None and not link.coordinator:
-            return told(peer, session, SENDER, open_one.number, state="modified")
+            return reported(peer, session, SENDER, open_one.number, state="modified")
     return None
 
 
@@ -92,7 +92,7 @@ def disposition_of_an_incomplete_delivery(peer: Peer) -> Said | None:
 def received_beyond_what_was_sent(peer: Peer) -> Said | None:
     for session, each in received(peer):
         if each.state not in OUTCOMES:
-            return told(peer, session, RECEIVER, each.number, state=("received", 0, 1 << 30))
+            return reported(peer, session, RECEIVER, each.number, state=("received", 0, 1 << 30))
     return None
 
 
@@ -234,14 +234,14 @@ def requests(peer: Peer, kind: str) -> list[tuple[Session, Incoming]]:
 @breaks("TX-DECLARE-OK")
 def declare_accepted(peer: Peer) -> Said | None:
     for session, each in requests(peer, "declare"):
-        return told(peer, session, RECEIVER, each.number, settled=True, state="accepted")
+        return reported(peer, session, RECEIVER, each.number, settled=True, state="accepted")
     return None
 
 
 @breaks("TX-DECLARE-FAIL-REJECT")
 def declare_rejected_without_error(peer: Peer) -> Said | None:
     for session, each in requests(peer, "declare"):
-        return told(peer, session, RECEIVER, each.number, settled=True, state="refused")
+        return reported(peer, session, RECEIVER, each.number, settled=True, state="refused")
     return None
 
 
@@ -250,7 +250,7 @@ def discharge_released(peer: Peer) -> Said | None:
     for session, each in requests(peer, "discharge"):
         assert each.control is not None
         if not each.control[2]:
-            return told(peer, session, RECEIVER, each.number, settled=True, state="released")
+            return reported(peer, session, RECEIVER, each.number, settled=True, state="released")
     return None
 
 
@@ -259,7 +259,7 @@ def rollback_refused(peer: Peer) -> Said | None:
     for session, each in requests(peer, "discharge"):
         assert each.control is not None
         if each.control[2]:
-            return told(peer, session, RECEIVER, each.number, settled=True, state="failed")
+            return reported(peer, session, RECEIVER, each.number, settled=True, state="failed")
     return None
 
 
@@ -269,7 +269,7 @@ def declared_of_a_message(peer: Peer) -> Said | None:
         if each.state not in OUTCOMES:
             settled = None if each.second else True
             state = ("declared", b"planted")
-            return told(peer, session, RECEIVER, each.number, settled=settled, state=state)
+            return reported(peer, session, RECEIVER, each.number, settled=settled, state=state)
     return None
 
 
@@ -281,7 +281,7 @@ def outcome_under_a_transaction_of_its_own(peer: Peer) -> Said | None:
             if not outcomes(each) or "accepted" in outcomes(each):
                 settled = None if each.second else True
                 state = ("transactional", txn, "accepted")
-                return told(peer, session, RECEIVER, each.number, settled=settled, state=state)
+                return reported(peer, session, RECEIVER, each.number, settled=settled, state=state)
     return None
 
 
@@ -303,7 +303,7 @@ def committed_without_outcome(peer: Peer) -> Said | None:
     for session, each in requests(peer, "discharge"):
         assert each.control is not None
         if not each.control[2] and each.control[1] in waiting:
-            return told(peer, session, RECEIVER, each.number, settled=True, state="accepted")
+            return reported(peer, session, RECEIVER, each.number, settled=True, state="accepted")
     return None
 
 
@@ -315,5 +315,5 @@ def outcome_that_does_not_name_its_transaction(peer: Peer) -> Said | None:
             if any(link.coordinator for _, link in links(peer)):
                 if not outcomes(each) or "accepted" in outcomes(each):
                     settled = None if each.second else True
-                    return told(peer, session, RECEIVER, each.number, settled=settled, state="accepted")
+                    return reported(peer, session, RECEIVER, each.number, settled=settled, state="accepted")
     return None

@@ -94,7 +94,7 @@ def tune_instead_of_start(peer: Peer091) -> Said | None:
 
 
 @breaks("C-AUTHFAIL-CAP")
-def refusal_told_unasked(peer: Peer091) -> Said | None:
+def refusal_reported_unasked(peer: Peer091) -> Said | None:
     if isinstance(peer, Broker) and peer.todo and peer.todo[0].name == "connection.start-ok":
         capabilities = peer.todo[0].fields["client_properties"].get("capabilities", {})
         if "authentication_failure_close" not in capabilities:
@@ -182,9 +182,9 @@ def consumer_of_another_channel_cancelled(peer: Peer091) -> Said | None:
     usable = of_client(peer)
     for channel in usable:
         for other in usable:
-            told = said_since_open(peer, other, "basic.consume")
+            reported = said_since_open(peer, other, "basic.consume")
             for tag in channel.consumers:
-                if tag not in {said.fields.get("consumer_tag") for said in told} | other.consumers.keys():
+                if tag not in {said.fields.get("consumer_tag") for said in reported} | other.consumers.keys():
                     return peer.say("basic.cancel", other.number, consumer_tag=tag)
     return None
 

@@ -188,7 +188,7 @@ CELLS = [
 ]
 
 
-def told(name: str, subject: str, actions: list[str]) -> tuple[Dialogue, list[tuple[Said, str]]]:
+def reported(name: str, subject: str, actions: list[str]) -> tuple[Dialogue, list[tuple[Said, str]]]:
     """The dialogue in which `subject` meets these inputs, and what is wrong in it."""
     machine = MACHINES[name]
     d = Dialogue()
@@ -240,7 +240,7 @@ def followed(name: str, subject: str, d: Dialogue, frames: int) -> list[str]:
 def test_a_cell(name: str, state: str, action: str, subject: str) -> None:
     machine = MACHINES[name]
     actions = [*machine.way_to(state, action), action]
-    d, faults = told(name, subject, actions)
+    d, faults = reported(name, subject, actions)
     expected = [machine.start]
     for each in actions:
         expected.append(machine.after(expected[-1], each))

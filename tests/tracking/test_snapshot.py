@@ -1,4 +1,4 @@
-"""A portrait says how both endpoints stand, with all that is on its way taken for arrived."""
+"""A snapshot says how both endpoints stand, with all that is on its way taken for arrived."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def channel_of(d: Dialogue091) -> ChannelSnapshot:
 def test_it_is_what_the_endpoints_say_once_all_has_arrived(protocol: str, batch: int) -> None:
     compared = underway = 0
     for number in range(12):
-        seed = f"portrait {batch}-{number}"
+        seed = f"snapshot {batch}-{number}"
         octets = captured(converse(seed, protocol=protocol, length=150), Tap(seed=seed)).octets
         for judge in judges(octets, [700]):
             compared += 1
@@ -43,7 +43,7 @@ def test_it_is_what_the_endpoints_say_once_all_has_arrived(protocol: str, batch:
 
 
 def comparable(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """Without what is told of what is under way, and of a channel that is being closed."""
+    """Without what is shown about what is under way, and of a channel that is being closed."""
     for end in ("client", "server"):
         del snapshot[end]["unread"]
     snapshot["channels"] = [one for one in snapshot["channels"] if one["state"] in ("OPEN", "OPENING")]
@@ -267,7 +267,7 @@ def test_nothing_is_made_up_of_what_was_not_captured() -> None:
 
 
 def foreseen(octets: bytes) -> ConnectionSnapshot:
-    """The portrait, which has to be that of both ends once all has arrived, at every moment."""
+    """The snapshot, which has to be that of both ends once all has arrived, at every moment."""
     snapshot = None
     for judge in judges(octets, [40]):
         snapshot = judge.snapshot()

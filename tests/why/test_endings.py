@@ -98,7 +98,7 @@ def test_what_only_came_before_is_no_cause(capsys: pytest.CaptureFixture[str]) -
     (connection, _) = endings(capsys, ROOT / "pika-channel-errors.pcap")
     assert connection[0]["condition"] is None
     assert causes(connection[0])[0] == (False, 109, None)
-    assert "  perhaps  the server had told of an error before" in (
+    assert "  perhaps  the server had reported an error before" in (
         amqpscope(capsys, "why", "--end", ROOT / "pika-channel-errors.pcap").out
     )
 
@@ -173,7 +173,7 @@ def test_an_orderly_end_has_no_cause(capsys: pytest.CaptureFixture[str]) -> None
 
 
 # A link that ends with an error: when, with which condition, whether the attach that answers has a
-# terminus; and what is told of it.
+# terminus; and what is shown about it.
 LINKS = [
     (0, "amqp:not-found", False, [(True, "the link is refused: the attach that asks for it")]),
     (660, "amqp:not-found", False, [(True, "the link is refused: the attach that asks for it")]),
@@ -339,10 +339,10 @@ def test_an_error_that_crosses_the_other_close(capsys: pytest.CaptureFixture[str
     assert other["what"] == "was closed by the server, which had not heard of that"
     (step,) = other["because"]
     assert (step["sure"], step["packet"], step["frame"]["name"]) == (True, published, "basic.publish")
-    assert connection["because"][0]["what"] == "the server had told of an error before"
+    assert connection["because"][0]["what"] == "the server had reported an error before"
 
 
-def test_a_frame_is_told_of_the_error_that_names_it(
+def test_a_frame_is_reported_of_the_error_that_names_it(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     d, published = crossing()
@@ -373,9 +373,9 @@ def test_only_some_errors_refuse_a_login(
     assert reasons(found[0]) == cause
 
 
-@pytest.mark.parametrize(("deleted", "told"), [("q", 1), ("other", 0)])
+@pytest.mark.parametrize(("deleted", "reported"), [("q", 1), ("other", 0)])
 def test_a_consumer_is_cancelled_when_its_queue_is_deleted(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, deleted: str, told: int
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, deleted: str, reported: int
 ) -> None:
     d = Dialogue091()
     d.opened()
@@ -387,10 +387,10 @@ def test_a_consumer_is_cancelled_when_its_queue_is_deleted(
     d.server.method("basic.cancel", consumer_tag="c", no_wait=True)
     found = ends_of(capsys, d, tmp_path)
     (consumer,) = [one for one in found if one["thing"].startswith("consumer")]
-    assert len(consumer["because"]) == told
+    assert len(consumer["because"]) == reported
 
 
-def test_a_close_is_told_of_its_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_close_is_reported_of_its_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     d = Dialogue091()
     d.opened()
     closed = d.packet_number(d.client.method("connection.close", reply_code=200, reply_text="bye"))
@@ -481,7 +481,7 @@ def test_an_error_that_crosses_the_end_of_its_cause(
     assert shown[shown.index(f"    {what} with an error") + 1].split()[0] == str(crossing)
 
 
-def test_an_end_that_is_answered_is_told_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_end_that_is_answered_is_reported_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     d = Dialogue()
     d.linked(credit=1)
     sent = d.packet_number(d.client.transfer())

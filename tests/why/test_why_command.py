@@ -49,7 +49,7 @@ def test_text_tells_the_state_the_grounds_and_what_followed(capsys: pytest.Captu
     assert "flow" in lines[granting + 1] and "   12 " in lines[granting + 1]
 
 
-def test_what_had_not_arrived_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_had_not_arrived_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     found = explained(capsys, ROOT / "rhea-transfer-before-attach.pcap", 17)
     (frame,) = found["frames"]
     client = frame["knew"]["client"]
@@ -128,8 +128,8 @@ def test_a_packet_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_connection_without_amqp(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "why", ROOT / "pika-tls-to-plain-port.pcap", 1)
-    told = amqpscope(capsys, "check", ROOT / "pika-tls-to-plain-port.pcap")
-    assert result.status in (0, told.status)
+    reported = amqpscope(capsys, "check", ROOT / "pika-tls-to-plain-port.pcap")
+    assert result.status in (0, reported.status)
     assert "packet 1 of " in result.out
 
 

@@ -69,8 +69,8 @@ def test_a_finding_of_the_set_is_explained_by_its_number(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = divided(CREDIT, 9, tmp_path)
-    told = amqpscope(capsys, "check", "--merge", "--format", "ndjson", *files)
-    finding = json.loads(told.out)
+    reported = amqpscope(capsys, "check", "--merge", "--format", "ndjson", *files)
+    finding = json.loads(reported.out)
     found = explained(capsys, "--merge", *files, finding["packet"])
     ((explained_finding,),) = (frame["findings"] for frame in found["frames"])
     assert explained_finding == {name: finding[name] for name in explained_finding}
@@ -118,11 +118,11 @@ def test_ends_of_several_captures(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert (result.status, result.err) == (0, "")
     assert result.out == f"{alone[0].out}\n{alone[1].out}"
     result = amqpscope(capsys, "why", "--format", "json", "--end", tmp_path / "b.pcap", tmp_path / "a.pcap")
-    told = [json.loads(line)["capture"] for line in result.lines]
-    assert told == [str(tmp_path / "b.pcap"), str(tmp_path / "a.pcap")]
+    reported = [json.loads(line)["capture"] for line in result.lines]
+    assert reported == [str(tmp_path / "b.pcap"), str(tmp_path / "a.pcap")]
 
 
-def test_of_several_the_others_are_told_when_one_fails(
+def test_of_several_the_others_are_reported_when_one_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "none.pcap").write_bytes(b"no capture at all")

@@ -140,7 +140,7 @@ class LinkWatch:
         return self._channel.fileno()
 
     def settle(self) -> None:
-        """All that was told is known now."""
+        """All that was reported is known now."""
         for _ in range(1000):
             try:
                 self._channel.recv(65536)
@@ -150,6 +150,6 @@ class LinkWatch:
                 continue
 
     def close(self) -> None:
-        """Nothing is told any more."""
+        """Nothing is reported any more."""
         with contextlib.suppress(OSError):
             self._channel.close()

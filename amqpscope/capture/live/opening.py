@@ -20,7 +20,7 @@ BUFFER_OCTETS: Final = 64 * 1024 * 1024
 _LEAST_BUFFER: Final = 1024 * 1024
 _ANY: Final = "any"
 _STANDARD_INPUT: Final = "-"
-_NAMES_TOLD: Final = 12
+_NAMES_SHOWN: Final = 12
 
 # What a kernel says that has packet sockets without this kind of ring.
 _NO_RING: Final = (errno.EINVAL, errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -139,9 +139,9 @@ def _no_such_interface(name: str, known: Sequence[LiveInterface]) -> str:
     """What to say of a name that no interface has. The names most like it come first."""
     names = [one.name for one in known]
     near = difflib.get_close_matches(name, names, n=3)
-    told = (near + [one for one in names if one not in near])[:_NAMES_TOLD]
-    more = f" and {len(names) - len(told)} more" if len(names) > len(told) else ""
-    return f"no interface {name}: there are {', '.join(told)}{more}"
+    reported = (near + [one for one in names if one not in near])[:_NAMES_SHOWN]
+    more = f" and {len(names) - len(reported)} more" if len(names) > len(reported) else ""
+    return f"no interface {name}: there are {', '.join(reported)}{more}"
 
 
 def _no_permission(shown: str, name: str) -> str:

@@ -234,8 +234,8 @@ def _link_type(raw: Any) -> int:
     if hasattr(raw, "pcap_fd"):
         return int(raw.pcap_fd.datalink())
     if hasattr(raw, "bpf_fd"):
-        told: int = struct.unpack("=I", fcntl.ioctl(raw.bpf_fd, _LINK_TYPE_OF_BPF, bytes(4)))[0]
-        return told
+        reported: int = struct.unpack("=I", fcntl.ioctl(raw.bpf_fd, _LINK_TYPE_OF_BPF, bytes(4)))[0]
+        return reported
     from amqpscope.capture.live.links import is_ethernet
 
     return LINK_ETHERNET if is_ethernet(raw.ins.getsockname()[3]) else LINK_RAW

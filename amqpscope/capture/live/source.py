@@ -39,8 +39,9 @@ class LiveSource(ABC):
             source.take(decoder)
 
     name: what messages call it. interfaces: whose packets come; those of `any` are added as their first
-    packets do. A packet's interface is told by its place in this list, which is `PacketDecoder.interface`
-    while the packet is handed on. number: packets so far; the next is the one behind it.
+    packets do. A packet's interface is identified by its place in this list, which is
+    `PacketDecoder.interface` while the packet is handed on. number: packets so far; the next is the one
+    behind it.
 
     buffered: what has come is handed on a little later, from a buffer of the kernel's.
 

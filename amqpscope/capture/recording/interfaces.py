@@ -106,12 +106,12 @@ class Interfaces:
         interface in all, as far as they are known. remarks: options for the first block. in_file: of a file
         that has not the whole capture, the packets lost in it, by place.
         """
-        told: set[int] = set()
+        reported: set[int] = set()
         blocks: list[bytes] = []
         for place, one in enumerate(self._described):
             came = gone = -1
-            if one.index not in told:
-                told.add(one.index)
+            if one.index not in reported:
+                reported.add(one.index)
                 came = received[one.index] if 0 <= one.index < len(received) else -1
                 gone = dropped[one.index] if 0 <= one.index < len(dropped) else -1
             if in_file is not None:

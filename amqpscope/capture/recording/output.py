@@ -120,7 +120,7 @@ class OutputFiles:
             try:
                 os.ftruncate(self._descriptor, self._whole)
             except OSError:
-                return  # the error that brought us here is told
+                return  # the error that brought us here is reported
 
 
 def _check(path: str) -> None:

@@ -1,8 +1,8 @@
 """Chunks of packets' blocks into pcapng files: one, or a set of which each takes so much.
 
 Theory of operation. A file begins with the section header and what is known of the interfaces; one that is
-told of later is described before its first packet is written. Numbers of interfaces in the file are given in
-the order of description. It ends with what came, and was lost, on each.
+announced later is described before its first packet is written. Numbers of interfaces in the file are
+given in the order of description. It ends with what came, and was lost, on each.
 
 A chunk goes into a file as it is, by one write, if all of it surely fits and nothing is to be said of its
 packets; only otherwise its blocks are looked at, one by one. A comment is put into its packet's block here,

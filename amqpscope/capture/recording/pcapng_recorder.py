@@ -13,7 +13,7 @@ keep, or too much; from then on it is as the others, and begins with what it has
 
 How blocks become files, and when the next one begins, is for `pcapng_files` to know.
 
-Nothing but `flush`, `trigger` and `finish` raises: an error in writing is kept until then and told once.
+Nothing but `flush`, `trigger` and `finish` raises: an error in writing is kept until then and reported once.
 The recorder takes no more packets after it.
 """
 
@@ -107,7 +107,8 @@ class PcapngRecorder(PacketRecorder):
         return self._files.names
 
     def interface(self, index: int, name: str, link_type: int, description: str, filter: str) -> None:
-        """What is known of interface `index`. To be told before its packets, to be written before them."""
+        """What is known of interface `index`. To be reported before its packets, to be written before
+        them."""
         self._interfaces.tell(index, name, link_type, description, filter)
 
     def packet(self, packet: Packet) -> None:

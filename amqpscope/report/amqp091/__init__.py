@@ -1,1 +1,1 @@
-"""AMQP 0-9-1 as people, JSON and tables are told of it."""
+"""AMQP 0-9-1 as text, JSON and tables show it."""

@@ -1,8 +1,8 @@
 """What one line of the timeline says of an AMQP 0-9-1 frame: what matters, the most telling fields first.
 
 A method's line begins with what it is about: `#7` is delivery-tag 7; why something failed stands first and is
-told with the method that caused it. Then come the other fields in their order, what is true as a bare word,
-and tables. Reserved fields, empty tables and what is not set are not told. Sizes are octets.
+reported with the method that caused it. Then come the other fields in their order, what is true as a bare
+word, and tables. Reserved fields, empty tables and what is not set are not reported. Sizes are octets.
 """
 
 from amqpscope.model.passwords import without_password

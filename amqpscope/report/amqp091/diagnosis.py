@@ -124,7 +124,7 @@ class Diagnosis091(Diagnosis):
             self._method(method, channel, record)
         self.conversation.take(record)
 
-    def told(self) -> list[Diagnosed]:
+    def reported(self) -> list[Diagnosed]:
         for number, channel in self.view.channels.items():
             self._leave(number, channel, "at the end of the capture")
         if self.blocked is not None:

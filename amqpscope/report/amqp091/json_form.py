@@ -7,7 +7,7 @@ are `class-id`, `weight`, `body-size`, and `properties` with those that are set;
 there was no room are not there.
 
 A table is an object, if its names are distinct, and what stands in it is written so that its type can be
-told, in the words of the specification's grammar:
+reported, in the words of the specification's grammar:
 
     null, true, "text", 1.5, [..]                no field, boolean, long string, double, array
     {"short-short-int": 1} {"short-short-uint": 1} {"short-int": 1} {"short-uint": 1} {"long-int": 1}
@@ -92,7 +92,7 @@ _NUMBERS: Final[dict[type, str]] = {
 
 
 def value_json(value: object) -> str:
-    """A value of a table, so that its type can be told."""
+    """A value of a table, so that its type can be determined."""
     kind = type(value)
     if kind is str:
         assert isinstance(value, str)

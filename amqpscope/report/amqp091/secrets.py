@@ -36,7 +36,7 @@ def guards(record: FrameRecord, names: LinkNames) -> bool:
     if isinstance(body, Method):
         if body.definition().class_id == _CONNECTION:
             return True
-        # One that has its place on a channel is told on channel 0 too, if that is all that is wrong.
+        # One that has its place on a channel is reported on channel 0 too, if that is all that is wrong.
         return frame.channel <= 0 and (several or not names.begun(record))
     return frame.channel <= 0
 

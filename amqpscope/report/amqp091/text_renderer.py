@@ -40,7 +40,7 @@ _NAME_STYLES = {
 
 
 class Amqp091TextRenderer(TextRenderer):
-    """How frames of AMQP 0-9-1 are told."""
+    """How frames of AMQP 0-9-1 are reported."""
 
     text = TEXT
 

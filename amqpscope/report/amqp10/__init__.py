@@ -1,1 +1,1 @@
-"""AMQP 1.0 as people, JSON and tables are told of it."""
+"""AMQP 1.0 as text, JSON and tables show it."""

@@ -4,7 +4,7 @@ A field whose type the specification fixes is written plainly: numbers as number
 symbols as strings, binaries as hex, timestamps in ISO 8601, several symbols as an array, a map whose
 keys are all symbols (in application-properties: all strings) as an object, a composite as an object of
 its fields with its name in `type`. A value that is not of its field's type is `{"odd": ..}`, and in it,
-as in a field of free type, a value is written so that its AMQP type can be told:
+as in a field of free type, a value is written so that its AMQP type can be determined:
 
     null, true, "text", 1.5, [..]                     null, boolean, string, double, list
     {"symbol": "x"}  {"binary": "00ff"}  {"char": "x"}
@@ -86,7 +86,7 @@ _DECIMALS: dict[type, str] = {Decimal32: "decimal32", Decimal64: "decimal64", De
 
 
 def value_json(value: object) -> str:
-    """A value of free type, so that its AMQP type can be told."""
+    """A value of free type, so that its AMQP type can be determined."""
     kind = type(value)
     if isinstance(value, str):
         if kind is str:
@@ -156,7 +156,7 @@ def _map_json(value: Map, keys: type) -> str:
         seen.add(key)
         members.append(text_json(key) + ": " + _entry_json(key, item))
     if "map" in seen and len(members) == 1:
-        # Could not be told from the other form.
+        # Could not be reported from the other form.
         return value_json(value)
     return "{" + ", ".join(members) + "}"
 

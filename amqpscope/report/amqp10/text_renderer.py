@@ -25,7 +25,7 @@ _NAME_STYLES = {
 
 
 class Amqp10TextRenderer(TextRenderer):
-    """How frames of AMQP 1.0 are told."""
+    """How frames of AMQP 1.0 are reported."""
 
     text = TEXT
 

@@ -13,7 +13,7 @@ __all__ = ["TEXT", "Amqp10Text", "field_text", "format_name", "value_text"]
 
 _UNITS = {"milliseconds": " ms", "seconds": " s"}
 
-# What a field's type leaves no doubt about: strings in it need no quotes to be told from numbers.
+# What a field's type leaves no doubt about: strings in it need no quotes to be distinguished from numbers.
 _TEXT_TYPES = ("string", "symbol", "ietf-language-tag", "error-condition")
 
 # Types that the text of a value tells.

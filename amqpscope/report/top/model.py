@@ -1,9 +1,9 @@
-"""What the full-screen view shows: a row a connection, its portrait, its last frames, the last findings.
+"""What the full-screen view shows: a row a connection, its snapshot, its last frames, the last findings.
 
 Theory of operation. Records and findings come as they are made (`saw`, `found`); of the records only the
 last few of each connection are kept until the next `update`, which turns them into lines and lets them go: a
 record lies in the buffer it was read from. `update` comes about once a second with all connections that are
-open. A portrait is made anew only where frames came since the last one, and as many as there is time for:
+open. A snapshot is made anew only where frames came since the last one, and as many as there is time for:
 first of those that are looked at, then of the others in turn. A connection that is over stays for a while,
 longer if something was wrong with it.
 
@@ -22,7 +22,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.report.top.health import BLOCKED, DOUBT, FAULT, OVERDUE, HealthIssue, health_issues
-from amqpscope.report.top.rows import SORTS, Row, Told, Which, fits
+from amqpscope.report.top.rows import SORTS, ReportedFinding, Row, Which, fits
 from amqpscope.tracking.snapshot import ConnectionSnapshot
 
 __all__ = ["TopModel"]
@@ -39,7 +39,7 @@ MAX_LINES_MADE: Final = 400
 """Lines made in one update, besides those of the connection that is looked at: some 20 milliseconds."""
 
 PORTRAIT_SECONDS: Final = 0.05
-"""What the portraits of one update may take, besides that of the picked connection: one takes some 30
+"""What the snapshots of one update may take, besides that of the picked connection: one takes some 30
 microseconds, or some milliseconds where thousands of frames are under way, and packets wait meanwhile. One is
 made anyway."""
 
@@ -50,11 +50,11 @@ _KEPT_OVER = 15 * _SECOND
 _KEPT_WITH_FINDINGS = 600 * _SECOND
 
 _MEASURED = _SECOND // 5
-"""Rates are not told anew for less time than this."""
+"""Rates are not updated for less time than this."""
 
 
 class TopModel:
-    """All rows, and what is told of the whole capture.
+    """All rows, and what is shown about the whole capture.
 
     names: has been asked, or will be here, for the link of every record. packets, dropped: of the capture so
     far. open, over: connections with AMQP. others: connections without.
@@ -63,7 +63,7 @@ class TopModel:
     def __init__(self, names: LinkNames | None = None) -> None:
         self.names = LinkNames() if names is None else names
         self.rows: dict[Connection, Row] = {}
-        self.told: deque[Told] = deque(maxlen=MAX_FINDINGS)
+        self.reported: deque[ReportedFinding] = deque(maxlen=MAX_FINDINGS)
         self.began = 0
         self.now = 0
         self.measured = 0
@@ -84,7 +84,7 @@ class TopModel:
         self.blocked = 0
         self._lines = 0
         # Findings whose reaction may come, by their identity.
-        self._awaited: dict[int, tuple[Finding, Told]] = {}
+        self._awaited: dict[int, tuple[Finding, ReportedFinding]] = {}
 
     # What comes
 
@@ -105,40 +105,40 @@ class TopModel:
             row = self.rows.get(finding.connection)
             if row is None:
                 row = self._row(finding.connection)
-            told = Told(finding, row)
-            self._count(told, 1)
-            row.hear(told)
-            self.told.append(told)
-            if not told.reaction:
-                self._awaited[id(finding)] = (finding, told)
+            reported = ReportedFinding(finding, row)
+            self._count(reported, 1)
+            row.hear(reported)
+            self.reported.append(reported)
+            if not reported.reaction:
+                self._awaited[id(finding)] = (finding, reported)
                 if len(self._awaited) > MAX_FINDINGS:
                     del self._awaited[next(iter(self._awaited))]
 
     def amended(self, findings: Iterable[Finding]) -> None:
-        """Findings that were told before, to which the other peer has reacted now."""
+        """Findings that were reported before, to which the other peer has reacted now."""
         for finding in findings:
-            _, told = self._awaited.pop(id(finding), (finding, None))
-            if told is not None:
-                self._count(told, -1)
-                told.settle(finding)
-                self._count(told, 1)
+            _, reported = self._awaited.pop(id(finding), (finding, None))
+            if reported is not None:
+                self._count(reported, -1)
+                reported.settle(finding)
+                self._count(reported, 1)
 
-    def _count(self, told: Told, by: int) -> None:
+    def _count(self, reported: ReportedFinding, by: int) -> None:
         """Count a finding for its connection and for all, or take it back."""
-        row = told.row
-        if told.weight == "note":
+        row = reported.row
+        if reported.weight == "note":
             self.notes += by
-        elif not told.certain:
+        elif not reported.certain:
             row.possible += by
-            row.last_possible = told.rule
+            row.last_possible = reported.rule
             self.possible += by
-        elif told.weight == "error":
+        elif reported.weight == "error":
             row.errors += by
-            row.last_error = told.rule
+            row.last_error = reported.rule
             self.errors += by
         else:
             row.warnings += by
-            row.last_warning = told.rule
+            row.last_warning = reported.rule
             self.warnings += by
 
     def update(
@@ -262,7 +262,7 @@ class TopModel:
                 return
 
     def _portray_one(self, row: Row) -> bool:
-        """Make a portrait if the last is not of this moment; whether one was made."""
+        """Make a snapshot if the last is not of this moment; whether one was made."""
         analysis = row.analysis
         if analysis is None or row.portrayed == row.frames or analysis.judge is None:
             return False

@@ -19,7 +19,7 @@ from amqpscope.report.top.layout import (
     tail,
 )
 from amqpscope.report.top.model import TopModel
-from amqpscope.report.top.rows import Row, Told
+from amqpscope.report.top.rows import ReportedFinding, Row
 from amqpscope.report.value_text import text_word
 from amqpscope.tracking.snapshot import (
     UNKNOWN,
@@ -72,7 +72,7 @@ _WEIGHTS = {"error": "problem", "warning": "note", "note": "dim"}
 
 
 def title(model: TopModel, source: str, width: int) -> list[Line]:
-    """What is told of the whole capture: two lines."""
+    """What is shown about the whole capture: two lines."""
     rate = f"{amount(model.frame_rate)} frames/s  {octets(model.octet_rate)}/s"
     first: Line = [
         ("name", "amqpscope "),
@@ -173,7 +173,7 @@ def _hurts(row: Row, now: int) -> Line:
 
 
 def details(row: Row, width: int, most: int) -> list[Line]:
-    """What else is to be told of the connection that is picked: who they are, and all that hurts."""
+    """What else is shown about the connection that is picked: who they are, and all that hurts."""
     lines: list[Line] = []
     if row.snapshot is not None:
         who: Line = [("", " ")]
@@ -199,38 +199,42 @@ def _who(end: EndSnapshot) -> str:
     return " ".join(texts) or "unknown"
 
 
-def finding_line(told: Told, width: int, picked: bool) -> Line:
+def finding_line(reported: ReportedFinding, width: int, picked: bool) -> Line:
     """A finding in one line."""
-    kind = told.weight if told.certain else f"possible {told.weight}"
+    kind = reported.weight if reported.certain else f"possible {reported.weight}"
     line: Line = [
         ("", "▌" if picked else " "),
-        ("dim", f"{iso(told.time)[11 : 19 if width < _WIDE else 23]} "),
-        (_WEIGHTS[told.weight] if told.certain else "note", f"{kind} "),
-        ("name", f"{told.rule} "),
-        (told.peer, f"{told.peer}"),
-        ("", f": {told.message}"),
+        ("dim", f"{iso(reported.time)[11 : 19 if width < _WIDE else 23]} "),
+        (_WEIGHTS[reported.weight] if reported.certain else "note", f"{kind} "),
+        ("name", f"{reported.rule} "),
+        (reported.peer, f"{reported.peer}"),
+        ("", f": {reported.message}"),
     ]
     return selected(line, width) if picked else line
 
 
-def findings(told: list[Told], picked: Told | None, width: int) -> list[Line]:
+def findings(reported: list[ReportedFinding], picked: ReportedFinding | None, width: int) -> list[Line]:
     """Findings, one a line."""
-    return [finding_line(one, width, one is picked) for one in told]
+    return [finding_line(one, width, one is picked) for one in reported]
 
 
-def finding_lines(told: Told, width: int, most: int) -> list[Line]:
+def finding_lines(reported: ReportedFinding, width: int, most: int) -> list[Line]:
     """A finding in full."""
     room = max(width - 2, 10)
     lines: list[Line] = [
         [
             ("", " "),
-            ("name", told.rule),
-            ("", f" by the {told.peer} in packet {told.packet}, connection {_short(told.row.name)}"),
+            ("name", reported.rule),
+            (
+                "",
+                f" by the {reported.peer} in packet {reported.packet}, "
+                f"connection {_short(reported.row.name)}",
+            ),
         ]
     ]
-    lines += [[("", f" {piece}")] for piece in wrap(told.message, room, room)]
-    if told.reaction:
-        lines += [[("dim", f" {piece}")] for piece in wrap(told.reaction, room, room)]
+    lines += [[("", f" {piece}")] for piece in wrap(reported.message, room, room)]
+    if reported.reaction:
+        lines += [[("dim", f" {piece}")] for piece in wrap(reported.reaction, room, room)]
     return lines[:most]
 
 

@@ -16,7 +16,7 @@ from amqpscope.rules.profiles import weight
 from amqpscope.tracking.amqp10.identity import Link
 from amqpscope.tracking.snapshot import ConnectionSnapshot
 
-__all__ = ["MAX_LINES", "MAX_LINES_OF_OTHERS", "SORTS", "Row", "Told", "Which", "fits"]
+__all__ = ["MAX_LINES", "MAX_LINES_OF_OTHERS", "SORTS", "ReportedFinding", "Row", "Which", "fits"]
 
 Which = tuple[int, str, str]
 """A link, by its session, name and sender; or a channel, and who publishes or delivers."""
@@ -37,7 +37,7 @@ _TREND = 30
 """Seconds of which a row knows how many frames each had."""
 
 
-class Told:
+class ReportedFinding:
     """A finding as it is shown: without the frames around it.
 
     reaction: what the other peer did about it, "" as long as nothing is known of that.
@@ -63,7 +63,7 @@ class Told:
 class Row:
     """A connection. There may be thousands, so what most of them never have takes no room.
 
-    analysis: None when it is over. portrait: the last, None if there was none. trend: how many frames each of
+    analysis: None when it is over. snapshot: the last, None if there was none. trend: how many frames each of
     the last seconds had. timeline: the last of so many `written` lines. recent: the last records since lines
     were made of them, and how many `came`. counts, rates: deliveries, and how many a second.
     """
@@ -96,9 +96,9 @@ class Row:
         "rank",
         "rates",
         "recent",
+        "reported",
         "snapshot",
         "timeline",
-        "told",
         "trend",
         "unsettled",
         "warnings",
@@ -130,7 +130,7 @@ class Row:
         self.last_error = ""
         self.last_warning = ""
         self.last_possible = ""
-        self.told: list[Told] = []
+        self.reported: list[ReportedFinding] = []
         self.timeline: list[Line] = []
         self.written = 0
         self.unsettled = 0
@@ -138,7 +138,7 @@ class Row:
         self.looked_at = False
         self.recent: list[tuple[FrameRecord, Link | None]] = []
         self.came = 0
-        # At how many frames, and when, the portrait was made.
+        # At how many frames, and when, the snapshot was made.
         self.portrayed = -1
         self.portrayed_at = 0
         self.counts: dict[Which, int] = {}
@@ -153,11 +153,11 @@ class Row:
         if len(recent) >= 2 * _RECENT and (not self.looked_at or len(recent) >= 2 * MAX_LINES):
             del recent[: len(recent) // 2]
 
-    def hear(self, told: Told) -> None:
+    def hear(self, reported: ReportedFinding) -> None:
         """A finding."""
-        self.told.append(told)
-        if len(self.told) > MAX_FINDINGS_OF_ONE:
-            del self.told[0]
+        self.reported.append(reported)
+        if len(self.reported) > MAX_FINDINGS_OF_ONE:
+            del self.reported[0]
 
     def measure(self, passed: float) -> None:
         """So many seconds have passed since it was last measured."""
@@ -264,7 +264,7 @@ def fits(row: Row, wanted: str) -> bool:
     if any(wanted in text.lower() for text in (row.name, row.connection.protocol, row.state)):
         return True
     if any(wanted in issue.text.lower() for issue in row.health_issues) or any(
-        wanted in one.rule.lower() for one in row.told
+        wanted in one.rule.lower() for one in row.reported
     ):
         return True
     snapshot = row.snapshot

@@ -128,7 +128,7 @@ class Terminal:
         controls[termios.VSUSP] = b"\0"
         raw[6] = controls
         termios.tcsetattr(self._in, termios.TCSANOW, raw)
-        with contextlib.suppress(ValueError):  # not in the main thread: then nobody is told
+        with contextlib.suppress(ValueError):  # not in the main thread: then nobody is reported
             self._handler = signal.signal(signal.SIGWINCH, self._resized)
         self._unsent += _ENTER
         self.flush()

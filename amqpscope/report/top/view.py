@@ -1,7 +1,7 @@
 """The full-screen view: which page is shown, what is picked on it, and what a key changes.
 
 Nothing here knows a terminal. `key` takes names of keys, `render` gives exactly as many lines as the screen
-has, and everything between is told to `update`, `saw` and `found`.
+has, and everything between is reported to `update`, `saw` and `found`.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from amqpscope.report.printable import cut, printable
 from amqpscope.report.top import pages
 from amqpscope.report.top.layout import head
 from amqpscope.report.top.model import TopModel
-from amqpscope.report.top.rows import SORTS, Row, Told
+from amqpscope.report.top.rows import SORTS, ReportedFinding, Row
 
 __all__ = ["TopView"]
 
@@ -52,7 +52,7 @@ class TopView:
         self._before: list[str] = []
         self._picked: Row | None = None
         self._follows = False  # the first row is picked, whichever that is
-        self._told: Told | None = None
+        self._reported: ReportedFinding | None = None
         self._of: Row | None = None  # whose findings are shown, None for all
         self._sort = next(iter(SORTS))
         self._filter = ""
@@ -76,7 +76,7 @@ class TopView:
         self.model.found(findings)
 
     def amended(self, findings: Iterable[Finding]) -> None:
-        """Findings that were told before, to which the other peer has reacted now."""
+        """Findings that were reported before, to which the other peer has reacted now."""
         self.model.amended(findings)
 
     def say(self, text: str) -> None:
@@ -134,7 +134,7 @@ class TopView:
         elif key == "f":
             if self._page != _FINDINGS:
                 self._of = self._picked if self._page in (_CONNECTION, _TIMELINE) else None
-                self._told = None
+                self._reported = None
                 self._go(_FINDINGS)
         elif key in ("up", "k"):
             self._move(-1)
@@ -167,8 +167,8 @@ class TopView:
                 self._typing = self._filter
         elif self._page == _CONNECTION and key in ("t", "enter", "right", "l"):
             self._go(_TIMELINE)
-        elif self._page == _FINDINGS and key in ("enter", "right", "l") and self._told is not None:
-            row = self.model.rows.get(self._told.row.connection)
+        elif self._page == _FINDINGS and key in ("enter", "right", "l") and self._reported is not None:
+            row = self.model.rows.get(self._reported.row.connection)
             if row is None:
                 self.say("that connection is over and forgotten")
             else:
@@ -219,10 +219,10 @@ class TopView:
                 # Who goes to the top wants to see what comes there.
                 self._follows = at == 0
         elif self._page == _FINDINGS:
-            told = self._findings()
-            if told:
-                at = told.index(self._told) if self._told in told else 0
-                self._told = told[min(max(at + by, 0), len(told) - 1)]
+            reported = self._findings()
+            if reported:
+                at = reported.index(self._reported) if self._reported in reported else 0
+                self._reported = reported[min(max(at + by, 0), len(reported) - 1)]
         elif self._page == _TIMELINE and self._picked is not None:
             row = self._picked
             last = row.written if self._anchor is None else self._anchor
@@ -277,10 +277,12 @@ class TopView:
         if picked is not None and room >= 12:
             below = pages.details(picked, width, 3)
             below = [[("dim", "─" * width)], *below]
-        told = list(model.told)[-min(max((room - 12) // 4, 0), 6) :] if room >= 16 and model.told else []
-        if told:
+        reported = (
+            list(model.reported)[-min(max((room - 12) // 4, 0), 6) :] if room >= 16 and model.reported else []
+        )
+        if reported:
             below.append([("dim", "─" * width)])
-            below += [pages.finding_line(one, width, False) for one in reversed(told)]
+            below += [pages.finding_line(one, width, False) for one in reversed(reported)]
         self._height = max(room - 1 - len(below), 1)
         at = rows.index(picked) if picked in rows else 0
         self._offset = _scrolled(self._offset, at, self._height, len(rows))
@@ -301,20 +303,20 @@ class TopView:
     def _inside(self, row: Row, width: int, room: int) -> list[Line]:
         self._shown = []
         lines = pages.inside(row, self.model.now, width)
-        told = row.told[-3:]
+        reported = row.reported[-3:]
         timeline = row.timeline
         # A third for the last frames at least, more if there is room.
         least = min(len(timeline) + 1, max(room // 3, 3)) if timeline else 0
-        upper = max(min(len(lines), room - least - (len(told) + 1 if told else 0)), 1)
+        upper = max(min(len(lines), room - least - (len(reported) + 1 if reported else 0)), 1)
         self._height = upper
         self._offset = min(self._offset, max(len(lines) - upper, 0))
         shown = lines[self._offset : self._offset + upper]
         hidden = len(lines) - self._offset - upper
         if hidden > 0 and shown:
             shown[-1] = [("dim", f"… {hidden + 1} lines more: ↓")]
-        if told:
+        if reported:
             shown.append([("rule", "FINDINGS")])
-            shown += [pages.finding_line(one, width, False) for one in reversed(told)]
+            shown += [pages.finding_line(one, width, False) for one in reversed(reported)]
         left = room - len(shown) - 1
         if timeline and left > 0:
             shown.append([("rule", "LAST FRAMES")])
@@ -334,26 +336,26 @@ class TopView:
         heading: Line = [("rule", "FRAMES "), ("name", printable(row.connection.id)), ("dim", f"  {state}")]
         return [heading, *lines]
 
-    def _findings(self) -> list[Told]:
+    def _findings(self) -> list[ReportedFinding]:
         """Those of the page of findings, the newest first."""
-        told = self.model.told if self._of is None else self._of.told
-        return list(reversed(told))
+        reported = self.model.reported if self._of is None else self._of.reported
+        return list(reversed(reported))
 
     def _finding_page(self, width: int, room: int) -> list[Line]:
         self._shown = []
-        told = self._findings()
-        if self._told not in told:
-            self._told = told[0] if told else None
-        if self._told is None:
+        reported = self._findings()
+        if self._reported not in reported:
+            self._reported = reported[0] if reported else None
+        if self._reported is None:
             return [[("rule", "FINDINGS")], [("dim", "  none yet")]]
-        below = [[("dim", "─" * width)], *pages.finding_lines(self._told, width, max(room // 3, 2))]
+        below = [[("dim", "─" * width)], *pages.finding_lines(self._reported, width, max(room // 3, 2))]
         self._height = max(room - 1 - len(below), 1)
-        at = told.index(self._told)
-        self._offset = _scrolled(self._offset, at, self._height, len(told))
-        shown = told[self._offset : self._offset + self._height]
+        at = reported.index(self._reported)
+        self._offset = _scrolled(self._offset, at, self._height, len(reported))
+        shown = reported[self._offset : self._offset + self._height]
         whose = "" if self._of is None else f" of {printable(self._of.connection.id)}"
         heading: Line = [("rule", "FINDINGS"), ("dim", f"{whose}, the newest first")]
-        lines = pages.findings(shown, self._told, width)
+        lines = pages.findings(shown, self._reported, width)
         return [heading, *lines, *[[] for _ in range(self._height - len(lines))], *below]
 
 

@@ -38,8 +38,8 @@ def content_on_channel_0(case: Case, problem: Problem) -> None:
     function write the method, header and body frames, with one channel number.
     """
     rule = F_CONTENT_CH_NONZERO
-    if (case.me.peer, rule) not in case.told:
-        case.told.add((case.me.peer, rule))
+    if (case.me.peer, rule) not in case.reported:
+        case.reported.add((case.me.peer, rule))
         proved(case, rule, problem)
 
 

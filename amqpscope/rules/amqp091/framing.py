@@ -127,7 +127,7 @@ def method_of_a_channel_on_channel_0(case: Case, problem: Problem) -> None:
     method = case.record.frame.body
     if isinstance(method, Method) and method.definition().content:
         # Its content has to follow it there: the same fault.
-        case.told.add((case.me.peer, F_CONTENT_CH_NONZERO))
+        case.reported.add((case.me.peer, F_CONTENT_CH_NONZERO))
 
 
 F_METHOD_KNOWN: Final = RULES.rule(

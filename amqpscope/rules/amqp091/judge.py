@@ -505,7 +505,7 @@ class Judge(AnyJudge):
             self.server.dump(),
             self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
-            (tuple(sorted(self.case.told)), tuple(self.case.garbled)),
+            (tuple(sorted(self.case.reported)), tuple(self.case.garbled)),
             (self.topology_log.dump(), self.over),
             tuple(error.dump() for error in self.errors),
         )
@@ -513,15 +513,15 @@ class Judge(AnyJudge):
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
         """A judge that goes on where `dump` left off."""
-        client, server, pace, made, told, (topology_log, over), errors = state
+        client, server, pace, made, reported, (topology_log, over), errors = state
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
         judge.follow()
         judge.case.pace = ClockStepGuard.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
-        judge.case.told = set(told[0])
-        judge.case.garbled = list(told[1])
+        judge.case.reported = set(reported[0])
+        judge.case.garbled = list(reported[1])
         judge.topology_log = TopologyLog.load(topology_log, connection, CorrelationBudget())
         judge.over = over
         judge.errors = [PeerError.load(error) for error in errors]

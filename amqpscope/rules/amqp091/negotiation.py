@@ -158,7 +158,7 @@ def channel_too_early(case: Case) -> bool:
     complete.
     """
     view = case.view
-    if not case.me.whole or _OUT_OF_STEP in case.told or (view.state == "OPENING" and case.me.by_client):
+    if not case.me.whole or _OUT_OF_STEP in case.reported or (view.state == "OPENING" and case.me.by_client):
         return False
     before = "connection.open" if case.me.by_client else "connection.open-ok"
     found = case.found
@@ -204,7 +204,7 @@ def judge_first(case: Case) -> bool:
     if isinstance(frame.body, ConnectionStart) or (frame.problems and unreadable(frame)):
         return True
     start_not_first(case)
-    case.told.add(_OUT_OF_STEP)
+    case.reported.add(_OUT_OF_STEP)
     return False
 
 
@@ -227,8 +227,8 @@ def judge_set_up(case: Case, method: Method) -> bool:
         if (view.state, step) not in CONNECTION:
             if view.state == "OPEN":
                 set_up_again(case, name)
-            elif _OUT_OF_STEP not in case.told:
-                case.told.add(_OUT_OF_STEP)
+            elif _OUT_OF_STEP not in case.reported:
+                case.reported.add(_OUT_OF_STEP)
                 if by_client:
                     client_out_of_order(case, name)
                 else:

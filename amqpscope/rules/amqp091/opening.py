@@ -153,8 +153,8 @@ def frames_behind_a_refusal(case: Case) -> None:
     send connection.start or any other frame on that socket.
     """
     rule = F_PROTO_REJECT_CLOSE
-    if (case.me.peer, rule) not in case.told:
-        case.told.add((case.me.peer, rule))
+    if (case.me.peer, rule) not in case.reported:
+        case.reported.add((case.me.peer, rule))
         case.report(rule, f"{case.name} follows the protocol header with which it refuses the connection")
 
 

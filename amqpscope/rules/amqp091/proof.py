@@ -31,7 +31,7 @@ def _proved_of_properties(case: Case, rule: str, problem: Problem) -> None:
         proved(case, rule, problem)
     elif case.me.by_client:
         proved(case, rule, problem)
-        case.told.add((case.me.peer, rule))
+        case.reported.add((case.me.peer, rule))
     else:
         case.report_once(rule, _message(problem), POSSIBLE, _evidence(problem))
 

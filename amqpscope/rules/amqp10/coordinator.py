@@ -417,8 +417,8 @@ def _judge_discharge(case: Case, request: Request, state: object) -> None:
     elif isinstance(state, (Rejected, Released, Modified)):
         condition = _condition(state)
         if transaction is not None and transaction.fail:
-            told = condition in ("amqp:transaction:unknown-id", "amqp:transaction:timeout")
-            rollback_refused(case, request, state, POSSIBLE if told else CERTAIN)
+            reported = condition in ("amqp:transaction:unknown-id", "amqp:transaction:timeout")
+            rollback_refused(case, request, state, POSSIBLE if reported else CERTAIN)
         elif not request.control.offers_rejected:
             discharge_failed_without_detach(case, request, state)
         elif not isinstance(state, Rejected) or not condition:

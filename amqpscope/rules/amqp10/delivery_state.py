@@ -4,7 +4,7 @@ from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Received
 from dissectors.amqp10.transactions import Declared
 
-__all__ = ["is_outcome", "position", "state_name", "told"]
+__all__ = ["is_outcome", "position", "position_text", "state_name"]
 
 
 def is_outcome(state: object) -> bool:
@@ -25,7 +25,7 @@ def position(state: object) -> tuple[int, int] | None:
     return None
 
 
-def told(place: tuple[int, int]) -> str:
+def position_text(place: tuple[int, int]) -> str:
     """A position, for a message."""
     return f"section {place[0]}, octet {place[1]}"
 

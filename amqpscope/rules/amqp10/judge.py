@@ -342,14 +342,14 @@ class Judge(AnyJudge):
             self.case.ledger.dump() if self.case.ledger.active else None,
             self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
-            (tuple(sorted(self.case.told)), tuple(self.case.garbled)),
+            (tuple(sorted(self.case.reported)), tuple(self.case.garbled)),
             tuple(error.dump() for error in self.errors),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
         """A judge that goes on where `dump` left off."""
-        client, server, ledger, pace, made, told, errors = state
+        client, server, ledger, pace, made, reported, errors = state
         judge = Judge(connection, findings, False)
         judge.client = Endpoint.load(client)
         judge.server = Endpoint.load(server)
@@ -358,8 +358,8 @@ class Judge(AnyJudge):
             judge.case.ledger = Ledger.load(ledger)
         judge.case.pace = ClockStepGuard.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
-        judge.case.told = set(told[0])
-        judge.case.garbled = list(told[1])
+        judge.case.reported = set(reported[0])
+        judge.case.garbled = list(reported[1])
         judge.errors = [PeerError.load(error) for error in errors]
         return judge
 

@@ -19,7 +19,7 @@ from typing import Final
 
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10.case import Case, attach_read
-from amqpscope.rules.amqp10.delivery_state import is_outcome, position, state_name, told
+from amqpscope.rules.amqp10.delivery_state import is_outcome, position, position_text, state_name
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from dissectors.amqp10.performatives import Transfer
@@ -210,9 +210,10 @@ def not_aborted_with_a_gap(
     """
     case.report(
         M_RES_GAP,
-        f"the receiver is at {told(theirs)}, the sender begins at {told(own)}; the delivery is not aborted",
+        f"the receiver is at {position_text(theirs)}, the sender begins at {position_text(own)}; "
+        "the delivery is not aborted",
         certainty,
-        {"receiver_position": told(theirs), "sender_position": told(own)},
+        {"receiver_position": position_text(theirs), "sender_position": position_text(own)},
         [int(link.attachment.packet)],
     )
 
@@ -237,9 +238,9 @@ def resumed_behind_the_start(case: Case, link: LinkEnd, start: tuple[int, int], 
     """
     case.report(
         M_RES_NULLRCV,
-        f"the receiver lists null, the delivery is resumed at {told(start)}",
+        f"the receiver lists null, the delivery is resumed at {position_text(start)}",
         certainty,
-        {"position": told(start)},
+        {"position": position_text(start)},
         [int(link.attachment.packet)],
     )
 
@@ -272,13 +273,13 @@ def resumed_at_another_position(
     """
     case.report(
         M_RES_START,
-        f"the delivery is resumed at {told(start)}, "
-        f"the sender can begin at {told(own)}, the receiver is at {told(theirs)}",
+        f"the delivery is resumed at {position_text(start)}, "
+        f"the sender can begin at {position_text(own)}, the receiver is at {position_text(theirs)}",
         certainty,
         {
-            "position": told(start),
-            "sender_position": told(own),
-            "receiver_position": told(theirs),
+            "position": position_text(start),
+            "sender_position": position_text(own),
+            "receiver_position": position_text(theirs),
         },
         [int(link.attachment.packet)],
     )

@@ -1,7 +1,7 @@
 """What an endpoint knows of a connection: what was agreed, which channels there are, how it is being closed.
 
-It is told every method in the order in which the endpoint said or received it, and by whom; see `Channel` for
-why one machine serves both. Nothing here judges.
+It takes every method in the order in which the endpoint said or received it, and by whom; see `Channel`
+for why one machine serves both. Nothing here judges.
 """
 
 from itertools import islice
@@ -197,7 +197,8 @@ class ConnectionView:
         self._server_said: MethodType | None = None
 
     def _knows_server(self, server: PeerProperties) -> None:
-        """The server has told what it is; or that could not be read, then it is as if nobody had seen it."""
+        """The server has reported what it is; or that could not be read, then it is as if nobody had seen
+        it."""
         if not server.complete and not ("product" in server.texts and "version" in server.texts):
             return
         self.server = server

@@ -202,7 +202,7 @@ class Consumers:
         """Whose a delivery under this tag is, None if that is not known.
 
         complete: nothing is missing of what was said. Then one that was begun without a name, and without
-        anybody waiting to be told it, is whose tag nobody else has.
+        anybody waiting to hear of it, is whose tag nobody else has.
         """
         consumer = self.live.get(tag)
         if (

@@ -1,7 +1,7 @@
 """One AMQP 0-9-1 connection in the order of the capture: what each frame belongs to.
 
 Theory of operation. One `ConnectionView`, the machine by which the rules follow what each endpoint knows, is
-told every frame in the order of the analysis, by whoever said it. What a frame names is asked of that
+given every frame in the order of the analysis, by whoever said it. What a frame names is asked of that
 machine: which deliveries an acknowledgement covers, which messages a confirm does, which request an answer
 is for. So there is one place that decides it, and the rules and all who listen here go by the same.
 """

@@ -1,9 +1,9 @@
 """One end of an AMQP 0-9-1 connection: what it has said, what it can have received, what it must have read.
 
 Theory of operation. What an endpoint says it knows at once; what its peer says it knows from when it has
-arrived (see `tracking.inbox`). Both is told to this endpoint's `ConnectionView`, which thereby always is what
-this endpoint could know. Of frames with content only two things matter to the other side: the method, and
-that the content is complete.
+arrived (see `tracking.inbox`). Both are passed to this endpoint's `ConnectionView`, which thereby always is
+what this endpoint could know. Of frames with content only two things matter to the other side: the method,
+and that the content is complete.
 
 What could not be read is unknown (see `tracking.knowledge`). Of a method whose arguments were misread only
 its name counts, and the connection is not whole from then on. A name that is not UTF-8 is

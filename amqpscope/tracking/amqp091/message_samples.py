@@ -276,7 +276,7 @@ class MessageSamples:
         return samples
 
 
-# What `MessageSamples.method` has to be told of the client's, when nothing is under way.
+# What `MessageSamples.method` has to be given of the client's, when nothing is under way.
 SETTLING: Final = frozenset(
     (
         "basic.ack",

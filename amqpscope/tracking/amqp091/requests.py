@@ -1,7 +1,7 @@
 """What a method asks of the other peer: what it is about, and which methods answer it.
 
 Theory of operation. A method that has answers is a request, unless it says that it wants none (no-wait). All
-that its answer, or the close that refuses it, is held against later is taken from it when it is said: the
+that its answer, or the close that refuses it, is compared with later is taken from it when it is said: the
 queue that it means without naming it, too, which is the one declared last on its channel then.
 """
 

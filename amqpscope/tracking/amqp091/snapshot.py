@@ -1,4 +1,4 @@
-"""The portrait of an AMQP 0-9-1 connection, out of what its two endpoints know (see `tracking.portrait`).
+"""The snapshot of an AMQP 0-9-1 connection, out of what its two endpoints know (see `tracking.snapshot`).
 
 Theory of operation. Each endpoint knows what it has said itself, and of the other's what it could have
 received; the rest is in its inbox. So each number is taken from the endpoint that made it smaller last, and

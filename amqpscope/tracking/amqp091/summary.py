@@ -19,7 +19,7 @@ class Summary(ConnectionSummary):
 
     virtual_host: that it opened. product: of the server, "" if it does not say. ended: the time (ns) of
     the last frame. over: it was closed, or a stream of it ended. whole: both streams were captured from the
-    start, and all that was done on it is kept. deeds: what was, in the order of the client's stream.
+    start, and all that was done on it is kept. operations: what was, in the order of the client's stream.
     contents: the first messages of either peer; all_contents: whether these are all.
     """
 

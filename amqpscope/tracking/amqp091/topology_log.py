@@ -1,6 +1,6 @@
-"""What of an AMQP 0-9-1 connection is kept to be held against others: deeds, and the first messages.
+"""What of an AMQP 0-9-1 connection is kept to be compared with others: operations, and the first messages.
 
-Theory of operation. It is told every frame of both peers in the order of the analysis, and follows no
+Theory of operation. It takes every frame of both peers in the order of the analysis, and follows no
 endpoint's knowledge: a request is put down where it was said, and its answer is the first that fits among
 those that wait on its channel. A close that names a method is the answer to the oldest such request there;
 one of the connection, to the only one that there is on any channel.
@@ -97,9 +97,9 @@ _ANSWERS: Final = {request + "-ok": request for request in (*_REQUESTS, *_WAITED
 
 
 class TopologyLog:
-    """The deeds of one connection, in the order of the client's stream.
+    """The operations of one connection, in the order of the client's stream.
 
-    whole: none that was said is missing. settled: the deeds that the newest frame answers.
+    whole: none that was said is missing. settled: the operations that the newest frame answers.
     """
 
     def __init__(self, connection: Connection, allowance: CorrelationBudget) -> None:
@@ -163,7 +163,7 @@ class TopologyLog:
         elif name in _SAID:
             if name == "channel.close":
                 samples.method(record, body)
-            self._told(record, name, body)
+            self._reported(record, name, body)
 
     # By the client
 
@@ -190,7 +190,7 @@ class TopologyLog:
             self._consuming[channel, operation.tag] = operation
 
     def _wait(self, operation: TopologyOperation) -> None:
-        """The outcome of a deed is not known yet. Of too many on a channel the oldest is given up."""
+        """The outcome of a operation is not known yet. Of too many on a channel the oldest is given up."""
         waiting = self._open.setdefault(operation.channel, [])
         if len(waiting) >= MAX_DEEDS:
             del waiting[0]
@@ -198,7 +198,7 @@ class TopologyLog:
         waiting.append(operation)
 
     def _keep(self, operation: TopologyOperation) -> None:
-        """Put a deed down."""
+        """Put a operation down."""
         if len(self.operations) >= MAX_DEEDS or self.allowance.operations <= 0:
             self.whole = False
             return
@@ -305,7 +305,7 @@ class TopologyLog:
         if answer is not None:
             self.settled.append(operation)
 
-    def _told(self, record: FrameRecord, name: str, method: Method) -> None:
+    def _reported(self, record: FrameRecord, name: str, method: Method) -> None:
         channel = int(record.frame.channel)
         if isinstance(method, BasicReturn):
             self._returned(record, channel, method)
@@ -419,7 +419,7 @@ class TopologyLog:
         )
 
     def _place(self, operation: TopologyOperation) -> int:
-        """Where a deed is put down, -1 if it is not (yet)."""
+        """Where a operation is put down, -1 if it is not (yet)."""
         at = operation.number
         return at if 0 <= at < len(self.operations) and self.operations[at] is operation else -1
 

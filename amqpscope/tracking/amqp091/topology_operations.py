@@ -42,9 +42,9 @@ NO_LOCAL: Final = 512
 class TopologyOperation:
     """One request, or what stands for one.
 
-    connection; number: its place among the deeds there, in the order of the client's stream. method: its
-    name; `basic.return` is a message that came back: the deed is its publish. channel. spot: of the request.
-    known: octets of the server's stream that the client had when it asked, -1 unknown.
+    connection; number: its place among the operations there, in the order of the client's stream. method: its
+    name; `basic.return` is a message that came back: the operation is its publish. channel. spot: of the
+    request. known: octets of the server's stream that the client had when it asked, -1 unknown.
     queue, exchange, key, tag: as the method names them; exchange is the source of a binding, destination
     the exchange that another one is bound to. kind: an exchange's type. flags: PASSIVE and the like.
     arguments: the octets of the table, None if they are too many to be kept.
@@ -116,4 +116,4 @@ class TopologyOperation:
         return operation
 
     def __repr__(self) -> str:
-        return f"<Deed {self.method} {self.queue!r} {self.exchange!r} {self.outcome} {self.code}>"
+        return f"<Operation {self.method} {self.queue!r} {self.exchange!r} {self.outcome} {self.code}>"

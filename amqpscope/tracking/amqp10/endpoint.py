@@ -296,7 +296,7 @@ class Endpoint(Receiving):
                 delivery.link.forget(delivery)
 
     def see_end(self, record: FrameRecord) -> None:
-        """If the stream ended inside this frame, that is to be told once it is known how it ended."""
+        """If the stream ended inside this frame, that is to be reported once it is known how it ended."""
         for problem in record.frame.problems:
             if problem.code == "incomplete":
                 self.stream.unfinished = FrameRef.of(record)

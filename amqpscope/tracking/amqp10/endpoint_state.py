@@ -155,7 +155,7 @@ class EndpointState(Recipient):
         )
 
     def restore(self, state: tuple[Any, ...]) -> None:
-        """Become what `dump` told."""
+        """Become what `dump` returned."""
         about, knowledge, inbox, layers, opens, pending_errors, sessions, messages = state
         self.peer, self.whole, self.legible, self.draft, self.layer, self.state = about
         self.knowledge = Knowledge.load(knowledge[0])

@@ -21,8 +21,8 @@ class Headers:
     own, theirs: the newest that was sent and received (at `could`), the four octets behind "AMQP". sent,
     received: how many. their_end: behind the received one in the peer's stream; their_packet, their_time
     (ns): where it was. disagreed: they differ, and nothing was said since. doubled: one was sent twice, so
-    that which answers which cannot be told. unparsed_end, unparsed_packet: of octets of the peer's that stood
-    where its first header was due; -1 when that was judged, or never was.
+    that which answers which cannot be determined. unparsed_end, unparsed_packet: of octets of the peer's that
+    stood where its first header was due; -1 when that was judged, or never was.
     """
 
     def __init__(self) -> None:

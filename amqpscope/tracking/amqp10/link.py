@@ -172,7 +172,7 @@ class LinkEnd:
         times = attachment.times
         if times != following and (times != following - 1 or self.handle != UNKNOWN):
             # Attached again by one end before the other one was heard: which flow belongs to which attachment
-            # cannot be told.
+            # cannot be determined.
             self.whole = False
         elif self.sender:
             self.credit.forget()
@@ -383,7 +383,7 @@ class LinkEnd:
         return link
 
     def restore(self, state: tuple[Any, ...], deliveries: list[Delivery]) -> None:
-        """Give it its deliveries, as `dump` told them."""
+        """Give it its deliveries, as `dump` returned them."""
         under_way = state[6][0]
         if under_way is not None:
             self.open = deliveries[under_way]

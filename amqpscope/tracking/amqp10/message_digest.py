@@ -79,7 +79,8 @@ class MessageDigest:
 
 
 def message_digest(record: FrameRecord, message: Message, link: str) -> MessageDigest | None:
-    """What to keep of a message, which `record` completes. None: it has no id, and cannot be told elsewhere.
+    """What to keep of a message, which `record` completes. None: it has no id, and cannot be determined
+    elsewhere.
 
     message: of format 0, with an outline.
     """

@@ -80,13 +80,13 @@ class Fate:
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Fate":
         """What `dump` gave, as an object again."""
-        about, where, told = state
+        about, where, reported = state
         fate = Fate(
             MessageDigest(FrameRef(0, 0, 0, 0, "", -1), b"", b"", b"", b"", (), ""), 0, 0, None, False
         )
         fate.message_id, fate.sections, fate.sums, fate.link, fate.packet, fate.count = about
         fate.session, fate.number = where[:2]
         fate.address = load_value(where[2])
-        fate.state = load_value(told[0])
-        fate.settled, fate.presettled, fate.gone = told[1:]
+        fate.state = load_value(reported[0])
+        fate.settled, fate.presettled, fate.gone = reported[1:]
         return fate

@@ -1,7 +1,7 @@
-"""The portrait of an AMQP 1.0 connection, out of the standing of its two endpoints (see `tracking.portrait`).
+"""The snapshot of an AMQP 1.0 connection, out of the standing of its two endpoints (see `tracking.snapshot`).
 
 Theory of operation. An endpoint stands as it could have known its peer by its newest frame; what the peer
-said since is in its inbox. For a portrait all of that counts, so it is looked through once (`Underway`): by
+said since is in its inbox. For a snapshot all of that counts, so it is looked through once (`Underway`): by
 session and link the newest flow, how many transfers came, which deliveries were settled, what was answered.
 With that the endpoint's fields are read as they will be; they themselves are not changed.
 

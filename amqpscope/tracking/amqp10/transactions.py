@@ -381,7 +381,7 @@ class Ledger:
         if before is None:
             full = len(self.transactions) >= MAX_TRANSACTIONS
         else:
-            # Two that have one id cannot be told apart.
+            # Two that have one id cannot be distinguished.
             full = before.discharge_end == UNKNOWN and not before.control.over()
         if full:
             self.overfull = True

@@ -110,10 +110,10 @@ def test_it_stops_before_a_packet_behind_lost_ones_and_goes_on() -> None:
     octets = block([Made(status=status) for status in statuses])
     walk, decoder, _ = walker(i2=0)
     walk.begin(FIRST, len(statuses))
-    told = []
+    reported = []
     while (why := walk.walk(decoder, octets)) != DONE:
-        told.append((why, walk.number))
-    assert told == [(LOST, 1), (LOST, 4)]
+        reported.append((why, walk.number))
+    assert reported == [(LOST, 1), (LOST, 4)]
     assert walk.number == 5
     # In the next block a mark may be of another loss.
     walk.begin(FIRST, 1)

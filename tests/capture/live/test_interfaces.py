@@ -240,11 +240,11 @@ for frame in (once, twice):
                 catch(source, decoder, lambda: len(source.interfaces) == 2)
                 heard(source)
                 assert {interface for interface, *_ in kept} == {0, 1}
-        told = {tuple(packet) for _, *packet in kept}
+        reported = {tuple(packet) for _, *packet in kept}
         if names == ["any"]:
-            assert told == {(101, frame[-40:], 40)}, kept
+            assert reported == {(101, frame[-40:], 40)}, kept
         else:
-            assert told == {(1, frame, len(frame))}, (names, kept, frame)
+            assert reported == {(1, frame, len(frame))}, (names, kept, frame)
 """)
 
 

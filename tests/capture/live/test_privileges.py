@@ -30,7 +30,7 @@ except OSError as error:
 """
 
 
-def told(**environment: str) -> list[str]:
+def reported(**environment: str) -> list[str]:
     done = subprocess.run(
         [sys.executable, "-c", TELL],
         capture_output=True,
@@ -43,7 +43,7 @@ def told(**environment: str) -> list[str]:
 
 
 def test_under_sudo_it_becomes_who_called_it() -> None:
-    assert told(SUDO_UID="1234", SUDO_GID="1235") == [
+    assert reported(SUDO_UID="1234", SUDO_GID="1235") == [
         "(1234, 1234, 1234) (1235, 1235, 1235) [1235]",
         "{0} 1",
         "PermissionError",
@@ -55,7 +55,7 @@ def test_under_sudo_it_becomes_who_called_it() -> None:
     [{}, {"SUDO_UID": "0", "SUDO_GID": "0"}, {"SUDO_UID": "-1", "SUDO_GID": "x"}, {"SUDO_UID": "1234"}],
 )
 def test_root_without_sudo_has_no_capabilities_left(environment: dict[str, str]) -> None:
-    ids, capabilities, _ = told(**environment)
+    ids, capabilities, _ = reported(**environment)
     assert ids.startswith("(0, 0, 0) (0, 0, 0)")
     assert capabilities == "{0} 1"
 
@@ -96,6 +96,6 @@ def test_an_interpreter_with_the_capability_captures_and_keeps_none(tmp_path: Pa
         assert way in refused[0]
     if subprocess.run(["setcap", "cap_net_raw+ep", str(copy)], capture_output=True).returncode != 0:
         pytest.skip("files here have no capabilities")
-    told = run()
-    assert told[0] == "open"
-    assert told[2] == "{0} 1"
+    reported = run()
+    assert reported[0] == "open"
+    assert reported[2] == "{0} 1"

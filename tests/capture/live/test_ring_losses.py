@@ -89,9 +89,9 @@ class Kernel:
 
     def getsockopt(self, level: int, option: int, size: int) -> bytes:
         self.happen(4)
-        told = struct.pack("=3I", 0, self._count, 0)
+        reported = struct.pack("=3I", 0, self._count, 0)
         self._count = 0
-        return told
+        return reported
 
 
 class Numbers(PacketRecorder):
@@ -125,7 +125,7 @@ def test_every_loss_is_announced_where_it_is(seed: int, pace: int) -> None:
                 return more
 
             source._next_block = moments  # type: ignore[method-assign]
-            told = 0
+            reported = 0
             for step in range(60):
                 if step < 40:
                     kernel.happen(pace)
@@ -133,13 +133,13 @@ def test_every_loss_is_announced_where_it_is(seed: int, pace: int) -> None:
                     kernel.happen = lambda steps: None  # type: ignore[method-assign]
                     kernel.hand_over()
                 source.take(decoder)
-                if source.dropped() > told:
-                    told = source.dropped()
+                if source.dropped() > reported:
+                    reported = source.dropped()
                     announced.add(source.number)
         finally:
             source._ring, source._socket = real_ring, real_socket
     assert numbers.all == kernel.accepted
-    assert told == kernel.sent - len(kernel.accepted)
+    assert reported == kernel.sent - len(kernel.accepted)
     expected = [-1, *kernel.accepted, kernel.sent]
     missing = {place for place in range(len(expected) - 1) if expected[place + 1] != expected[place] + 1}
     assert missing <= announced

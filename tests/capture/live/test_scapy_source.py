@@ -84,7 +84,7 @@ def test_what_there_was_no_room_for_is_counted() -> None:
         assert source.drops(0) == source.dropped()
 
 
-def test_an_interface_that_goes_down_is_told_and_waited_for() -> None:
+def test_an_interface_that_goes_down_is_reported_and_waited_for() -> None:
     if subprocess.run(["unshare", "--user", "--map-root-user", "--net", "true"]).returncode != 0:
         pytest.skip("there is no permission to have a network of one's own")
     script = """

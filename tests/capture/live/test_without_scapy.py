@@ -16,7 +16,7 @@ import sys
 sys.modules["scapy"] = None
 from amqpscope.capture.live.opening import list_interfaces, open_source
 from amqpscope.errors import CaptureError
-def told(*arguments, **options):
+def reported(*arguments, **options):
     try:
         open_source(*arguments, **options).close()
     except CaptureError as error:
@@ -39,12 +39,12 @@ def run(script: str) -> str:
 
 def test_the_default_filter_and_the_list_need_none() -> None:
     assert run("print([one.name for one in list_interfaces()].count('lo'))") == "1"
-    said = run("print(told(['lo']))")
+    said = run("print(reported(['lo']))")
     assert said == "opened" or "permission" in said
 
 
 def test_a_filter_needs_it_and_says_so() -> None:
-    assert run("print(told(['lo'], filter='port 1'))") == (
+    assert run("print(reported(['lo'], filter='port 1'))") == (
         "a filter needs scapy: pip install 'amqpscope[live]'"
     )
 
@@ -56,6 +56,6 @@ from amqpscope.capture.live import ring
 def refuse(*_):
     raise OSError(errno.EINVAL, "no")
 ring.RingSource = refuse
-print(told(['lo']))
+print(reported(['lo']))
 """
     assert run(script) == "capturing here needs scapy: pip install 'amqpscope[live]'"

@@ -220,12 +220,12 @@ def test_what_was_kept_may_go_into_a_set_of_files(tmp_path: Path) -> None:
     ]
 
 
-def test_where_it_cannot_write_is_told_at_once(tmp_path: Path) -> None:
+def test_where_it_cannot_write_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="there is no directory"):
         PcapngRecorder(str(tmp_path / "none" / "flight"), "a test", before=SECOND)
 
 
-def test_where_it_can_no_longer_write_is_told_when_triggered(tmp_path: Path) -> None:
+def test_where_it_can_no_longer_write_is_reported_when_triggered(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     recorder = PcapngRecorder(str(folder / "flight"), "a test", before=SECOND)

@@ -1,4 +1,4 @@
-"""One recorded file: what went in comes out, comments stand where they belong, errors are told once."""
+"""One recorded file: what went in comes out, comments stand where they belong, errors are reported once."""
 
 import resource
 import signal
@@ -74,7 +74,7 @@ PACKETS = st.lists(
 
 @given(PACKETS, st.integers(1, 500))
 def test_packets_are_read_back_octet_for_octet(packets: list[Given], size: int) -> None:
-    told, numbers, remarks, lost = [], [], [], 0
+    reported, numbers, remarks, lost = [], [], [], 0
     number, time = 0, START
     with TemporaryDirectory() as folder:
         path = Path(folder) / "recorded.pcapng"
@@ -83,7 +83,7 @@ def test_packets_are_read_back_octet_for_octet(packets: list[Given], size: int) 
             number, time = number + one.skip, time + one.step
             wire = len(one.data) + one.beyond
             give(recorder, number, time, one.data, one.interface, one.link_type, wire)
-            told.append((time, one.link_type, one.data, wire))
+            reported.append((time, one.link_type, one.data, wire))
             numbers.append(number)
             if one.then == "flush":
                 recorder.flush()
@@ -97,12 +97,12 @@ def test_packets_are_read_back_octet_for_octet(packets: list[Given], size: int) 
         for interface in range(3):  # so that none is lost at the end
             number += 1
             give(recorder, number, time, b"", interface)
-            told.append((time, 1, b"", 0))
+            reported.append((time, 1, b"", 0))
             numbers.append(number)
         recorder.finish(time, [], [])
         content = path.read_bytes()
     found, sink = packets_of(content, size)
-    assert [(one.time, one.link_type, one.data, one.wire) for one in found] == told
+    assert [(one.time, one.link_type, one.data, one.wire) for one in found] == reported
     assert not {"capture/corrupt", "capture/truncated", "capture/interface"} & set(sink.codes())
     blocks = packets_in(blocks_of(content))
     assert (
@@ -322,7 +322,7 @@ def no_room_beyond(octets: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_full_disk_is_told_once_and_leaves_a_whole_file(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_once_and_leaves_a_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "recorded.pcapng"
     recorder = PcapngRecorder(str(path), "a test")
     for number in range(1, 4):
@@ -343,7 +343,7 @@ def test_a_full_disk_is_told_once_and_leaves_a_whole_file(tmp_path: Path) -> Non
     assert sink.notes == []
 
 
-def test_a_disk_that_is_full_at_the_end_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_at_the_end_is_reported_with_its_reason(tmp_path: Path) -> None:
     recorder = PcapngRecorder(str(tmp_path / "recorded.pcapng"), "a test")
     for number in range(1, 10):
         give(recorder, number, START + number * SECOND, bytes(1000))

@@ -35,14 +35,14 @@ def record(source: Path, recorder: PcapngRecorder) -> None:
     content = source.read_bytes()
     reader = for_magic(content[:4], decoder.sink, decoder)
     assert reader
-    told = 0
+    reported = 0
     for at in range(0, len(content), 1000):
         reader.feed(content[at : at + 1000])
         recorder.flush()
-        for number in range(told + 1, reader.number + 1):
+        for number in range(reported + 1, reader.number + 1):
             for text in findings.get(number, ()):
                 recorder.comment(number, text)
-        told = reader.number
+        reported = reader.number
     reader.finish()
     recorder.finish(0, [reader.number], [0])
 
@@ -54,7 +54,7 @@ def without_names(value: Any) -> Any:
     return [without_names(one) for one in value] if isinstance(value, list) else value
 
 
-def told(capsys: pytest.CaptureFixture[str], command: str, *paths: object) -> list[Any]:
+def reported(capsys: pytest.CaptureFixture[str], command: str, *paths: object) -> list[Any]:
     run = amqpscope(capsys, command, "--format", "ndjson", *paths)
     return [without_names(json.loads(line)) for line in run.out.splitlines()]
 
@@ -64,8 +64,8 @@ def test_one_file_says_the_same(name: str, tmp_path: Path, capsys: pytest.Captur
     path = tmp_path / "recorded.pcapng"
     record(CAPTURES / name, PcapngRecorder(str(path), "a test"))
     for command in ("read", "check"):
-        before = told(capsys, command, CAPTURES / name)
-        assert told(capsys, command, path) == before
+        before = reported(capsys, command, CAPTURES / name)
+        assert reported(capsys, command, path) == before
         assert before or command == "check"
     packets = [block for block in blocks_of(path.read_bytes()) if block.kind == 6]
     beside = [(number, text) for number, block in enumerate(packets, 1) for text in block.comments]
@@ -78,6 +78,6 @@ def test_a_set_of_files_merged_says_the_same(tmp_path: Path, capsys: pytest.Capt
     record(source, recorder)
     assert len(recorder.files) > 3
     for command in ("read", "check"):
-        before = told(capsys, command, source)
+        before = reported(capsys, command, source)
         assert before
-        assert told(capsys, command, "--merge", *recorder.files) == before
+        assert reported(capsys, command, "--merge", *recorder.files) == before

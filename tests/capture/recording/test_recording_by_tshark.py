@@ -59,10 +59,10 @@ def test_tshark_shows_what_was_recorded(tmp_path: Path) -> None:
             "amqp10/L-CREDIT: credit → 0,amqp10/S-WIN-IN: \\x1b window",
         ],
     ]
-    told = capinfos(path)
-    assert "Capture application: amqpscope 9.9" in told
-    assert "Filter string = tcp port 5672" in told
-    assert "Time precision = nanoseconds (9)" in told
+    reported = capinfos(path)
+    assert "Capture application: amqpscope 9.9" in reported
+    assert "Filter string = tcp port 5672" in reported
+    assert "Time precision = nanoseconds (9)" in reported
 
 
 def test_each_file_of_a_set_is_read_by_itself(tmp_path: Path) -> None:
@@ -94,6 +94,6 @@ def test_the_file_of_a_flight_recorder_says_why_it_was_written(tmp_path: Path) -
     shown = tshark(path, "frame.time_epoch", "frame.comment")
     assert shown[-1] == ["1700000059.000000000", "amqp10/L-CREDIT: no credit"]
     assert shown[0][0] == "1700000049.000000000"
-    told = capinfos(path)
-    assert "amqp10/L-CREDIT in packet 59; packet 1 of this file is packet 49 of the capture" in told
-    assert "Number of packets:   11" in told
+    reported = capinfos(path)
+    assert "amqp10/L-CREDIT in packet 59; packet 1 of this file is packet 49 of the capture" in reported
+    assert "Number of packets:   11" in reported

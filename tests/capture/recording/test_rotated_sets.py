@@ -196,9 +196,9 @@ def test_what_a_set_lost_adds_up(tmp_path: Path) -> None:
     recorder.finish(START + 8 * SECOND, [7], [sum(range(1, 8))])
     lost = [[count for _, _, count in packets_of(path.read_bytes())[1].lost] for path in files_in(tmp_path)]
     assert lost == [[1, 2], [3, 4], [5, 6], [7]]
-    for path, told in zip(files_in(tmp_path), [[], [], [], [7]], strict=True):
+    for path, reported in zip(files_in(tmp_path), [[], [], [], [7]], strict=True):
         blocks = [block for block in blocks_of(path.read_bytes()) if block.kind == 5]
-        assert [int.from_bytes(block.options[7][0], "little") for block in blocks] == told
+        assert [int.from_bytes(block.options[7][0], "little") for block in blocks] == reported
         assert not any(4 in block.options for block in blocks)
 
 
@@ -221,7 +221,7 @@ def test_places_where_no_set_can_be(tmp_path: Path) -> None:
         assert str(caught.value) == f"{path}: {why}"
 
 
-def test_a_directory_that_goes_away_is_told_once(tmp_path: Path) -> None:
+def test_a_directory_that_goes_away_is_reported_once(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     recorder = PcapngRecorder(str(folder / "set"), "a test", rotation=Rotation(packets=1))

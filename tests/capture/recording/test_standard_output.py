@@ -94,7 +94,7 @@ def test_packets_leave_when_they_were_in_hand_long_enough_also_the_newest() -> N
     assert statistics.kind == 5
 
 
-def test_a_reader_that_went_away_is_told() -> None:
+def test_a_reader_that_went_away_is_reported() -> None:
     process = start()
     assert process.stdout
     process.stdout.close()

@@ -75,7 +75,7 @@ terminal.draw([[("", "ready")]])
         assert pty.modes() == pty.before
 
 
-def test_a_new_size_is_told() -> None:
+def test_a_new_size_is_reported() -> None:
     with PseudoTerminal(ECHO) as pty:
         pty.until(b"ready")
         pty.resize(132, 50)

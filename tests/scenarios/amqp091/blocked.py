@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support.dialogue091 import Dialogue091
 
 
@@ -26,7 +26,7 @@ def blocked_twice(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("unblocked, and nobody was blocked")
+@reported("unblocked, and nobody was blocked")
 def unblocked_without_blocked(d: Dialogue091) -> None:
     d.opened()
     d.server.unblocked().breaks("C-BLOCKED-PAIR")

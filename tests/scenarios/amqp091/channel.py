@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import SAME, legal, pair, told, without
+from scenarios.pairs import SAME, legal, pair, reported, without
 from support.dialogue091 import Dialogue091
 
 NO_EXCHANGE = (403, "ACCESS_REFUSED - access to exchange 'gone' refused", "basic.publish")
@@ -38,7 +38,7 @@ def delivery_before_the_channel_is_open(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a server says something on a channel that nobody opened")
+@reported("a server says something on a channel that nobody opened")
 def delivery_on_no_channel(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -145,7 +145,7 @@ def publish_after_own_close(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a server delivers on a channel that it has closed itself")
+@reported("a server delivers on a channel that it has closed itself")
 def delivery_after_own_close(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -188,7 +188,7 @@ def publish_after_close_ok(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a server says something after it has answered the client's close")
+@reported("a server says something after it has answered the client's close")
 def cancel_after_close_ok(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -212,7 +212,7 @@ def close_ok_of_nothing(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a close is answered twice")
+@reported("a close is answered twice")
 def close_ok_twice(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, one_direction, other_direction, pair, told, without
+from scenarios.pairs import legal, one_direction, other_direction, pair, reported, without
 from support import amqp091_encode as amqp
 from support.dialogue091 import Dialogue091
 
@@ -18,7 +18,7 @@ def stream_ended_without_close(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("in the middle of a content")
+@reported("in the middle of a content")
 def stream_ended_inside_a_content(d: Dialogue091) -> None:
     d.opened()
     d.channel()
@@ -29,7 +29,7 @@ def stream_ended_inside_a_content(d: Dialogue091) -> None:
     d.server.rst()
 
 
-@told("a server that dies")
+@reported("a server that dies")
 def stream_reset_without_close(d: Dialogue091) -> None:
     d.opened()
     d.channel()
@@ -46,7 +46,7 @@ def dropped_before_open(d: Dialogue091) -> None:
     d.client.fin()
 
 
-@told("broken frames are answered with the end")
+@reported("broken frames are answered with the end")
 def dropped_for_broken_frames(d: Dialogue091) -> None:
     d.opened()
     d.channel()
@@ -55,7 +55,7 @@ def dropped_for_broken_frames(d: Dialogue091) -> None:
     d.client.fin()
 
 
-@told("so is a table that cannot be read")
+@reported("so is a table that cannot be read")
 def dropped_for_an_unreadable_table(d: Dialogue091) -> None:
     d.opened()
     d.channel()
@@ -78,7 +78,7 @@ def close_not_answered(d: Dialogue091) -> None:
     d.server.fin()
 
 
-@told("a refused login is left unanswered")
+@reported("a refused login is left unanswered")
 def close_before_open_not_answered(d: Dialogue091) -> None:
     d.started()
     d.server.close_connection(403, "ACCESS_REFUSED - Login was refused").breaks("C-HS-ERROR-SILENT")
@@ -195,7 +195,7 @@ def close_names_a_method_never_said(d: Dialogue091) -> None:
     d.tcp.goodbye()
 
 
-@told("of a channel")
+@reported("of a channel")
 def channel_close_names_a_method_never_said(d: Dialogue091) -> None:
     d.opened()
     d.channel()
@@ -205,7 +205,7 @@ def channel_close_names_a_method_never_said(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a broken frame that is on its way is no excuse")
+@reported("a broken frame that is on its way is no excuse")
 def close_names_a_method_while_a_broken_frame_comes(d: Dialogue091) -> None:
     d.opened()
     d.channel()
@@ -226,7 +226,7 @@ def unknown_reply_code(d: Dialogue091) -> None:
     d.tcp.goodbye()
 
 
-@told("of a message returned")
+@reported("of a message returned")
 def unknown_reply_code_of_a_message(d: Dialogue091) -> None:
     d.opened()
     d.channel()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import pair, told, without
+from scenarios.pairs import pair, reported, without
 from support.dialogue091 import Dialogue091
 
 
@@ -44,7 +44,7 @@ def content_that_is_too_large(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("and the reply-code says it")
+@reported("and the reply-code says it")
 def content_that_is_too_large_by_its_code(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -75,7 +75,7 @@ def _consumer(d: Dialogue091, rule: str, text: str, *, no_ack: bool) -> None:
         d.goodbye()
 
 
-@told("of basic.get")
+@reported("of basic.get")
 def get_without_acks_that_is_refused(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)

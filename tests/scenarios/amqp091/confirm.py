@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support.dialogue091 import SERVER_CAPABILITIES, Dialogue091
 
 
@@ -254,7 +254,7 @@ def confirms_in_any_order(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("what is published while the server closes the channel is not counted")
+@reported("what is published while the server closes the channel is not counted")
 def publishes_that_cross_a_close(d: Dialogue091) -> None:
     publishing(d)
     with d.on_their_way():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support.dialogue091 import CLIENT_CAPABILITIES, Dialogue091
 
 REPLIES = "amq.rabbitmq.reply-to"
@@ -262,7 +262,7 @@ def cancels_that_cross(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("consumers without a name that nobody waits for, and several that wait")
+@reported("consumers without a name that nobody waits for, and several that wait")
 def consumers_without_a_name(d: Dialogue091) -> None:
     begun(d)
     d.client.method("basic.consume", queue="q", no_wait=True)
@@ -284,7 +284,7 @@ def consumers_without_a_name(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a queue that the server is to name, consumed from at once")
+@reported("a queue that the server is to name, consumed from at once")
 def consume_from_a_queue_without_a_name(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support.dialogue091 import Dialogue091
 
 
@@ -203,7 +203,7 @@ def more_than_both_senses_of_global_allow(d: Dialogue091) -> None:
 
 @pair("B-QOS-COUNT", cut=without("delivery"))
 def more_than_a_channel_of_the_newest_server_takes(d: Dialogue091) -> None:
-    """It can be told to take `global` for each consumer."""
+    """It can be determined to take `global` for each consumer."""
     d.opened(start={"properties": {"version": "4.1.0"}})
     d.channel(1)
     d.qos(1, global_=True)
@@ -274,7 +274,7 @@ def prefetch_of_a_stream(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a tag is used again while deliveries of its last consumer are on their way")
+@reported("a tag is used again while deliveries of its last consumer are on their way")
 def tag_of_a_consumer_used_again(d: Dialogue091) -> None:
     consuming(d)
     with d.on_their_way():
@@ -344,7 +344,9 @@ def deliveries_before_qos_ok(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("what was delivered before basic.recover-async was done goes back, too; when that was, nothing tells")
+@reported(
+    "what was delivered before basic.recover-async was done goes back, too; when that was, nothing tells"
+)
 def deliveries_before_recover_async(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -362,7 +364,7 @@ def deliveries_before_recover_async(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("what is answered behind basic.recover-async shows that it was done")
+@reported("what is answered behind basic.recover-async shows that it was done")
 def deliveries_after_recover_async(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import POSSIBLE, SAME, legal, pair, told
+from scenarios.pairs import POSSIBLE, SAME, legal, pair, reported
 from support.conversation import Said
 from support.dialogue091 import Dialogue091
 
@@ -74,7 +74,7 @@ def predeclared_exchange_with_another_type(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("the type of a predeclared exchange is refused for another reason, or taken")
+@reported("the type of a predeclared exchange is refused for another reason, or taken")
 def predeclared_exchange_refused_otherwise(d: Dialogue091) -> None:
     ready(d)
     d.client.method("exchange.declare", exchange="amq.match", type="fanout", **WORK)
@@ -123,7 +123,7 @@ def queue_declared_otherwise(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a queue is refused, and how it was declared is not known")
+@reported("a queue is refused, and how it was declared is not known")
 def queue_refused_unknown(d: Dialogue091) -> None:
     ready(d)
     d.client.method("queue.declare", queue="work").may_break("Q-DECL-EQUIV-CLIENT")
@@ -202,7 +202,8 @@ def passive_queue_compared(d: Dialogue091) -> None:
     d.goodbye()
 
 
-# ---- what others were told --------------------------------------------------------------------------------
+# ---- what others were reported
+# --------------------------------------------------------------------------------
 
 
 @pair("CH-VISIBLE")
@@ -264,7 +265,7 @@ def anothers_queue(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("another one's exclusive queue is used, and the server lets it")
+@reported("another one's exclusive queue is used, and the server lets it")
 def anothers_queue_let(d: Dialogue091) -> None:
     ready(d)
     d.declare("mine", exclusive=True)
@@ -308,7 +309,7 @@ def exchange_in_use(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a queue is deleted as unused that another connection consumes from")
+@reported("a queue is deleted as unused that another connection consumes from")
 def queue_in_use_elsewhere(d: Dialogue091) -> None:
     ready(d)
     d.declare("work", **WORK)
@@ -441,7 +442,7 @@ def no_room_for_consumers(d: Dialogue091) -> None:
 # ---- consumers --------------------------------------------------------------------------------------------
 
 
-@told("an exclusive consumer beside another connection's")
+@reported("an exclusive consumer beside another connection's")
 def exclusive_beside_others(d: Dialogue091) -> None:
     ready(d)
     d.declare("work", **WORK)
@@ -458,7 +459,7 @@ def exclusive_beside_others(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("an exclusive consumer that is not alone")
+@reported("an exclusive consumer that is not alone")
 def exclusive_and_not_alone(d: Dialogue091) -> None:
     ready(d)
     d.declare("work", **WORK)
@@ -543,7 +544,7 @@ def one_of_two_returned(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("the current queue is what was declared last, when another one's name is told")
+@reported("the current queue is what was declared last, when another one's name is reported")
 def current_queue_without_waiting(d: Dialogue091) -> None:
     ready(d)
     d.client.method("queue.declare", queue="", exclusive=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import SAME, legal, pair, told, without
+from scenarios.pairs import SAME, legal, pair, reported, without
 from support.conversation import Said
 from support.dialogue091 import SERVER_CAPABILITIES, Dialogue091
 
@@ -26,7 +26,7 @@ def default_exchange_declared(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("the default exchange is deleted")
+@reported("the default exchange is deleted")
 def default_exchange_deleted(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from scenarios.amqp091.entities import another, leave, not_found, ready
-from scenarios.pairs import POSSIBLE, add_pair, told
+from scenarios.pairs import POSSIBLE, add_pair, reported
 from support.dialogue091 import Dialogue091
 
 BINDING = {"exchange": "amq.direct", "routing_key": "k"}
@@ -30,7 +30,7 @@ USED: dict[str, tuple[str, dict[str, Any], str, str]] = {
 ANSWERS = {"basic.get": "basic.get-empty"}
 
 
-def _told(rule: str, d: Dialogue091) -> None:
+def _reported(rule: str, d: Dialogue091) -> None:
     """What was deleted is used by who had it deleted."""
     method, arguments, field, what = USED[rule]
     ready(d)
@@ -52,10 +52,10 @@ def _told(rule: str, d: Dialogue091) -> None:
 
 
 for _rule in USED:
-    add_pair(_rule.lower().replace("-", "_"), partial(_told, _rule), _rule, then=POSSIBLE)
+    add_pair(_rule.lower().replace("-", "_"), partial(_reported, _rule), _rule, then=POSSIBLE)
 
 
-@told("what another one deleted, or nobody knows of")
+@reported("what another one deleted, or nobody knows of")
 def not_known_to_be_gone(d: Dialogue091) -> None:
     ready(d)
     d.declare("gone", durable=True)
@@ -69,7 +69,7 @@ def not_known_to_be_gone(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a server that is no RabbitMQ takes the deletion of what is gone for done")
+@reported("a server that is no RabbitMQ takes the deletion of what is gone for done")
 def deleted_twice_elsewhere(d: Dialogue091) -> None:
     d.product = "Broker"
     ready(d)

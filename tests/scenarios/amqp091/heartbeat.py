@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, one_direction, pair, told, without
+from scenarios.pairs import legal, one_direction, pair, reported, without
 from support.dialogue091 import Dialogue091, Peer091
 
 
@@ -37,7 +37,7 @@ def silent_until_the_other_side_drops_it(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("the server is silent, and the client closes its socket")
+@reported("the server is silent, and the client closes its socket")
 def server_silent_until_the_end(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 1})
     d.channel()
@@ -46,7 +46,7 @@ def server_silent_until_the_end(d: Dialogue091) -> None:
     d.server.fin()
 
 
-@told("the clock may have been set forward")
+@reported("the clock may have been set forward")
 def silent_and_nobody_attests_it(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 60})
     d.channel()
@@ -56,7 +56,7 @@ def silent_and_nobody_attests_it(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("the clock was set back before: it attests nothing")
+@reported("the clock was set back before: it attests nothing")
 def silent_behind_a_clock_that_was_set_back(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 1})
     d.channel()
@@ -67,7 +67,7 @@ def silent_behind_a_clock_that_was_set_back(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("the clock was set back while the server was silent: the client may have waited for long")
+@reported("the clock was set back while the server was silent: the client may have waited for long")
 def given_up_while_the_clock_was_set_back(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 1})
     d.channel()
@@ -78,7 +78,7 @@ def given_up_while_the_clock_was_set_back(d: Dialogue091) -> None:
     d.server.fin()
 
 
-@told("the clock was set back between the last heartbeat and the end")
+@reported("the clock was set back between the last heartbeat and the end")
 def given_up_right_behind_a_clock_that_was_set_back(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 1})
     d.channel()
@@ -88,7 +88,7 @@ def given_up_right_behind_a_clock_that_was_set_back(d: Dialogue091) -> None:
     d.server.fin()
 
 
-@told("too long only by the longest stretch between two frames")
+@reported("too long only by the longest stretch between two frames")
 def silent_and_hardly_attested(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 1})
     d.channel()
@@ -133,7 +133,7 @@ def silent_while_the_window_is_closed(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("the server's window is closed until the client resets the connection")
+@reported("the server's window is closed until the client resets the connection")
 def silent_until_the_end_while_the_window_is_closed(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 10})
     d.channel()
@@ -143,7 +143,7 @@ def silent_until_the_end_while_the_window_is_closed(d: Dialogue091) -> None:
     d.client.rst().may_break("C-CLOSE-HANDSHAKE")
 
 
-@told("the server's window was open again for long")
+@reported("the server's window was open again for long")
 def silent_though_the_window_is_open_again(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 1})
     d.channel()
@@ -217,7 +217,7 @@ def heartbeat_before_tune(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a heartbeat of the server before tune-ok")
+@reported("a heartbeat of the server before tune-ok")
 def heartbeat_before_tune_ok(d: Dialogue091) -> None:
     d.started()
     d.server.tune(heartbeat=60)
@@ -252,7 +252,7 @@ def heartbeats_till_the_end(d: Dialogue091) -> None:
     d.tcp.goodbye()
 
 
-@told("a server that says something again after the client has given it up")
+@reported("a server that says something again after the client has given it up")
 def server_heard_again_after_it_was_given_up(d: Dialogue091) -> None:
     d.opened(tune={"heartbeat": 1})
     d.channel(1)

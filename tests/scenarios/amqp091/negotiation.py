@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.pairs import add_pair, legal, other_direction, pair, told, without
+from scenarios.pairs import add_pair, legal, other_direction, pair, reported, without
 from support.dialogue091 import CLIENT_CAPABILITIES, Dialogue091, Peer091
 
 
@@ -15,7 +15,7 @@ def refused(d: Dialogue091, peer: Peer091) -> None:
 
 
 def ends(d: Dialogue091) -> None:
-    """Behind what was told wrong: the server hangs up. Else the connection goes its way."""
+    """Behind what was reported wrong: the server hangs up. Else the connection goes its way."""
     if d.wrong:
         refused(d, d.server)
     else:
@@ -86,7 +86,7 @@ _start("C-START-LOCALE-EN-US", locales="de_DE fr_FR")
 _start("C-CAP-TABLE", properties={"capabilities": "all"})
 
 
-@told("capabilities of a client that are no booleans")
+@reported("capabilities of a client that are no booleans")
 def odd_capabilities(d: Dialogue091) -> None:
     d.client.header()
     d.server.start()
@@ -235,7 +235,7 @@ def another_virtual_host(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a second tune")
+@reported("a second tune")
 def tuned_again(d: Dialogue091) -> None:
     d.opened()
     d.server.method("connection.tune", channel_max=5, frame_max=4096).breaks("C-HS-ONCE")
@@ -257,7 +257,7 @@ def channel_before_open(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("the channel is answered before the connection")
+@reported("the channel is answered before the connection")
 def channel_open_ok_before_open_ok(d: Dialogue091) -> None:
     d.started()
     d.server.tune()
@@ -305,7 +305,7 @@ def unknown_virtual_host(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a virtual host that the user may not enter exists")
+@reported("a virtual host that the user may not enter exists")
 def forbidden_virtual_host(d: Dialogue091) -> None:
     d.started()
     d.server.tune()
@@ -370,7 +370,7 @@ def _tuned_too_high(rule: str, field: str, offered: int) -> None:
     add_pair(f"{field} above the limit", tell, f"{rule}-LE", cut=without("connection.tune"))
     both = (f"{rule}-REACT", f"{rule}-LE")
     add_pair(f"{field} above the limit, and answered", answered, *both, cut=without("connection.tune"))
-    told()(_named(unlimited, f"no limit of {field} where there is one"))
+    reported()(_named(unlimited, f"no limit of {field} where there is one"))
 
 
 def _named(tell: Any, name: str) -> Any:
@@ -382,7 +382,7 @@ _tuned_too_high("C-TUNEOK-FRAMEMAX", "frame_max", 131072)
 _tuned_too_high("C-TUNEOK-CHMAX", "channel_max", 2047)
 
 
-@told("RabbitMQ refuses 0 where it sets a limit")
+@reported("RabbitMQ refuses 0 where it sets a limit")
 def no_limit_of_channels_where_rabbitmq_sets_one(d: Dialogue091) -> None:
     d.started()
     d.server.tune()

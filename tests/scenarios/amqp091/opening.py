@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support.dialogue091 import Dialogue091
 
 
@@ -108,7 +108,7 @@ def header_of_0_9(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("who asks for 0-9, and speaks 0-9-1, is judged like anybody")
+@reported("who asks for 0-9, and speaks 0-9-1, is judged like anybody")
 def judged_behind_a_header_of_0_9(d: Dialogue091) -> None:
     opened_as_0_9(d)
     d.client.method("basic.ack", delivery_tag=7).breaks("B-ACK-KNOWN")

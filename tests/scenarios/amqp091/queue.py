@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from scenarios.amqp091.exchange import refused
-from scenarios.pairs import SAME, add_pair, legal, pair, told, without
+from scenarios.pairs import SAME, add_pair, legal, pair, reported, without
 from support.dialogue091 import Dialogue091
 
 NO_QUEUE = "NOT_FOUND - no previously declared queue"
@@ -92,7 +92,7 @@ def another_name_declared(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("RabbitMQ takes the line break out of a name")
+@reported("RabbitMQ takes the line break out of a name")
 def line_break_in_a_name(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -172,7 +172,7 @@ def odd_argument(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("arguments that RabbitMQ does not take")
+@reported("arguments that RabbitMQ does not take")
 def odd_arguments(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -212,7 +212,7 @@ def arguments_of_all_kinds(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("queues that are declared, deleted and used without waiting")
+@reported("queues that are declared, deleted and used without waiting")
 def queues_in_one_go(d: Dialogue091) -> None:
     """The current queue is what was declared last, whatever is answered meanwhile."""
     d.opened()

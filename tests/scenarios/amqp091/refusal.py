@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, NamedTuple
 
-from scenarios.pairs import add_pair, legal, told, without
+from scenarios.pairs import add_pair, legal, reported, without
 from support.dialogue091 import Dialogue091
 
 
@@ -181,7 +181,7 @@ for _number, _one in enumerate(REFUSED):
     add_pair(_name, partial(refuse, _one), *_rules, cut=without("channel.open"))
 
 
-@told("a close of the connection names the request of one channel among several")
+@reported("a close of the connection names the request of one channel among several")
 def refused_on_one_of_two_channels(d: Dialogue091) -> None:
     d.opened()
     d.channel(1, 2)

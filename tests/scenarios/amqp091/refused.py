@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import pair, told, without
+from scenarios.pairs import pair, reported, without
 from support.dialogue091 import Dialogue091
 
 
@@ -25,7 +25,7 @@ def publish_to_an_exchange_that_is_not_there(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("of two exchanges the close names the one that the last message was not published to")
+@reported("of two exchanges the close names the one that the last message was not published to")
 def publish_behind_one_to_an_exchange_that_is_not_there(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -35,7 +35,7 @@ def publish_behind_one_to_an_exchange_that_is_not_there(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("the close names an exchange that no message was published to")
+@reported("the close names an exchange that no message was published to")
 def no_such_exchange_published_to(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -44,7 +44,7 @@ def no_such_exchange_published_to(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("of several publishes the first may be refused that the server has not shown to have taken")
+@reported("of several publishes the first may be refused that the server has not shown to have taken")
 def publishes_behind_each_other_to_an_exchange_that_is_not_there(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -60,7 +60,7 @@ def publishes_behind_each_other_to_an_exchange_that_is_not_there(d: Dialogue091)
     d.goodbye()
 
 
-@told("a publish that is long past would have been refused then")
+@reported("a publish that is long past would have been refused then")
 def publishes_for_long_to_an_exchange_that_goes(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -72,7 +72,7 @@ def publishes_for_long_to_an_exchange_that_goes(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("the refusal crosses the client's own close of the channel")
+@reported("the refusal crosses the client's own close of the channel")
 def publish_to_no_exchange_and_close(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)

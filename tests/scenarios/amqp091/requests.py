@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support.dialogue091 import Dialogue091
 
 
@@ -17,7 +17,7 @@ def answer_to_nothing(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a request is answered twice")
+@reported("a request is answered twice")
 def answered_twice(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -86,7 +86,7 @@ def request_never_answered(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("the answer of a queue comes too late for its channel")
+@reported("the answer of a queue comes too late for its channel")
 def consume_never_answered(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -129,7 +129,7 @@ def request_discarded(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("basic.recover is answered, and so waited for; basic.recover-async is not")
+@reported("basic.recover is answered, and so waited for; basic.recover-async is not")
 def recover_waited_for(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
@@ -144,7 +144,7 @@ def recover_waited_for(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("what a server had to answer when the client's close reached its host; it may answer it")
+@reported("what a server had to answer when the client's close reached its host; it may answer it")
 def answered_behind_the_close(d: Dialogue091) -> None:
     d.opened(start={"product": "Other Broker"})
     d.channel(1)
@@ -177,7 +177,7 @@ def publish_on_a_stopped_channel(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("a server delivers on a channel that it has said it stops")
+@reported("a server delivers on a channel that it has said it stops")
 def delivery_on_a_stopped_channel(d: Dialogue091) -> None:
     d.opened(start={"product": "Other Broker"})
     d.channel(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told
+from scenarios.pairs import legal, pair, reported
 from support.dialogue091 import Dialogue091
 
 
@@ -80,7 +80,7 @@ def no_virtual_host(d: Dialogue091) -> None:
     d.goodbye()
 
 
-@told("one fault, one finding: that there is no such virtual host follows from its empty name")
+@reported("one fault, one finding: that there is no such virtual host follows from its empty name")
 def no_virtual_host_refused(d: Dialogue091) -> None:
     d.started()
     d.server.tune()

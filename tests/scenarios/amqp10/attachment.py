@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
 
@@ -152,7 +152,7 @@ def closing_detach_never_told(d: Dialogue) -> None:
     d.server.empty()
 
 
-@told("credit for a link that was attached without a target by the receiver itself")
+@reported("credit for a link that was attached without a target by the receiver itself")
 def asked_without_a_target(d: Dialogue) -> None:
     d.begun()
     d.client.attach(RECEIVER, target=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import add_pair, legal, pair, told, without
+from scenarios.pairs import add_pair, legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -76,7 +76,7 @@ def _each(d: Dialogue, cases: tuple[tuple[bytes, str, bool], ...]) -> None:
     d.goodbye()
 
 
-@told("content types and encodings")
+@reported("content types and encodings")
 def content_types_and_encodings(d: Dialogue) -> None:
     _each(
         d,
@@ -104,13 +104,13 @@ def content_types_and_encodings(d: Dialogue) -> None:
 
 
 def _alone(name: str, message: bytes, rule: str) -> None:
-    """What is told once a connection."""
+    """What is reported once a connection."""
 
     def tell(d: Dialogue) -> None:
         _each(d, ((message, rule, False), (message, "", False)))
 
     tell.__name__ = name
-    told()(tell)
+    reported()(tell)
 
 
 _alone("annotation_by_number", amqp.message_annotations([(amqp.ulong(1), "v")]) + DATA, "M-ANN-RESERVED")
@@ -125,7 +125,7 @@ _alone("expiry_in_microseconds", amqp.properties(absolute_expiry_time=NOW * 1000
 _alone("creation_in_nanoseconds", created(NOW * 1_000_000) + DATA, "T-TIME-MS")
 
 
-@told("what a server hands on is not its fault for certain")
+@reported("what a server hands on is not its fault for certain")
 def handed_on(d: Dialogue) -> None:
     d.begun()
     d.client.attach(RECEIVER)
@@ -136,7 +136,7 @@ def handed_on(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("what the client said first the server only hands on")
+@reported("what the client said first the server only hands on")
 def handed_back(d: Dialogue) -> None:
     d.linked()
     d.client.attach(RECEIVER, handle=1, name="back")
@@ -192,7 +192,7 @@ def rejected_annotation_in_the_final_text(d: Dialogue) -> None:
     _rejected(d, amqp.string("no more"))
 
 
-@told("by the drafts a content-type is for data only", spec="csd01")
+@reported("by the drafts a content-type is for data only", spec="csd01")
 def wrapped_content_type_in_a_draft(d: Dialogue) -> None:
     _each(d, ((typed("message/x-amqp+map") + VALUE, "M-CT-NONDATA", True), (typed("a/b") + DATA, "", True)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -56,14 +56,14 @@ def credit_computed_otherwise(d: Dialogue) -> None:
 
 
 @legal("a sender that tells of no credit and may have read of none")
-def no_credit_told(d: Dialogue) -> None:
+def no_credit_reported(d: Dialogue) -> None:
     d.linked(credit=10)
     d.client.flow(handle=0, delivery_count=0, link_credit=0)
     d.goodbye()
 
 
-@told("a sender that tells of no credit and has used some")
-def no_credit_told_that_was_used(d: Dialogue) -> None:
+@reported("a sender that tells of no credit and has used some")
+def no_credit_reported_that_was_used(d: Dialogue) -> None:
     d.linked(credit=10)
     d.client.transfer()
     d.client.flow(handle=0, delivery_count=1, link_credit=0).breaks("L-CREDIT-FORMULA")

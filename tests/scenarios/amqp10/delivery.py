@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.pairs import SAME, legal, pair, told, without
+from scenarios.pairs import SAME, legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -61,7 +61,7 @@ def first_transfer_without_delivery_tag(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a delivery of one transfer without message-format")
+@reported("a delivery of one transfer without message-format")
 def only_transfer_without_message_format(d: Dialogue) -> None:
     d.linked()
     d.client.transfer(message_format=None).may_break("D-FMT-PRESENT")
@@ -110,7 +110,7 @@ def delivery_id_out_of_sequence(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("delivery-ids left out")
+@reported("delivery-ids left out")
 def delivery_ids_left_out(d: Dialogue) -> None:
     d.linked()
     d.client.transfer(delivery_id=1)
@@ -255,14 +255,14 @@ def disposition_of_unknown_deliveries(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a disposition where nothing was sent")
+@reported("a disposition where nothing was sent")
 def disposition_of_nothing(d: Dialogue) -> None:
     d.linked()
     d.server.disposition(0).breaks("D-DISP-UNKNOWN")
     d.goodbye()
 
 
-@told("a sender settles twice")
+@reported("a sender settles twice")
 def settled_again_by_the_sender(d: Dialogue) -> None:
     d.linked()
     for _ in range(3):
@@ -511,7 +511,7 @@ def suspended_and_resumed(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a transfer without any field")
+@reported("a transfer without any field")
 def transfer_without_any_field(d: Dialogue) -> None:
     d.linked()
     d.client.frame(b"\x00\x53\x14\x45", amqp.amqp_value("x")).breaks("P-TRANSFER-MAND")

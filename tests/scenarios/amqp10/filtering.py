@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -38,13 +38,13 @@ def message_of_another_subject(d: Dialogue) -> None:
     _filtered(d, amqp.described(amqp.ulong(0x468C00000000), "tea"), TEA, COFFEE if d.wrong else TEA)
 
 
-@told("application-properties-filter, and told once")
+@reported("application-properties-filter, and reported once")
 def message_of_another_property(d: Dialogue) -> None:
     wanted = amqp.map_([("weight", amqp.int_(3)), ("kind", amqp.string("tea"))])
     _filtered(d, amqp.described("amqp:application-properties-filter", wanted), TEA, COFFEE)
 
 
-@told("properties-filter")
+@reported("properties-filter")
 def message_of_another_subject_by_a_map(d: Dialogue) -> None:
     wanted = amqp.map_([(amqp.symbol("subject"), amqp.string("tea"))])
     _filtered(d, amqp.described(amqp.ulong(0x173), wanted), TEA, COFFEE)

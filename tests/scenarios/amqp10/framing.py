@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told
+from scenarios.pairs import legal, pair, reported
 from support import amqp10_encode as amqp
 from support.amqp10_encode import raw
 from support.dialogue import Dialogue
@@ -62,7 +62,7 @@ def body_that_is_no_performative(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a described value, and a composite, that are no performatives")
+@reported("a described value, and a composite, that are no performatives")
 def other_bodies(d: Dialogue) -> None:
     d.begun()
     d.client.frame(amqp.described(0x19, amqp.list_([]))).breaks("F-BODY-PERF")
@@ -120,7 +120,7 @@ def sasl_frame_in_the_amqp_layer(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("an AMQP frame in the SASL layer")
+@reported("an AMQP frame in the SASL layer")
 def amqp_frame_in_the_sasl_layer(d: Dialogue) -> None:
     d.client.header(3)
     d.server.header(3)
@@ -130,7 +130,7 @@ def amqp_frame_in_the_sasl_layer(d: Dialogue) -> None:
     d.client.fin()
 
 
-@told("many faults of encoding in one frame")
+@reported("many faults of encoding in one frame")
 def two_faults_in_one_frame(d: Dialogue) -> None:
     d.headers()
     said = d.client.open(properties=[("a", raw("56 02")), ("b", raw("73 00 11 00 00"))])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import Cut, legal, one_direction, pair, told, without
+from scenarios.pairs import Cut, legal, one_direction, pair, reported, without
 from support.dialogue import Dialogue
 
 
@@ -38,7 +38,7 @@ def silent_for_longer_than_the_idle_time_out(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("the clock may have been set forward")
+@reported("the clock may have been set forward")
 def silent_and_nobody_attests_it(d: Dialogue) -> None:
     d.opened(client={"idle_time_out": 500})
     d.client.begin()
@@ -48,7 +48,7 @@ def silent_and_nobody_attests_it(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("too long only by the longest stretch between two frames")
+@reported("too long only by the longest stretch between two frames")
 def silent_and_hardly_attested(d: Dialogue) -> None:
     d.opened(client={"idle_time_out": 500})
     d.client.begin()
@@ -59,7 +59,7 @@ def silent_and_hardly_attested(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("the other side's own clock attests it")
+@reported("the other side's own clock attests it")
 def silent_until_the_other_side_gave_up(d: Dialogue) -> None:
     d.opened(client={"idle_time_out": 500})
     d.client.begin()
@@ -70,7 +70,7 @@ def silent_until_the_other_side_gave_up(d: Dialogue) -> None:
     d.tcp.goodbye()
 
 
-@told("silent since before the other side's open came")
+@reported("silent since before the other side's open came")
 def silent_and_the_open_perhaps_not_read(d: Dialogue) -> None:
     d.headers()
     d.server.open()
@@ -109,7 +109,7 @@ def silent_while_octets_are_sent_again(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("the client's window was open again for long")
+@reported("the client's window was open again for long")
 def silent_though_the_window_is_open_again(d: Dialogue) -> None:
     d.opened(client={"idle_time_out": 500})
     d.client.begin()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from scenarios.pairs import add_pair, legal, told, without
+from scenarios.pairs import add_pair, legal, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import Dialogue, Said
 
@@ -87,7 +87,7 @@ ON_THE_WAY: dict[str, tuple[bytes, bytes, bytes, float]] = {
 }
 
 
-def _told(rule: str, way: tuple[bytes, bytes, bytes, float], d: Dialogue) -> None:
+def _reported(rule: str, way: tuple[bytes, bytes, bytes, float], d: Dialogue) -> None:
     came, wrong, right, seconds = way
     if rule == "M-HDR-TTL-EXPIRED" and not d.wrong:
         seconds = 9
@@ -96,7 +96,7 @@ def _told(rule: str, way: tuple[bytes, bytes, bytes, float], d: Dialogue) -> Non
         said.may_break(rule)
 
 
-@told("properties encoded anew")
+@reported("properties encoded anew")
 def properties_encoded_anew(d: Dialogue) -> None:
     """The same values in other octets: what is signed is octets."""
     fields = ("m-1", None, None, "a")
@@ -107,13 +107,13 @@ def properties_encoded_anew(d: Dialogue) -> None:
 for _rule, _way in ON_THE_WAY.items():
     add_pair(
         f"on_the_way_{_rule.lower().replace('-', '_')}",
-        partial(_told, _rule, _way),
+        partial(_reported, _rule, _way),
         _rule,
         cut=without("came"),
     )
 
 
-@told("a message-id that two messages have")
+@reported("a message-id that two messages have")
 def a_message_id_that_two_messages_have(d: Dialogue) -> None:
     """Which of them was sent on is not known."""
     d.linked()
@@ -129,7 +129,7 @@ def a_message_id_that_two_messages_have(d: Dialogue) -> None:
     later.goodbye()
 
 
-@told("application properties in the same order, in another encoding")
+@reported("application properties in the same order, in another encoding")
 def encoded_otherwise(d: Dialogue) -> None:
     wide = amqp.application_properties([("colour", amqp.string("red"))])
     left = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import POSSIBLE, SAME, legal, pair, told, without
+from scenarios.pairs import POSSIBLE, SAME, legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.amqp10_encode import raw
 from support.dialogue import RECEIVER, SENDER, Dialogue
@@ -101,7 +101,7 @@ def _unsettled(d: Dialogue, rule: str, wrong: bytes) -> None:
     d.goodbye()
 
 
-@told("a state in the unsettled map that is none, and a tag that is too long")
+@reported("a state in the unsettled map that is none, and a tag that is too long")
 def unsettled_map_with_other_values(d: Dialogue) -> None:
     d.begun()
     d.client.attach(SENDER, unsettled={b"t": amqp.source()}).breaks("L-UNSETTLED-TYPES")
@@ -197,7 +197,7 @@ def receiver_with_delivery_count_never_reached(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a delivery-count below the first")
+@reported("a delivery-count below the first")
 def receiver_with_delivery_count_below_the_first(d: Dialogue) -> None:
     d.linked(client={"initial_delivery_count": 10})
     d.server.flow(handle=0, delivery_count=9).breaks("L-DC-RECEIVER")
@@ -214,7 +214,7 @@ def sender_with_other_delivery_count(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a sender's flow without delivery-count, and one that goes back")
+@reported("a sender's flow without delivery-count, and one that goes back")
 def sender_with_wrong_delivery_counts(d: Dialogue) -> None:
     d.linked()
     d.client.flow(handle=0, delivery_count=None).breaks("L-DC-SENDER")
@@ -233,7 +233,7 @@ def sender_with_credit_of_its_own(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a sender repeats the credit that it was given, and does not count it down")
+@reported("a sender repeats the credit that it was given, and does not count it down")
 def sender_with_the_last_known_credit(d: Dialogue) -> None:
     d.linked(credit=5)
     d.client.transfer()
@@ -263,7 +263,7 @@ def drained_with_credit_left(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("drained without advancing delivery-count")
+@reported("drained without advancing delivery-count")
 def drained_without_advancing(d: Dialogue) -> None:
     d.linked(credit=10)
     d.client.transfer()
@@ -272,7 +272,7 @@ def drained_without_advancing(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("drained without advancing delivery-count far enough, inside a delivery")
+@reported("drained without advancing delivery-count far enough, inside a delivery")
 def drained_inside_a_delivery(d: Dialogue) -> None:
     d.linked(credit=10)
     d.client.transfer(amqp.amqp_value("x"), more=True)
@@ -282,7 +282,7 @@ def drained_inside_a_delivery(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("drained, and credit granted since")
+@reported("drained, and credit granted since")
 def drained_and_credit_granted_since(d: Dialogue) -> None:
     d.linked(credit=5)
     d.server.flow(handle=0, link_credit=5, drain=True)
@@ -407,7 +407,7 @@ def attached_again(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("credit of the attachment before is none")
+@reported("credit of the attachment before is none")
 def old_credit_is_gone(d: Dialogue) -> None:
     d.linked(credit=10)
     d.client.detach()
@@ -482,7 +482,7 @@ def drain_taken_back(d: Dialogue) -> None:
 # ---- what the sender may have known ----------------------------------------------------------------------
 
 
-@told("credit lowered from ten to three")
+@reported("credit lowered from ten to three")
 def credit_lowered(d: Dialogue) -> None:
     d.linked(credit=10)
     d.server.flow(handle=0, link_credit=3)
@@ -504,7 +504,7 @@ def credit_lowered_meanwhile(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("credit lowered, and the sender shows that it has read so")
+@reported("credit lowered, and the sender shows that it has read so")
 def credit_lowered_and_read(d: Dialogue) -> None:
     d.linked(credit=10)
     d.server.attach(SENDER, handle=1, name="back")
@@ -518,7 +518,7 @@ def credit_lowered_and_read(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("credit lowered, then a little raised, which only one flow allows")
+@reported("credit lowered, then a little raised, which only one flow allows")
 def credit_lowered_and_used_again(d: Dialogue) -> None:
     d.linked(credit=2)
     d.client.transfer()
@@ -539,7 +539,7 @@ def credit_on_time(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a message-size limit that may not have been read")
+@reported("a message-size limit that may not have been read")
 def size_limit_not_read(d: Dialogue) -> None:
     d.begun()
     d.client.attach()
@@ -548,7 +548,7 @@ def size_limit_not_read(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("aborted deliveries may count or not")
+@reported("aborted deliveries may count or not")
 def aborted_deliveries_and_credit(d: Dialogue) -> None:
     d.linked(credit=2)
     d.client.transfer(amqp.data(b"x"), more=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import SAME, one_direction, pair, told, without
+from scenarios.pairs import SAME, one_direction, pair, reported, without
 from support.dialogue import Dialogue
 
 
@@ -24,7 +24,9 @@ def goes_on_with_another_header(d: Dialogue) -> None:
         d.goodbye()
 
 
-@told("of a mismatch the server is told that it goes on, certain once it shows that it has read the header")
+@reported(
+    "of a mismatch the server is reported that it goes on, certain once it shows that it has read the header"
+)
 def goes_on_with_other_frames(d: Dialogue) -> None:
     _headers(d, 0, 3)
     d.server.mechanisms().may_break("C-HDR-PROTOID")

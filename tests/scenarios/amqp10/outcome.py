@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import SENDER, Dialogue
 
@@ -52,7 +52,7 @@ def aborted_delivery_settled(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("an aborted delivery settled by its sender, or by a receiver that may not have read the abort")
+@reported("an aborted delivery settled by its sender, or by a receiver that may not have read the abort")
 def aborted_delivery_settled_again(d: Dialogue) -> None:
     d.linked()
     d.client.transfer(HALF, more=True)
@@ -124,7 +124,7 @@ def received_beyond_what_was_sent(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("more sections received than there can be")
+@reported("more sections received than there can be")
 def more_sections_than_there_can_be(d: Dialogue) -> None:
     d.linked()
     d.client.transfer(HALF, more=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import pair, told, without
+from scenarios.pairs import pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -21,7 +21,7 @@ def oversized_frame_is_taken(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("the oversized frame may not have been read")
+@reported("the oversized frame may not have been read")
 def oversized_frame_may_not_have_been_read(d: Dialogue) -> None:
     d.opened(server={"max_frame_size": 1024})
     d.client.begin()
@@ -65,7 +65,7 @@ def handle_out_of_range_is_taken(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("the session is ended, where the connection is to be closed")
+@reported("the session is ended, where the connection is to be closed")
 def handle_out_of_range_ends_the_session(d: Dialogue) -> None:
     d.begun(server={"handle_max": 1})
     d.client.attach(SENDER, handle=2).breaks("S-HANDLEMAX")
@@ -114,7 +114,7 @@ def transfer_on_an_unattached_handle_is_ignored(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("ended without saying why")
+@reported("ended without saying why")
 def ended_without_saying_why(d: Dialogue) -> None:
     d.linked()
     d.client.transfer(handle=7).breaks("L-UNATTACHED-TRANSFER")
@@ -123,7 +123,7 @@ def ended_without_saying_why(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("ended, and why")
+@reported("ended, and why")
 def ended_and_why(d: Dialogue) -> None:
     d.linked()
     d.client.transfer(handle=7).breaks("L-UNATTACHED-TRANSFER")
@@ -153,7 +153,7 @@ def input_for_a_failed_link(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("it was on its way")
+@reported("it was on its way")
 def input_that_was_on_its_way(d: Dialogue) -> None:
     d.linked()
     with d.on_their_way():
@@ -191,7 +191,7 @@ def message_too_large_is_taken(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("the link is detached, and why")
+@reported("the link is detached, and why")
 def message_too_large_is_refused(d: Dialogue) -> None:
     d.linked(server={"max_message_size": 100})
     d.client.transfer(amqp.data(b"x" * 200)).breaks("L-MAXMSG")
@@ -259,7 +259,7 @@ def stolen_link_is_not_given_up(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("the stolen link is given up for another reason")
+@reported("the stolen link is given up for another reason")
 def stolen_link_is_closed(d: Dialogue) -> None:
     d.linked()
     d.client.begin(channel=1)
@@ -270,7 +270,7 @@ def stolen_link_is_closed(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a minute passes, and nothing shows that it was read")
+@reported("a minute passes, and nothing shows that it was read")
 def ignored_for_a_minute(d: Dialogue) -> None:
     d.begun()
     d.client.flow(handle=7, delivery_count=0, link_credit=1).breaks("L-UNATTACHED-FLOW")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scenarios.amqp10.transaction import DECLARE, REJECTED, T, discharge, state
-from scenarios.pairs import pair, told, without
+from scenarios.pairs import pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue, Said
 
@@ -165,7 +165,7 @@ def sent_again_after_a_rollback(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("another message with an id that was there before, and one that is sent to a link attached again")
+@reported("another message with an id that was there before, and one that is sent to a link attached again")
 def another_message_with_the_id(d: Dialogue) -> None:
     consuming(d)
     d.client.disposition(0)
@@ -212,7 +212,7 @@ def error_of_rejection_not_annotated(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("by the drafts the error of a rejection is not handed on", spec="csd01")
+@reported("by the drafts the error of a rejection is not handed on", spec="csd01")
 def error_of_rejection_by_a_draft(d: Dialogue) -> None:
     consuming(d)
     d.client.disposition(0, state=amqp.rejected(error=amqp.error(condition="x:spoilt")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, starting_at, told, without
+from scenarios.pairs import legal, pair, reported, starting_at, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -35,7 +35,7 @@ def optional_annotation_refused_by_the_final_text(d: Dialogue) -> None:
     _detached_over(d, message, "amqp:not-implemented", "")
 
 
-@told("a reserved key beside one that may be ignored is refused", spec="csprd02")
+@reported("a reserved key beside one that may be ignored is refused", spec="csprd02")
 def reserved_key_beside_an_optional_one(d: Dialogue) -> None:
     d.linked()
     d.client.transfer(amqp.message_annotations({"x-opt-trace": "1"}) + DATA)
@@ -59,7 +59,7 @@ def reserved_annotation_accepted(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a reserved annotation that is not accepted")
+@reported("a reserved annotation that is not accepted")
 def reserved_annotation_not_accepted(d: Dialogue) -> None:
     d.linked()
     message = amqp.message_annotations({"trace": "1"}) + DATA
@@ -142,7 +142,7 @@ def empty_array_refused(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("an open with an array of no values")
+@reported("an open with an array of no values")
 def empty_array_in_an_open_refused(d: Dialogue) -> None:
     d.headers()
     d.client.open(desired_capabilities=amqp.raw("e0 02 00 a3"))

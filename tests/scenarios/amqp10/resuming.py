@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -183,7 +183,7 @@ def data_left_out(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("resumed with less data than before")
+@reported("resumed with less data than before")
 def less_data(d: Dialogue) -> None:
     suspended(d)
     attached_again(d, {T: None}, {T: at(0, 0)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import SAME, legal, pair, told, without
+from scenarios.pairs import SAME, legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import Dialogue
 
@@ -67,7 +67,7 @@ def header_after_failure(d: Dialogue) -> None:
         d.goodbye()
 
 
-@told("a client that goes on after failure may not have read of it")
+@reported("a client that goes on after failure may not have read of it")
 def client_goes_on_after_failure(d: Dialogue) -> None:
     _layer(d)
     d.server.mechanisms()
@@ -309,7 +309,7 @@ def sasl_frame_with_another_body(d: Dialogue) -> None:
     _on(d)
 
 
-@told("octets behind a SASL frame's value")
+@reported("octets behind a SASL frame's value")
 def octets_behind_the_value(d: Dialogue) -> None:
     _layer(d)
     d.server.mechanisms()

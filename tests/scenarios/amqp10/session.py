@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.pairs import SAME, legal, one_direction, pair, told, without
+from scenarios.pairs import SAME, legal, one_direction, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -53,7 +53,7 @@ def remote_channel_of_no_begin(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a begin answered twice")
+@reported("a begin answered twice")
 def begin_answered_twice(d: Dialogue) -> None:
     d.opened()
     d.client.begin()
@@ -130,14 +130,14 @@ def flow_with_next_incoming_id_never_sent(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("next-incoming-id before the first")
+@reported("next-incoming-id before the first")
 def next_incoming_id_before_the_first(d: Dialogue) -> None:
     d.begun(client={"next_outgoing_id": 10})
     d.server.flow(next_incoming_id=9).breaks("S-FLOW-NEXTIN-VALUE")
     d.goodbye()
 
 
-@told("next-incoming-id goes back")
+@reported("next-incoming-id goes back")
 def next_incoming_id_goes_back(d: Dialogue) -> None:
     d.linked()
     d.client.transfer()
@@ -148,7 +148,7 @@ def next_incoming_id_goes_back(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("next-incoming-id goes back where the other peer's next-outgoing-id did")
+@reported("next-incoming-id goes back where the other peer's next-outgoing-id did")
 def next_incoming_id_follows_the_peer_back(d: Dialogue) -> None:
     d.linked()
     d.client.transfer()
@@ -160,7 +160,7 @@ def next_incoming_id_follows_the_peer_back(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("no next-incoming-id in a session whose credit was used")
+@reported("no next-incoming-id in a session whose credit was used")
 def no_next_incoming_id_after_credit_was_used(d: Dialogue) -> None:
     d.linked(credit=10)
     d.client.transfer()
@@ -168,7 +168,7 @@ def no_next_incoming_id_after_credit_was_used(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("no next-incoming-id in the answer to a drain")
+@reported("no next-incoming-id in the answer to a drain")
 def no_next_incoming_id_in_the_answer_to_a_drain(d: Dialogue) -> None:
     d.linked(credit=10)
     d.server.flow(handle=0, link_credit=10, drain=True)
@@ -331,7 +331,7 @@ def window_closed_meanwhile(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a window lowered")
+@reported("a window lowered")
 def window_lowered(d: Dialogue) -> None:
     d.begun(server={"incoming_window": 6})
     d.attached(credit=100)
@@ -344,7 +344,7 @@ def window_lowered(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a window lowered, and the sender shows that it has read so")
+@reported("a window lowered, and the sender shows that it has read so")
 def window_lowered_and_read(d: Dialogue) -> None:
     d.begun(server={"incoming_window": 6})
     d.attached(credit=100)
@@ -370,7 +370,7 @@ def window_raised_in_time(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a flow without next-incoming-id that may not have seen the begin")
+@reported("a flow without next-incoming-id that may not have seen the begin")
 def begin_not_read_yet(d: Dialogue) -> None:
     d.opened()
     d.client.begin()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import POSSIBLE, SAME, legal, pair, told, without
+from scenarios.pairs import POSSIBLE, SAME, legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
@@ -163,7 +163,7 @@ def outcomes_by_their_bare_names(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("symbols that are a state's descriptor, of nobody's outcome, and of another's")
+@reported("symbols that are a state's descriptor, of nobody's outcome, and of another's")
 def outcomes_that_are_none(d: Dialogue) -> None:
     d.begun()
     for handle, (symbol, certain) in enumerate(
@@ -227,7 +227,7 @@ def coordinator_resumed(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("by the drafts others may provide a lifetime-policy", spec="csprd02")
+@reported("by the drafts others may provide a lifetime-policy", spec="csprd02")
 def lifetime_policies_in_a_draft(d: Dialogue) -> None:
     d.begun()
     for handle, (policy, certain) in enumerate(
@@ -239,7 +239,7 @@ def lifetime_policies_in_a_draft(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("by the final text none may")
+@reported("by the final text none may")
 def lifetime_policies_in_the_final_text(d: Dialogue) -> None:
     d.begun()
     wish = {"lifetime-policy": amqp.described("x:daily", amqp.list_([]))}
@@ -268,7 +268,7 @@ def terminus_lost(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a target that expires when the session ends is lost before")
+@reported("a target that expires when the session ends is lost before")
 def target_lost(d: Dialogue) -> None:
     d.linked()
     d.client.detach(closed=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.pairs import SAME, legal, pair, told, without
+from scenarios.pairs import SAME, legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import MESSAGE, RECEIVER, SENDER, Dialogue, Said
 
@@ -75,7 +75,7 @@ def messages_asked_for_in_no_transaction(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("an outcome in a transaction that was not declared")
+@reported("an outcome in a transaction that was not declared")
 def outcome_in_no_transaction(d: Dialogue) -> None:
     declared(d)
     d.client.attach(RECEIVER, handle=2, name="in")
@@ -86,7 +86,7 @@ def outcome_in_no_transaction(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("work in a transaction that is over")
+@reported("work in a transaction that is over")
 def work_after_discharge(d: Dialogue) -> None:
     declared(d)
     d.client.transfer(discharge(), handle=1)
@@ -103,7 +103,7 @@ def txn_id_too_long(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("an id that is too long is handed out")
+@reported("an id that is too long is handed out")
 def declared_with_a_long_id(d: Dialogue) -> None:
     controlled(d)
     declare(d, b"T" * 33).breaks("TX-ID-TYPE")
@@ -119,7 +119,7 @@ def discharge_of_no_transaction(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("discharged twice")
+@reported("discharged twice")
 def discharged_twice(d: Dialogue) -> None:
     declared(d)
     d.client.transfer(discharge(), handle=1)
@@ -191,7 +191,7 @@ def work_on_control_link(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a posting on the control link")
+@reported("a posting on the control link")
 def posted_on_control_link(d: Dialogue) -> None:
     declared(d)
     d.client.transfer(handle=1, state=state()).breaks("TX-CTRL-NOWORK")
@@ -239,7 +239,7 @@ def two_transactions_on_a_session(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("two declares at once; nothing is said of capabilities")
+@reported("two declares at once; nothing is said of capabilities")
 def two_declares_at_once(d: Dialogue) -> None:
     controlled(d, None)
     d.client.transfer(DECLARE, handle=1)
@@ -277,7 +277,7 @@ def work_after_its_control_link(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a control link that its resource detached, maybe unread")
+@reported("a control link that its resource detached, maybe unread")
 def work_when_the_control_link_is_detached(d: Dialogue) -> None:
     declared(d)
     d.server.detach(1, error="amqp:transaction:timeout")
@@ -307,7 +307,7 @@ def declare_accepted(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a declare settled without a word")
+@reported("a declare settled without a word")
 def declare_only_settled(d: Dialogue) -> None:
     controlled(d)
     d.client.transfer(DECLARE, handle=1)
@@ -325,7 +325,7 @@ def declare_rejected_without_error(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a declare rejected with an error of another kind")
+@reported("a declare rejected with an error of another kind")
 def declare_rejected_for_another_reason(d: Dialogue) -> None:
     controlled(d)
     d.client.transfer(DECLARE, handle=1)
@@ -421,7 +421,7 @@ def declared_of_a_message(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a discharge answered by declared")
+@reported("a discharge answered by declared")
 def declared_of_a_discharge(d: Dialogue) -> None:
     declared(d)
     d.client.transfer(discharge(), handle=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scenarios.amqp10.transaction import ACCEPTED, REJECTED, T, U, asking, declare, declared, discharge, state
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue, Said
 
@@ -41,7 +41,7 @@ def transfer_outside_its_transaction(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a delivery that comes under a transaction too late")
+@reported("a delivery that comes under a transaction too late")
 def under_a_transaction_too_late(d: Dialogue) -> None:
     declared(d)
     d.client.transfer(HALF, more=True)
@@ -118,7 +118,7 @@ def outcome_that_does_not_name_its_transaction(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("the outcome of a posting names another transaction")
+@reported("the outcome of a posting names another transaction")
 def outcome_that_names_another(d: Dialogue) -> None:
     declared(d)
     declare(d, U)
@@ -195,7 +195,7 @@ def resource_names_a_transaction_of_its_own_accord(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a message comes under a transaction that nobody asked for")
+@reported("a message comes under a transaction that nobody asked for")
 def acquired_under_a_transaction_not_asked_for(d: Dialogue) -> None:
     consuming(d)
     d.client.flow(handle=2, link_credit=1)
@@ -331,7 +331,7 @@ def rolled_back_while_sending(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("a rollback that is refused")
+@reported("a rollback that is refused")
 def work_after_a_refused_rollback(d: Dialogue) -> None:
     posted(d)
     d.client.transfer(discharge(fail=True), handle=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from scenarios.pairs import SAME, SILENT, add_pair, legal, pair, told
+from scenarios.pairs import SAME, SILENT, add_pair, legal, pair, reported
 from support import amqp10_encode as amqp
 from support.amqp10_encode import raw
 from support.dialogue import RECEIVER, SENDER, Dialogue, Said
@@ -300,7 +300,7 @@ def ids_wrap_as_if_they_were_signed(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("ids wrap and leave one out")
+@reported("ids wrap and leave one out")
 def ids_wrap_and_leave_one_out(d: Dialogue) -> None:
     for channel, (before, after) in enumerate(((0xFFFFFFFF, 1), (0xFFFFFFFE, 0))):
         if not channel:
@@ -376,7 +376,7 @@ def one_value_without_an_array(d: Dialogue) -> None:
     d.goodbye()
 
 
-@told("what a faulty frame was to set up is not missed behind it")
+@reported("what a faulty frame was to set up is not missed behind it")
 def nothing_follows_from_an_undecodable_frame(d: Dialogue) -> None:
     d.linked()
     d.client.frame(raw("00 53 12 c0 09 03 a1 01 72")).breaks("T-SIZE-OVERRUN")

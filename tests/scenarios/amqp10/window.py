@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.pairs import legal, pair, told, without
+from scenarios.pairs import legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import Dialogue
 
@@ -104,7 +104,7 @@ def echo_never_answered(d: Dialogue) -> None:
     d.client.empty()
 
 
-@told("of a link, not answered by a flow of the session")
+@reported("of a link, not answered by a flow of the session")
 def echo_of_a_link_never_answered(d: Dialogue) -> None:
     d.linked()
     d.client.flow(handle=0, delivery_count=0, link_credit=10, echo=True)
