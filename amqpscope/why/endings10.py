@@ -1,7 +1,10 @@
 """What begins and ends on an AMQP 1.0 connection: sessions, and the links on them."""
 
 from amqpscope.limits import REFUSAL_TIME
-from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.model.records import CLIENT, Connection, FrameRecord
+from amqpscope.tracking.amqp10.conversation import Conversation10
+from amqpscope.tracking.amqp10.events import Listener10
+from amqpscope.tracking.amqp10.identity import Delivery, Link, Session
 from amqpscope.why.endings import CauseStep, Following, Thing
 from amqpscope.why.frame_ref import Position
 from amqpscope.why.grounds import name_text
@@ -11,6 +14,7 @@ from dissectors.amqp10.performatives import (
     Begin,
     Close,
     Detach,
+    Disposition,
     End,
     Error,
     Flow,
@@ -31,21 +35,15 @@ _LATER = (
 """Errors of a link that was attached, and not refused."""
 
 
-class _Session:
-    """A session: its links by name and sender, and by each peer's handle."""
-
-    def __init__(self, thing: Thing) -> None:
-        self.thing = thing
-        self.links: Recent[tuple[str, str], Thing] = Recent()
-        self.handles: Recent[tuple[str, int], Thing] = Recent()
-
-
-class Following10(Following):
-    """Follows an AMQP 1.0 connection."""
+class Following10(Following, Listener10):
+    """Follows an AMQP 1.0 connection by its events."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._sessions: dict[tuple[str, int], _Session] = {}
+        self._conversation = Conversation10()
+        self._conversation.listeners.append(self)
+        self._sessions: Recent[Session, Thing] = Recent()
+        self._links: Recent[Link, Thing] = Recent()
         self._begun = 0
         self._idle: dict[str, int] = {}
         # Of a link: the attach that began it and who said it; what answers that, and whether it has no
@@ -58,77 +56,88 @@ class Following10(Following):
         return "the idle-time-out", self._idle.get(peer, 0) * 1_000_000
 
     def follow(self, record: FrameRecord) -> None:
+        self._conversation.take(record)
+
+    def opened(self, record: FrameRecord, body: Open) -> None:
+        self._idle[record.peer] = body.idle_time_out or 0
+
+    def closed(self, record: FrameRecord, body: Close) -> None:
+        how = f"was closed by the {record.peer}{_with(body.error)}"
+        self.end(self.whole, how, _condition(body.error), record, None)
+
+    def sasl(self, record: FrameRecord) -> None:
         body = record.frame.body
-        peer = record.peer
-        channel = int(record.frame.channel)
-        if isinstance(body, Open):
-            self._idle[peer] = body.idle_time_out or 0
-        elif isinstance(body, Close):
-            how = f"was closed by the {peer}{_with(body.error)}"
-            self.end(self.whole, how, _condition(body.error), record, None)
-        elif isinstance(body, SaslOutcome) and body.code:
+        if isinstance(body, SaslOutcome) and body.code:
             what = (
                 "the login that is refused"
                 if body.code == _AUTH
                 else "the login, for an error of the server's"
             )
             cause = CauseStep(what, self.last_mark.get(CLIENT), None, 0, True)
-            how = f"was refused by the {peer} at the login"
+            how = f"was refused by the {record.peer} at the login"
             self.end(self.whole, how, f"sasl-code {body.code}", record, cause)
-        elif isinstance(body, Begin):
-            self._begin(body, record)
-        else:
-            session = self._sessions.get((peer, channel))
-            if session is not None:
-                self._on(session, body, record)
 
-    def _begin(self, body: Begin, record: FrameRecord) -> None:
-        peer, channel = record.peer, int(record.frame.channel)
-        other = SERVER if peer == CLIENT else CLIENT
-        session = None if body.remote_channel is None else self._sessions.get((other, body.remote_channel))
-        if session is None:
-            thing = self.begin(f"session {self._begun} (channel {channel})", self.whole, record)
+    def session_begun(self, record: FrameRecord, body: Begin, session: Session) -> None:
+        if self._sessions.get(session) is None:
+            name = f"session {self._begun} (channel {record.frame.channel})"
+            self._sessions.put(session, self.begin(name, self.whole, record))
             self._begun += 1
-            session = _Session(thing)
             self.goes_on(record)
-        self.about = session.thing
-        self._sessions[(peer, channel)] = session
+        self._is_about(session, None)
 
-    def _on(self, session: _Session, body: object, record: FrameRecord) -> None:
-        peer = record.peer
-        self.about = session.thing
-        if isinstance(body, End):
-            how = f"was ended by the {peer}{_with(body.error)}"
-            self.end(session.thing, how, _condition(body.error), record, None)
-            self._sessions.pop((peer, int(record.frame.channel)), None)
-        elif isinstance(body, Attach) and body.name is not None and body.role is not None:
-            other = SERVER if peer == CLIENT else CLIENT
-            key = (body.name, other if body.role else peer)
-            link = session.links.get(key)
-            if link is None or link.ended is not None:
-                link = self.begin(f"link {name_text(body.name)} ({key[1]} sends)", session.thing, record)
-                session.links.put(key, link)
-                self._asked[link] = (peer, Position.of(record))
-                self.goes_on(record)
-            elif link in self._asked and self._asked[link][0] != peer:
-                terminus = body.target if body.role else body.source
-                self._answered[link] = (Position.of(record), terminus is None and not body.odd)
-            self.about = link
-            if body.handle is not None:
-                session.handles.put((peer, body.handle), link)
-        elif isinstance(body, Detach) and body.handle is not None:
-            link = session.handles.pop((peer, body.handle))
-            if link is not None:
-                self.about = link
-                self._detach(link, body, record)
-        elif isinstance(body, (Transfer, Flow)) and body.handle is not None:
-            link = session.handles.get((peer, body.handle))
-            if link is not None:
-                self.about = link
-            if isinstance(body, Transfer):
-                self.goes_on(record)
-                if link is not None:
-                    self._used.add(link)
+    def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
+        thing = self._is_about(session, None)
+        if thing is not None:
+            how = f"was ended by the {record.peer}{_with(body.error)}"
+            self.end(thing, how, _condition(body.error), record, None)
+
+    def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
+        around = self._is_about(session, link)
+        if around is None:
+            return
+        thing = self._links.get(link)
+        if thing is None:
+            name = f"link {name_text(link.name)} ({link.sender} sends)"
+            thing = self.about = self.begin(name, around, record)
+            self._links.put(link, thing)
+            self._asked[thing] = (record.peer, Position.of(record))
+            self.goes_on(record)
+        elif thing in self._asked and self._asked[thing][0] != record.peer:
+            terminus = body.target if body.role else body.source
+            self._answered[thing] = (Position.of(record), terminus is None and not body.odd)
+
+    def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
+        thing = self._links.get(link)
+        if thing is not None:
+            self.about = thing
+            self._detach(thing, body, record)
+
+    def flow(self, record: FrameRecord, body: Flow, session: Session, link: Link | None) -> None:
+        self._is_about(session, link)
+
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+        if self._is_about(delivery.session, delivery.link) is not None:
+            self.goes_on(record)
+            self._used.add(self.about)
+
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+        self.delivery_started(record, body, delivery)
+
+    def disposition(
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[Delivery]
+    ) -> None:
+        self._is_about(session, None)
+
+    def stray(self, record: FrameRecord, session: Session | None) -> None:
+        self._is_about(session, None)
+
+    def _is_about(self, session: Session | None, link: Link | None) -> Thing | None:
+        """The newest frame is about a session, and a link of it. Gives the session, None if not known."""
+        thing = None if session is None else self._sessions.get(session)
+        if thing is not None:
+            inner = None if link is None else self._links.get(link)
+            self.about = thing if inner is None else inner
+        return thing
 
     def _detach(self, link: Thing, body: Detach, record: FrameRecord) -> None:
         peer = record.peer

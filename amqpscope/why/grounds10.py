@@ -1,20 +1,19 @@
 """AMQP 1.0: which performatives grant, limit or forbid a later one.
 
-Theory of operation. Each direction has its sessions by channel, each of these its links by handle; the two
-halves of a session are joined by remote-channel, those of a link by its name and opposite roles. A half
-remembers where it was begun, where the flow stands that is in force, and where it was ended; a half that was
-ended is kept until its number is used again, since it is what forbids whatever still comes.
+Theory of operation. A conversation says which session, link and delivery a frame is about. Of each of these
+is remembered, for either peer, where it was begun, where the flow stands that is in force, and where it was
+ended: also when it was ended, since that is what forbids whatever still comes.
 """
 
-from typing import NamedTuple
-
-from amqpscope.limits import MAX_REMEMBERED_SETTLING
 from amqpscope.model.records import FrameRecord
+from amqpscope.tracking.amqp10.conversation import Conversation10
+from amqpscope.tracking.amqp10.events import Listener10
+from amqpscope.tracking.amqp10.identity import Delivery, Link, Session
 from amqpscope.why.frame_ref import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Position
 from amqpscope.why.grounds import Grounds, add_known, name_text
-from amqpscope.why.remembered import Portion, Recent
+from amqpscope.why.remembered import Recent
 from amqpscope.why.watch import AnswerWatch
-from amqpscope.why.watch10 import Watch10, among
+from amqpscope.why.watch10 import Watch10
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.performatives import (
     Attach,
@@ -33,15 +32,13 @@ __all__ = ["Grounds10"]
 _OTHERS_LINK = 4
 
 
-class _Link:
-    """One half of a link: what one peer has said of it."""
+class _LinkPlaces:
+    """Where one peer has said what of a link."""
 
-    def __init__(self, name: str, receiver: bool, handle: int | None, attach: Position) -> None:
-        self.name = name
-        self.handle = handle
-        self.receiver = receiver
+    def __init__(self, attach: Position, body: Attach) -> None:
         self.attach = attach
-        self.modes = ""  # the settle modes that its attach sets
+        self.role = "receiver" if body.role else "sender"
+        self.modes = _modes(body)
         self.detach: Position | None = None
         self.flow: Position | None = None
         self.credit = ""
@@ -50,19 +47,10 @@ class _Link:
         self.last: Position | None = None
 
 
-class _Settled(NamedTuple):
-    """A disposition that settles. role: True if the receiver said it. first, last: ids, as on the wire."""
+class _SessionPlaces:
+    """Where one peer has said what of a session."""
 
-    role: bool
-    first: int
-    last: int
-    mark: Position
-
-
-class _Half:
-    """One half of a session: what one peer has said on one channel."""
-
-    def __init__(self, way: "_Direction", begin: Position, body: Begin) -> None:
+    def __init__(self, begin: Position, body: Begin) -> None:
         self.begin = begin
         self.body = body
         self.flow: Position | None = None
@@ -72,11 +60,6 @@ class _Half:
         self.delivery: tuple[int, Position] | None = None  # that began last, with its id
         self.next_incoming: int | None = None
         self.end: Position | None = None
-        self.partner: int | None = body.remote_channel
-        self.handles: Recent[int, _Link] = Recent()
-        self.names: Recent[tuple[str, bool], _Link] = Recent()
-        self.deliveries = Portion(way.deliveries, begin.offset)
-        self.settled = Portion(way.settled, begin.offset)
 
 
 class _Direction:
@@ -88,18 +71,21 @@ class _Direction:
         self.open: Position | None = None
         self.open_body: Open | None = None
         self.close: Position | None = None
-        self.channels: Recent[int, _Half] = Recent()
-        # Of all its sessions.
-        self.deliveries: Recent[tuple[int, int], tuple[Position, _Link | None]] = Recent()
-        self.settled: Recent[tuple[int, int], _Settled] = Recent(MAX_REMEMBERED_SETTLING)
         self.newest: Position | None = None
+        # Of the sessions and links that it has a half of, and of the deliveries that it sends and settles.
+        self.sessions: Recent[Session, _SessionPlaces] = Recent()
+        self.links: Recent[Link, _LinkPlaces] = Recent()
+        self.deliveries: Recent[Delivery, Position] = Recent()
+        self.settled: Recent[Delivery, Position] = Recent()
 
 
-class Grounds10(Grounds):
+class Grounds10(Grounds, Listener10):
     """What an AMQP 1.0 connection's frames so far mean for the next."""
 
     def __init__(self) -> None:
         self._ways = (_Direction(), _Direction())
+        self._conversation = Conversation10()
+        self._conversation.listeners.append(self)
 
     # What is asked
 
@@ -137,28 +123,29 @@ class Grounds10(Grounds):
             found.append(Ground(LACKS, "no open of its sender's was captured before", None))
         if isinstance(body, (Open, Close)) or frame.name in ("undecodable", "empty"):
             return found
-        half = way.channels.get(int(frame.channel))
-        their_half = self._partner(record.direction, int(frame.channel))
+        session = self._session(record)
+        half = None if session is None else way.sessions.get(session)
         if isinstance(body, Begin):
-            self._of_begin(found, body, other, half)
+            self._of_begin(found, record, body, half)
             return found
-        if half is None:
+        if half is None or session is None:
             what = f"no begin of its sender's was captured on channel {frame.channel}"
             return [*found, Ground(LACKS, what, None)]
+        theirs = other.sessions.get(session)
         add_known(found, SETS_UP, f"began the session on channel {frame.channel}", half.begin)
-        if their_half is not None:
-            add_known(found, SETS_UP, "the other half of the session", their_half.begin)
+        if theirs is not None:
+            add_known(found, SETS_UP, "the other half of the session", theirs.begin)
         add_known(
             found, FORBIDS, "ended the session for its sender: nothing may follow on the channel", half.end
         )
-        if their_half is not None:
-            add_known(found, FORBIDS, "ended the session: only an end is due", their_half.end)
+        if theirs is not None:
+            add_known(found, FORBIDS, "ended the session: only an end is due", theirs.end)
         if isinstance(body, Attach):
-            self._of_attach(found, body, half, their_half)
+            self._of_attach(found, record, body, theirs)
         elif isinstance(body, Disposition):
-            self._of_disposition(found, body, half, their_half)
+            self._of_disposition(found, record, body)
         elif isinstance(body, (Transfer, Flow, Detach)):
-            self._on_link(found, body, half, their_half)
+            self._on_link(found, record, body, half, theirs)
         return found
 
     def _limits(self, found: list[Ground], record: FrameRecord, other: _Direction) -> None:
@@ -180,63 +167,75 @@ class Grounds10(Grounds):
         what = f"opened the other half of the connection, with {', '.join(parts)}"
         found.append(Ground(LIMITS if limiting else SETS_UP, what, other.open))
 
-    def _of_begin(self, found: list[Ground], body: Begin, other: _Direction, half: _Half | None) -> None:
+    def _of_begin(
+        self, found: list[Ground], record: FrameRecord, body: Begin, half: _SessionPlaces | None
+    ) -> None:
+        other = self._ways[1 - int(record.direction)]
         if half is not None and half.end is None:
             add_known(found, FORBIDS, "began a session on this channel, which has not ended", half.begin)
         elif half is not None:
             add_known(found, SETS_UP, "ended the session that had the channel before", half.end)
-        if body.remote_channel is not None:
-            theirs = other.channels.get(body.remote_channel)
-            if theirs is not None:
-                add_known(found, SETS_UP, "the begin that it answers", theirs.begin)
-            return
-        for theirs in other.channels.newest_first():
-            if theirs.partner is None and theirs.end is None:
-                add_known(found, SETS_UP, "a begin that nothing had answered by then", theirs.begin)
-                break
+        what = "the begin that it answers"
+        session = self._conversation.answered_by(record, body)
+        if body.remote_channel is None:
+            what = "a begin that nothing had answered by then"
+            session = self._conversation.unanswered_by(record)
+        theirs = None if session is None else other.sessions.get(session)
+        if theirs is not None:
+            add_known(found, SETS_UP, what, theirs.begin)
 
-    def _of_attach(self, found: list[Ground], body: Attach, half: _Half, theirs: _Half | None) -> None:
+    def _of_attach(
+        self, found: list[Ground], record: FrameRecord, body: Attach, theirs: _SessionPlaces | None
+    ) -> None:
+        way, other = self._ways[int(record.direction)], self._ways[1 - int(record.direction)]
         if theirs is not None and theirs.body.handle_max is not None:
             what = f"limits handles to {theirs.body.handle_max}"
             add_known(found, LIMITS, what, theirs.begin)
-        in_use = None if body.handle is None else half.handles.get(body.handle)
-        if in_use is not None:
+        by_handle = self._conversation.link_of(record)
+        in_use = None if by_handle is None else way.links.get(by_handle)
+        if by_handle is not None and in_use is not None:
             if in_use.detach is None:
-                what = f"attached {name_text(in_use.name)} by this handle, which was not detached"
+                what = f"attached {name_text(by_handle.name)} by this handle, which was not detached"
                 add_known(found, FORBIDS, what, in_use.attach)
             else:
                 add_known(found, SETS_UP, "gave the handle up", in_use.detach)
-        if body.name is None or body.role is None:
-            return
-        own = half.names.get((body.name, body.role))
+        by_name, at_other_end = self._conversation.named_by(record, body)
+        own = None if by_name is None else way.links.get(by_name)
         if own is not None and own is not in_use:
             what = "attached a link of this name before" if own.detach else "attached a link of this name"
             add_known(found, SETS_UP if own.detach else FORBIDS, what, own.attach)
             add_known(found, SETS_UP, "detached it", own.detach)
-        peer = None if theirs is None else theirs.names.get((body.name, not body.role))
+        peer = None if at_other_end is None else other.links.get(at_other_end)
         if peer is not None:
             add_known(found, SETS_UP, "attached the link's other end", peer.attach)
             add_known(found, SETS_UP, "detached the link's other end", peer.detach)
 
     def _on_link(
-        self, found: list[Ground], body: Transfer | Flow | Detach, half: _Half, theirs: _Half | None
+        self,
+        found: list[Ground],
+        record: FrameRecord,
+        body: Transfer | Flow | Detach,
+        half: _SessionPlaces,
+        theirs: _SessionPlaces | None,
     ) -> None:
-        link = None if body.handle is None else half.handles.get(body.handle)
+        way, other = self._ways[int(record.direction)], self._ways[1 - int(record.direction)]
+        named = self._conversation.link_of(record)
+        link = None if named is None else way.links.get(named)
         if isinstance(body, (Transfer, Flow)) and theirs is not None:
             self._window(found, half, theirs, isinstance(body, Transfer))
-        if link is None:
+        if named is None or link is None:
             if body.handle is not None:
                 what = f"no attach of its sender's was captured by handle {body.handle}"
                 found.append(Ground(LACKS, what, None))
-                for one in half.handles.newest_first()[:_OTHERS_LINK]:
-                    if one.detach is None:
+                for one in self._conversation.attached_by(record)[:_OTHERS_LINK]:
+                    places = way.links.get(one)
+                    if places is not None:
                         what = f"attached {name_text(one.name)}, by another handle"
-                        add_known(found, SETS_UP, what, one.attach)
+                        add_known(found, SETS_UP, what, places.attach)
             return
-        role = "receiver" if link.receiver else "sender"
-        what = f"attached link {name_text(link.name)} by this handle, as its {role}{link.modes}"
+        what = f"attached link {name_text(named.name)} by this handle, as its {link.role}{link.modes}"
         add_known(found, GRANTS if isinstance(body, Transfer) else SETS_UP, what, link.attach)
-        peer = None if theirs is None else theirs.names.get((link.name, not link.receiver))
+        peer = other.links.get(named)
         if peer is not None:
             add_known(found, SETS_UP, f"attached the link's other end{peer.modes}", peer.attach)
         add_known(found, FORBIDS, "detached the link for its sender", link.detach)
@@ -252,7 +251,12 @@ class Grounds10(Grounds):
             add_known(found, BELONGS, "the delivery that is under way on the link", link.first)
             if link.last is not None and link.last != link.first:
                 add_known(found, BELONGS, "the transfer before on the link", link.last)
-        elif isinstance(body, Flow) and peer is None and link.receiver and body.delivery_count is not None:
+        elif (
+            isinstance(body, Flow)
+            and peer is None
+            and link.role == "receiver"
+            and body.delivery_count is not None
+        ):
             what = "no attach of the sender's was captured, whose delivery-count it tells"
             found.append(Ground(LACKS, what, None))
         elif isinstance(body, Flow) and peer is not None:
@@ -261,7 +265,9 @@ class Grounds10(Grounds):
         if peer is not None:
             add_known(found, FORBIDS, "detached the link's other end: only a detach is due", peer.detach)
 
-    def _window(self, found: list[Ground], half: _Half, theirs: _Half, grants: bool) -> None:
+    def _window(
+        self, found: list[Ground], half: _SessionPlaces, theirs: _SessionPlaces, grants: bool
+    ) -> None:
         """What the session's windows say."""
         window = "no" if theirs.window is None else str(theirs.window)
         if theirs.flow is None:
@@ -278,33 +284,27 @@ class Grounds10(Grounds):
             what = f"the other peer's newest transfer: its next-outgoing-id is {theirs.next_id}"
             add_known(found, BELONGS, what, theirs.transfer)
 
-    def _of_disposition(
-        self, found: list[Ground], body: Disposition, half: _Half, theirs: _Half | None
-    ) -> None:
+    def _of_disposition(self, found: list[Ground], record: FrameRecord, body: Disposition) -> None:
         if body.first is None or body.role is None:
             return
-        sending = theirs if body.role else half
-        if sending is None:
-            return
+        way = self._ways[int(record.direction)]
+        sender = self._ways[1 - int(record.direction)] if body.role else way
         last = body.first if body.last is None else body.last
         named = [("first", body.first)] if last == body.first else [("first", body.first), ("last", last)]
         for which, number in named:
-            delivery = sending.deliveries.get(number)
-            if delivery is None:
+            delivery = self._conversation.delivery_of(record, body, number)
+            mark = None if delivery is None else sender.deliveries.get(delivery)
+            if delivery is None or mark is None:
                 by = "the other peer" if body.role else "its sender"
                 found.append(Ground(LACKS, f"no delivery {number} of {by} was captured on the session", None))
-            else:
-                mark, link = delivery
-                what = f"delivery {number}" if len(named) == 1 else f"delivery {number}, the {which} it names"
-                add_known(found, GRANTS, what, mark)
-                if link is not None:
-                    add_known(found, SETS_UP, f"attached link {name_text(link.name)}", link.attach)
-            for own in (half, theirs):
-                for said in [] if own is None else own.settled.newest_first():
-                    if said.role == body.role and among(number, said.first, said.last):
-                        by = "its sender" if own is half else "the other peer"
-                        add_known(found, FORBIDS, f"{by} had settled delivery {number}", said.mark)
-                        break
+                continue
+            what = f"delivery {number}" if len(named) == 1 else f"delivery {number}, the {which} it names"
+            add_known(found, GRANTS, what, mark)
+            link = None if delivery.link is None else sender.links.get(delivery.link)
+            if delivery.link is not None and link is not None:
+                add_known(found, SETS_UP, f"attached link {name_text(delivery.link.name)}", link.attach)
+            what = f"its sender had settled delivery {number}"
+            add_known(found, FORBIDS, what, way.settled.get(delivery))
 
     def of_end(self, direction: int, by_client: bool) -> list[Ground]:
         way, other = self._ways[direction], self._ways[1 - direction]
@@ -320,117 +320,100 @@ class Grounds10(Grounds):
         return found
 
     def subject(self, record: FrameRecord) -> str:
-        body = record.frame.body
-        if isinstance(body, Attach):
-            return body.name or ""
-        half = self._ways[int(record.direction)].channels.get(int(record.frame.channel))
-        if half is None or not isinstance(body, (Transfer, Flow, Detach)) or body.handle is None:
-            return ""
-        link = half.handles.get(body.handle)
+        if isinstance(record.frame.body, Attach):
+            return record.frame.body.name or ""
+        link = self._conversation.link_of(record)
         return "" if link is None else link.name
+
+    def _session(self, record: FrameRecord) -> Session | None:
+        """The session that the channel of a frame stands for, or stood for before its end."""
+        half = self._conversation.half_of(record)
+        return None if half is None else half.session
+
+    def watch(self, record: FrameRecord) -> AnswerWatch:
+        return Watch10(record, self._conversation)
 
     # What is reported
 
     def take(self, record: FrameRecord) -> None:
-        way = self._ways[int(record.direction)]
+        self._way(record).newest = Position.of(record)
+        self._conversation.take(record)
+
+    def _way(self, record: FrameRecord) -> _Direction:
+        return self._ways[int(record.direction)]
+
+    def header(self, record: FrameRecord, body: ProtocolHeader) -> None:
+        if self._way(record).close is not None:
+            self._ways = (_Direction(), _Direction())
+            self._way(record).newest = Position.of(record)
+        self._way(record).header = Position.of(record)
+
+    def sasl(self, record: FrameRecord) -> None:
+        self._way(record).sasl[record.frame.name] = Position.of(record)
+
+    def opened(self, record: FrameRecord, body: Open) -> None:
+        way = self._way(record)
+        way.open, way.open_body = Position.of(record), body
+
+    def closed(self, record: FrameRecord, body: Close) -> None:
+        way = self._way(record)
+        way.close = way.close or Position.of(record)
+
+    def session_begun(self, record: FrameRecord, body: Begin, session: Session) -> None:
+        self._way(record).sessions.put(session, _SessionPlaces(Position.of(record), body))
+
+    def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
+        half = self._way(record).sessions.get(session)
+        if half is not None:
+            half.end = Position.of(record)
+
+    def flow(self, record: FrameRecord, body: Flow, session: Session, link: Link | None) -> None:
         mark = Position.of(record)
-        frame = record.frame
-        body = frame.body
-        way.newest = mark
-        if isinstance(body, ProtocolHeader):
-            if way.close is not None:
-                self._ways = (_Direction(), _Direction())
-                way = self._ways[int(record.direction)]
-            way.header = mark
-        elif frame.kind == "sasl":
-            way.sasl[frame.name] = mark
-        elif isinstance(body, Open):
-            way.open, way.open_body = mark, body
-        elif isinstance(body, Close):
-            way.close = way.close or mark
-        elif isinstance(body, Begin):
-            self._begin(record, body, mark)
-        elif frame.kind == "amqp":
-            half = way.channels.get(int(frame.channel))
-            if half is not None:
-                self._on_session(half, body, mark)
-
-    def _begin(self, record: FrameRecord, body: Begin, mark: Position) -> None:
-        direction, channel = int(record.direction), int(record.frame.channel)
-        way, other = self._ways[direction], self._ways[1 - direction]
-        known = way.channels.get(channel)
-        if known is not None and known.end is None:
-            return
-        half = _Half(way, mark, body)
-        way.channels.put(channel, half)
-        if body.remote_channel is not None:
-            theirs = other.channels.get(body.remote_channel)
-            if theirs is not None:
-                theirs.partner = channel
-
-    def _on_session(self, half: _Half, body: object, mark: Position) -> None:
-        if isinstance(body, End):
-            half.end = half.end or mark
-        elif isinstance(body, Flow):
+        half = self._way(record).sessions.get(session)
+        if half is not None:
             half.flow = mark
             half.window, half.next_incoming = body.incoming_window, body.next_incoming_id
-            link = None if body.handle is None else half.handles.get(body.handle)
-            if link is not None and body.link_credit is not None:
-                link.flow = mark
-                count = (
-                    "" if body.delivery_count is None else f" from delivery-count {body.delivery_count} on"
-                )
-                link.credit = f"{body.link_credit}{count}"
-                link.drain = body.drain is True
-        elif isinstance(body, Attach):
-            if body.name is not None and body.role is not None:
-                link = _Link(body.name, body.role, body.handle, mark)
-                link.modes = _modes(body)
-                half.names.put((body.name, body.role), link)
-                if body.handle is not None:
-                    half.handles.put(body.handle, link)
-        elif isinstance(body, Detach):
-            link = None if body.handle is None else half.handles.get(body.handle)
-            if link is not None:
-                link.detach = link.detach or mark
-        elif isinstance(body, Disposition):
-            if body.settled and body.role is not None and body.first is not None:
-                last = body.first if body.last is None else body.last
-                half.settled.put(mark.offset, _Settled(body.role, body.first, last, mark))
-        elif isinstance(body, Transfer):
-            link = None if body.handle is None else half.handles.get(body.handle)
+        places = None if link is None else self._way(record).links.get(link)
+        if places is not None and body.link_credit is not None:
+            places.flow = mark
+            count = "" if body.delivery_count is None else f" from delivery-count {body.delivery_count} on"
+            places.credit = f"{body.link_credit}{count}"
+            places.drain = body.drain is True
+
+    def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
+        self._way(record).links.put(link, _LinkPlaces(Position.of(record), body))
+
+    def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
+        places = self._way(record).links.get(link)
+        if places is not None:
+            places.detach = Position.of(record)
+
+    def disposition(
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[Delivery]
+    ) -> None:
+        if body.settled:
+            mark = Position.of(record)
+            for delivery in deliveries:
+                self._way(record).settled.put(delivery, mark)
+
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+        way, mark = self._way(record), Position.of(record)
+        half = way.sessions.get(delivery.session)
+        if half is not None:
             half.transfer = mark
             if half.next_id is not None:
                 half.next_id = (half.next_id + 1) & 0xFFFFFFFF
             if body.delivery_id is not None:
                 half.delivery = (body.delivery_id, mark)
-            if body.delivery_id is not None and half.deliveries.get(body.delivery_id) is None:
-                half.deliveries.put(body.delivery_id, (mark, link))
-            if link is not None:
-                link.last = mark
-                link.first = (link.first or mark) if body.more and not body.aborted else None
+        if way.deliveries.get(delivery) is None:
+            way.deliveries.put(delivery, mark)
+        link = None if delivery.link is None else way.links.get(delivery.link)
+        if link is not None:
+            link.last = mark
+            link.first = None if delivery.complete or delivery.aborted else (link.first or mark)
 
-    def _partner(self, direction: int, channel: int) -> _Half | None:
-        """The other half of a session."""
-        half = self._ways[int(direction)].channels.get(channel)
-        if half is None or half.partner is None:
-            return None
-        return self._ways[1 - int(direction)].channels.get(half.partner)
-
-    def watch(self, record: FrameRecord) -> AnswerWatch:
-        half = self._ways[int(record.direction)].channels.get(int(record.frame.channel))
-        link = None
-        body = record.frame.body
-        if half is not None and isinstance(body, (Transfer, Flow, Detach)) and body.handle is not None:
-            link = half.handles.get(body.handle)
-        if isinstance(body, Attach) and body.name is not None:
-            name, receiver = body.name, body.role is True
-        else:
-            name, receiver = ("", False) if link is None else (link.name, link.receiver)
-        theirs = self._partner(record.direction, int(record.frame.channel))
-        peer = None if theirs is None else theirs.names.get((name, not receiver))
-        handle = None if peer is None or peer.detach is not None else peer.handle
-        return Watch10(record, None if half is None else half.partner, name, receiver, handle)
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+        self.delivery_started(record, body, delivery)
 
 
 _SASL = {

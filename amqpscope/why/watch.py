@@ -14,7 +14,7 @@ class AnswerWatch:
         self.over = False
 
     def see(self, record: FrameRecord) -> None:
-        """A later frame of the connection."""
+        """A later frame of the connection. Who takes the events of the connection needs none."""
 
     def add(self, what: str, record: FrameRecord, last: bool = False) -> None:
         """A frame that follows from the one in question. last: nothing more is looked for."""

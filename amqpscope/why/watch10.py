@@ -1,7 +1,11 @@
 """AMQP 1.0: which later performatives answer one, or come of it."""
 
 from amqpscope.model.records import FrameRecord
+from amqpscope.tracking.amqp10.conversation import Conversation10
+from amqpscope.tracking.amqp10.events import Listener10
+from amqpscope.tracking.amqp10.identity import Delivery, Link, Session
 from amqpscope.why.watch import AnswerWatch
+from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -15,118 +19,133 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 
-__all__ = ["Watch10", "among"]
+__all__ = ["Watch10"]
 
 
-class Watch10(AnswerWatch):
+class Watch10(AnswerWatch, Listener10):
     """Looks for what answers a performative, from either peer.
 
-    partner: the channel of the session's other half, None while it is not known. name, receiver: of the link
-    it is on, and what its sender is there. handle: by which the other end has it attached.
+    record: of the frame in question, which the conversation takes next.
     """
 
-    def __init__(
-        self, record: FrameRecord, partner: int | None, name: str, receiver: bool, handle: int | None
-    ) -> None:
+    def __init__(self, record: FrameRecord, conversation: Conversation10) -> None:
         super().__init__()
-        self._direction = int(record.direction)
-        self._channel = int(record.frame.channel)
+        self._record = record
         self._body = record.frame.body
-        self._kind = record.frame.kind
-        self._partner = partner
-        self._name = name
-        self._receiver = receiver
-        self._handle = handle
+        self._conversation = conversation
+        self._session: Session | None = None
+        self._link: Link | None = None
+        self._delivery: Delivery | None = None
         # A peer has ended the session, or closed the connection.
         self._ended = False
-        self._delivery = self._body.delivery_id if isinstance(self._body, Transfer) else None
+        conversation.listeners.append(self)
 
-    def see(self, record: FrameRecord) -> None:
-        body = record.frame.body
-        own = int(record.direction) == self._direction
-        if isinstance(body, Close):
-            self._closed("the connection is closed", body.error, record, own)
-            return
-        if own:
-            self._own(record, body)
-        else:
-            self._theirs(record, body)
+    def _own(self, record: FrameRecord) -> bool:
+        """Whether the sender of the frame in question goes on."""
+        return record.direction == self._record.direction
 
-    def _closed(self, what: str, error: Error | None, record: FrameRecord, own: bool) -> None:
+    def _answers(self, record: FrameRecord) -> bool:
+        """Whether a frame is a later one of the other peer's."""
+        return not self.over and not self._own(record)
+
+    def _on(self, record: FrameRecord, session: Session, link: Link | None = None) -> bool:
+        """Whether a later frame is on the session of the frame in question."""
+        if record is self._record:
+            self._link = link
+        if self._session is None and not isinstance(self._body, (Open, Close)):
+            half = self._conversation.half_of(self._record)
+            self._session = None if half is None else half.session
+        return record is not self._record and not self.over and session is self._session
+
+    def _closed(self, what: str, error: Error | None, record: FrameRecord) -> None:
         """A close, or an end: the other peer may send one with an error before it has the sender's own."""
         if not self._ended or error is not None:
             self.add(what + (" with an error" if error is not None else ""), record)
         self._ended = True
-        self.over = self.over or not own
+        self.over = self.over or not self._own(record)
 
-    def _own(self, record: FrameRecord, body: object) -> None:
-        """Its sender goes on."""
-        mine = self._body
-        if int(record.frame.channel) != self._channel:
+    # The connection
+
+    def header(self, record: FrameRecord, body: ProtocolHeader) -> None:
+        if self._answers(record) and self._record.frame.kind in ("header", "sasl"):
+            self.add("the answer", record, last=True)
+
+    def sasl(self, record: FrameRecord) -> None:
+        if self._answers(record) and self._record.frame.kind == "sasl":
+            self.add("the answer", record, last=True)
+
+    def opened(self, record: FrameRecord, body: Open) -> None:
+        if self._answers(record) and isinstance(self._body, Open):
+            self.add("the answer", record, last=True)
+
+    def closed(self, record: FrameRecord, body: Close) -> None:
+        if not self.over and record is not self._record:
+            self._closed("the connection is closed", body.error, record)
+
+    # Sessions
+
+    def session_begun(self, record: FrameRecord, body: Begin, session: Session) -> None:
+        if self._on(record, session) and isinstance(self._body, Begin) and not self._own(record):
+            self.add("the answer", record, last=True)
+
+    def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
+        if not self._on(record, session):
             return
-        if self._ended:
-            self.over = self.over or isinstance(body, Begin)
-        elif isinstance(mine, Transfer) and isinstance(body, Transfer) and body.handle == mine.handle:
-            if mine.more and body.delivery_id in (None, mine.delivery_id):
-                self._body = body
-                if not body.more:
-                    self.add("ends the delivery", record)
-        elif isinstance(mine, Transfer) and isinstance(body, Disposition):
-            if self._delivery is not None and not body.role and _names(body, self._delivery):
-                self.add("its sender's word on the delivery", record, bool(body.settled))
-        elif isinstance(body, Attach) and isinstance(mine, (Transfer, Flow, Detach)) and not self._name:
-            if body.handle == mine.handle:
-                self._name, self._receiver = body.name or "", body.role is True
-                self.add("its sender attaches a link by this handle only now", record)
-        elif isinstance(body, End) and not isinstance(mine, End):
+        if not self._own(record):
+            what = "the answer" if isinstance(self._body, End) else "the session is ended"
+            self._closed(what, body.error, record)
+        elif not self._ended and not isinstance(self._body, End):
             self.add("its sender ends the session", record)
             self._ended = True
 
-    def _theirs(self, record: FrameRecord, body: object) -> None:
-        """The other peer answers."""
-        mine = self._body
-        if self._kind == "header" and record.frame.kind == "header":
-            self.add("the answer", record, last=True)
-        elif self._kind == "sasl" and record.frame.kind in ("sasl", "header"):
-            self.add("the answer", record, last=True)
-        elif isinstance(mine, Open) and isinstance(body, Open):
-            self.add("the answer", record, last=True)
-        elif isinstance(body, Begin) and body.remote_channel == self._channel:
-            self._partner = int(record.frame.channel)
-            if isinstance(mine, Begin):
-                self.add("the answer", record, last=True)
-        if self._partner is None or int(record.frame.channel) != self._partner:
+    # Links
+
+    def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
+        if not self._on(record, session, link):
             return
-        if isinstance(body, End):
-            what = "the answer" if isinstance(mine, End) else "the session is ended"
-            self._closed(what, body.error, record, False)
-        elif isinstance(body, Attach) and body.name == self._name and (body.role is True) != self._receiver:
-            self._handle = body.handle
-            if isinstance(mine, Attach):
+        if not self._own(record):
+            if link is self._link and isinstance(self._body, Attach):
                 self.add("the answer", record)
-        elif isinstance(body, Detach) and self._handle is not None and body.handle == self._handle:
-            what = "the answer" if isinstance(mine, Detach) else "the link is detached"
+        elif self._link is None and not self._ended and self._conversation.link_of(self._record) is link:
+            self._link = link
+            self.add("its sender attaches a link by this handle only now", record)
+
+    def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
+        if record is self._record:
+            self._link = link
+        elif self._answers(record) and link is self._link:
+            what = "the answer" if isinstance(self._body, Detach) else "the link is detached"
             self.add(what + (" with an error" if body.error is not None else ""), record, last=True)
-        elif isinstance(body, Disposition) and isinstance(mine, Transfer) and self._delivery is not None:
-            if body.role and _names(body, self._delivery):
-                what = "settles the delivery" if body.settled else "the receiver's word on the delivery"
-                self.add(what, record, bool(body.settled))
-        elif isinstance(mine, Flow) and isinstance(body, Transfer) and mine.link_credit:
-            if body.handle == self._handle:
-                self.add("the first transfer on the link after it", record, last=True)
-        elif isinstance(mine, Flow) and isinstance(body, Flow) and (mine.echo or mine.drain):
-            if mine.handle is None or body.handle == self._handle:
+
+    def flow(self, record: FrameRecord, body: Flow, session: Session, link: Link | None) -> None:
+        mine = self._body
+        if self._on(record, session, link) and not self._own(record) and isinstance(mine, Flow):
+            if (mine.echo or mine.drain) and (mine.handle is None or link is self._link is not None):
                 self.add("the flow in answer", record, last=True)
 
+    # Deliveries
 
-def _names(body: Disposition, number: int) -> bool:
-    """Whether a disposition names a delivery."""
-    if body.first is None:
-        return False
-    return among(number, body.first, body.first if body.last is None else body.last)
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+        mine = self._body
+        if record is self._record:
+            self._delivery = delivery
+        if self._on(record, delivery.session, delivery.link) and not self._own(record):
+            if isinstance(mine, Flow) and mine.link_credit and delivery.link is self._link is not None:
+                self.add("the first transfer on the link after it", record, last=True)
 
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+        self.delivery_started(record, body, delivery)
+        if record is not self._record and delivery is self._delivery and not self.over and not self._ended:
+            if delivery.complete or delivery.aborted:
+                self.add("ends the delivery", record)
 
-def among(number: int, first: int, last: int) -> bool:
-    """Whether a delivery-id lies between two others, which wrap."""
-    size = (last - first) & 0xFFFFFFFF
-    return (number - first) & 0xFFFFFFFF <= size < 0x80000000
+    def disposition(
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[Delivery]
+    ) -> None:
+        if not self._on(record, session) or self._delivery not in deliveries:
+            return
+        if not self._own(record):
+            what = "settles the delivery" if body.settled else "the receiver's word on the delivery"
+            self.add(what, record, bool(body.settled))
+        elif not self._ended:
+            self.add("its sender's word on the delivery", record, bool(body.settled))

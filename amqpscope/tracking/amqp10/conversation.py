@@ -104,12 +104,46 @@ class Conversation10(Conversation):
         found = self._halves.get(_key(_side(record), record.frame.channel))
         return found.former if found is not None and found.assumed else found
 
-    def answered_by(self, record: FrameRecord, begin: Begin) -> SessionHalf | None:
-        """The half of a session that the channel named by a begin stands for; None if it names none."""
+    def link_of(self, record: FrameRecord) -> Link | None:
+        """The link that the handle of a frame stands for, or stood for before a detach."""
+        half = self.half_of(record)
+        body = record.frame.body
+        if half is None or not isinstance(body, (Attach, Flow, Transfer, Detach)) or body.handle is None:
+            return None
+        on = half.handles.get(body.handle)
+        if on is not None and on.link is None:
+            on = on.former
+        return None if on is None else on.link
+
+    def attached_by(self, record: FrameRecord) -> list[Link]:
+        """The links that the sender of a frame has attached on its session, the newest first."""
+        half = self.half_of(record)
+        halves = [] if half is None else reversed(half.handles.values())
+        return [on.link for on in halves if on.link is not None and not on.detached]
+
+    def named_by(self, record: FrameRecord, attach: Attach) -> tuple[Link | None, Link | None]:
+        """The newest link that the sender of an attach has attached by the same name; and the other peer."""
+        half = self.half_of(record)
+        if half is None or attach.name is None:
+            return (None, None)
+        key = (attach.name, _sender(half.side, attach))
+        other = half.other()
+        own = half.names.get(key)
+        theirs = None if other is None else other.names.get(key)
+        return (None if own is None else own.link, None if theirs is None else theirs.link)
+
+    def delivery_of(self, record: FrameRecord, body: Disposition, number: int) -> Delivery | None:
+        """The delivery that a number in a disposition stands for."""
+        half = self.half_of(record)
+        sending = half.other() if half is not None and body.role else half
+        return None if sending is None else sending.delivery(number)
+
+    def answered_by(self, record: FrameRecord, begin: Begin) -> Session | None:
+        """The session that the channel named by a begin stands for; None if it names none."""
         if begin.remote_channel is None:
             return None
         found = self._halves.get(_key(1 - _side(record), begin.remote_channel))
-        return None if found is None or found.assumed else found
+        return None if found is None or found.assumed else found.session
 
     def unanswered_by(self, record: FrameRecord) -> Session | None:
         """The newest session that the other peer of a frame has begun, not ended, and that is not
@@ -251,8 +285,7 @@ class Conversation10(Conversation):
             for listener in self.listeners:
                 listener.stray(record, half.session)
             return
-        sends = side == 0 if body.role is not True else side == 1
-        key = (name, PEERS[0 if sends else 1])
+        key = (name, _sender(side, body))
         link = self._join(half.session, side, key)
         link.attached |= 1 << side
         link.learn(body)
@@ -447,6 +480,11 @@ def _side(record: FrameRecord) -> i64:
     return 0 if record.direction == (client if client >= 0 else 0) else 1
 
 
+def _sender(side: i64, attach: Attach) -> str:
+    """The peer that sends on a link that this one attaches."""
+    return PEERS[1 - side if attach.role is True else side]
+
+
 def _key(side: i64, channel: i64) -> int:
     """A channel of one peer, in a dictionary. Frames without a channel have -1."""
     return int(side << 32 | (channel + 1))
@@ -456,6 +494,8 @@ def _named(half: SessionHalf, first: int, last: int | None) -> list[Delivery]:
     """The deliveries that a disposition names, of those that are not settled, in the order of their ids."""
     unsettled = half.unsettled
     size = ((first if last is None else last) - first) % _IDS + 1
+    if size > _IDS // 2:
+        return []  # the last is before the first
     if size > len(unsettled):
         found = [(number - first) % _IDS for number in unsettled if (number - first) % _IDS < size]
         return [unsettled[(first + step) % _IDS] for step in sorted(found)]

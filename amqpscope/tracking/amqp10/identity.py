@@ -81,13 +81,6 @@ class SessionHalf:
         """The half of the other peer, None while it is not known."""
         return self.session.half(1 - self.side)
 
-    def link(self, handle: int | None) -> "LinkHalf | None":
-        """The link that a handle stands for, or stood for before a detach; None if there was none."""
-        if handle is None:
-            return None
-        found = self.handles.get(handle)
-        return found.former if found is not None and found.link is None else found
-
     def wait(self, number: int, delivery: "Delivery") -> None:
         """A delivery is not settled by the other peer."""
         if self.unsettled is _NONE:

@@ -187,10 +187,7 @@ def test_a_frame_on_a_detached_handle_strays_and_is_about_the_link_it_was() -> N
             conversation.take(record)
     assert found.said[-2:] == ["client strays with transfer", "client starts 0"]
     assert conversation.link is None and found.deliveries[-1].link is None
-    half = conversation.half_of(record)
-    assert half is not None
-    former = half.link(0)
-    assert former is not None and former.link is found.links[0]
+    assert conversation.link_of(record) is found.links[0]
 
 
 def test_detached_links_are_forgotten() -> None:
