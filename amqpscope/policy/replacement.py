@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import secrets
 import stat
 from typing import TYPE_CHECKING, TextIO
 
@@ -39,7 +40,9 @@ class Replacement:
         before = _status(self._target)
         if before is None or _may_be_replaced(self._target, before):
             folder, name = os.path.split(self._target)
-            self._unfinished = os.path.join(folder, f".{name}.{os.getpid()}.part")
+            # A run that was killed leaves its own one, maybe with the same process id: in a container that is
+            # always the same.
+            self._unfinished = os.path.join(folder, f".{name}.{os.getpid()}.{secrets.token_hex(4)}.part")
         raw = self._opened(before)
         self._text = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace")
         return self._text

@@ -49,6 +49,18 @@ def test_what_is_abandoned_leaves_nothing(report: Path) -> None:
     assert os.listdir(report.parent) == [report.name]
 
 
+def test_what_a_killed_run_of_the_same_process_id_left_is_in_nobodys_way(report: Path) -> None:
+    Replacement(str(report)).open().write("half of it")  # and then it is killed
+    (left,) = set(os.listdir(report.parent)) - {report.name}
+    report.with_name(f".{report.name}.{os.getpid()}.part").write_text("of an older version")
+    file = Replacement(str(report))
+    file.open().write("new")
+    assert report.read_text() == OLD
+    file.complete()
+    assert report.read_text() == "new"
+    assert left in os.listdir(report.parent)
+
+
 def test_a_link_stays_a_link(report: Path) -> None:
     link = report.with_name("link.json")
     link.symlink_to(report)
