@@ -110,6 +110,34 @@ def test_a_transfer_that_swallows_the_next_one_leaves_unknown_how_many_were_sent
     assert {peer for _, peer in found} == {"client"}
 
 
+def test_an_open_that_swallows_what_follows_leaves_unknown_what_was_said() -> None:
+    d = Dialogue()
+    d.headers()
+    octets = amqp.frame(amqp.open_(container_id="c"))
+    begin = amqp.frame(amqp.begin(next_outgoing_id=0, incoming_window=9, outgoing_window=9))
+    d.client.say(resized(octets, len(octets) + len(begin)) + begin)
+    d.server.open()
+    d.server.frame(amqp.begin(remote_channel=0, next_outgoing_id=0, incoming_window=9, outgoing_window=9))
+    d.goodbye()
+    assert certain(d) == [("F-BODY-PAYLOAD", "client")]
+
+
+def test_a_transfer_above_the_frame_size_may_be_smaller_for_its_receiver() -> None:
+    d = Dialogue()
+    d.opened(server={"max_frame_size": 512})
+    d.client.begin()
+    d.server.begin()
+    d.attached()
+    more = amqp.transfer(handle=0, delivery_id=0, delivery_tag=b"0", message_format=0, more=True)
+    first = amqp.frame(more, amqp.data(bytes(600))[:400])
+    d.client.say(resized(first, 600))
+    windows = WINDOWS | {"next_incoming_id": 1}
+    d.server.frame(amqp.flow(**windows, handle=0, delivery_count=0, link_credit=10))
+    d.client.frame(amqp.transfer(handle=0), amqp.data(bytes(600))[400:])
+    d.goodbye()
+    assert {peer for _, peer in certain(d)} == {"client"}
+
+
 def test_a_sasl_frame_that_swallows_what_follows_leaves_unknown_what_was_said() -> None:
     d = Dialogue()
     d.client.header(3)

@@ -6,6 +6,7 @@ the other peer, which may have understood it, is not accused for what it does ne
 
 from __future__ import annotations
 
+from support import amqp091_encode as amqp
 from support.dialogue091 import Dialogue091
 from support.judged import judged
 
@@ -75,6 +76,14 @@ def test_a_method_of_the_other_peer_may_be_any_method() -> None:
     d.server.connection_open_ok()
     d.goodbye()
     assert certain(d) == [("F-METHOD-DIRECTION", "client")]
+
+
+def test_a_body_on_channel_0_may_be_a_method() -> None:
+    d = on_a_channel()
+    close = b"\x00\x0a\x00\x32\x00\xc8\x00\x00\x00\x00\x00"
+    d.client.frame(amqp.BODY, 0, close)
+    d.server.connection_close_ok()
+    assert certain(d) == [("F-CONTENT-CH-NONZERO", "client")]
 
 
 def test_a_method_of_the_other_peer_leaves_other_channels_as_they_are() -> None:

@@ -69,7 +69,8 @@ _UNREADABLE: Final = (*_MISREAD, "F-METHOD-KNOWN", "F-METHOD-CH-NONZERO", "F-FRA
 # Faults after which it is not known which message a content header belongs to, if any.
 _UNSETTLED: Final = ("cut", "F-CONTENT-CH-NONZERO")
 
-_MISSIZED: Final = ("F-BODY-OVERRUN", "F-FRAME-END")
+# Faults after which it is not known whether a frame is a body, or where it ends.
+_NO_BODY: Final = ("F-BODY-OVERRUN", "F-FRAME-END", "F-CONTENT-CH-NONZERO")
 
 _OUT_OF_ORDER: Final = (
     "F-FRAME-END",
@@ -98,7 +99,7 @@ def unreadable(frame: Frame) -> bool:
     if kind == "heartbeat":
         return frame.declared_size > _EMPTY
     if kind == "body":
-        return any(problem.code in _MISSIZED for problem in frame.problems)
+        return any(problem.code in _NO_BODY for problem in frame.problems)
     return kind == "skipped" or kind == "unknown"
 
 
