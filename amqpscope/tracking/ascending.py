@@ -20,38 +20,38 @@ _FEW: Final = 64
 class Ascending:
     """The numbers of what waits in a dictionary, and maybe of what is gone from it. It is given each time.
 
-    numbers: in ascending order, each once. first: the index before which all are gone.
+    numbers: in ascending order from the index `first` on, each once; all before that index are gone.
+    greatest: none of them is above it.
     """
 
     def __init__(self) -> None:
-        # mypyc: as they are, for a number of type int is made anew each time it is read.
+        # mypyc: numbers as objects, because an int of a typed list is made anew each time it is read.
         self.numbers: list[Any] = []
         self.first: i64 = 0
+        self.greatest: int = -1
 
     def add(self, number: int, waiting: dict[Any, Any]) -> None:
         """Something with this number waits from now on."""
         numbers = self.numbers
         size: i64 = len(numbers)
         if size - self.first > _FEW and size - self.first > 2 * len(waiting):
+            # The new number may be there already.
             self.numbers = sorted(waiting)
             self.first = 0
             self._insert(number)
+            self.greatest = max(self.greatest, number)
             return
         if self.first > _FEW and 2 * self.first > size:
             del numbers[: self.first]
             self.first = 0
-            size = len(numbers)
-        if size == self.first or number > numbers[size - 1]:
+        if number > self.greatest:
+            self.greatest = number
             numbers.append(number)
-        elif number != numbers[size - 1]:
-            if number < numbers[self.first]:
-                # It may be one that was gone, and waits again.
-                self.numbers = [number, *numbers[self.first :]]
-                self.first = 0
-            else:
-                self._insert(number)
+        else:
+            self._insert(number)
 
     def _insert(self, number: int) -> None:
+        # It may be one that was gone, and waits again.
         at = bisect_left(self.numbers, number, int(self.first))
         if at == len(self.numbers) or self.numbers[at] != number:
             self.numbers.insert(at, number)

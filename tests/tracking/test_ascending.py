@@ -39,4 +39,5 @@ def test_numbers_that_are_gone_take_no_room() -> None:
         waiting[number] = ""
         ascending.add(number, waiting)
         waiting.pop(number - 3, None)
+        assert ascending.up_to(0, waiting) == sorted(waiting)
     assert len(ascending.numbers) < 100
