@@ -46,6 +46,7 @@ COMPILED = [
     "dissectors/amqp091/message.py",
     "dissectors/amqp091/methods.py",
     "dissectors/amqp091/portable.py",
+    "dissectors/amqp091/problems.py",
     "dissectors/amqp091/registry.py",
     "dissectors/amqp091/tables.py",
     "amqpscope/analysis/connection.py",

@@ -11,6 +11,7 @@ from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.detect import BEGINS, has_frames, opening
 from dissectors.amqp091.frame import Amqp091FrameDecoder
 from dissectors.amqp091.message import Amqp091MessageAssembler
+from dissectors.amqp091.problems import NO_HEADER
 from dissectors.interface import Assembler, Frame
 from dissectors.stream_decoder import StreamDecoder
 from dissectors.wire import i64
@@ -43,7 +44,7 @@ class Amqp091(Protocol):
     label = "AMQP 0-9-1"
     version = "0-9-1"
     kinds = ("method", "content-header", "body", "heartbeat", "unknown")
-    no_header = "F-PROTO-HDR"
+    no_header = NO_HEADER
     headers = ("AMQP 0-9-1",)
     repeats_header = False
     takes_header_of = ("amqp09",)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from amqpscope.protocols.interface import Protocol
 from dissectors.amqp10.delivery import MessageAssembler
-from dissectors.amqp10.frame import FrameDecoder, credible_frame
+from dissectors.amqp10.frame import NO_HEADER, FrameDecoder, credible_frame
 from dissectors.detect import MORE, UNKNOWN
 from dissectors.interface import Assembler, Frame
 from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, StreamDecoder
@@ -41,7 +41,7 @@ class Amqp10(Protocol):
     label = "AMQP 1.0"
     version = "1.0"
     kinds = ("amqp", "sasl")
-    no_header = "C-HDR-FORM"
+    no_header = NO_HEADER
     headers = ("AMQP 1.0", "TLS", "SASL")
     unchecked = "amqp10.tsv"
     guards = "amqp10-guards.tsv"

@@ -29,6 +29,7 @@ from typing import Final
 from dissectors.amqp091.arguments import ArgumentReader, Method, UnknownMethod
 from dissectors.amqp091.content import read_content_header
 from dissectors.amqp091.methods import ConnectionStart, ConnectionStartOk
+from dissectors.amqp091.problems import NO_HEADER
 from dissectors.amqp091.registry import new_method
 from dissectors.amqp091.tables import EITHER, RABBITMQ
 from dissectors.interface import Frame, Problem
@@ -215,7 +216,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         if self.unsure():
             self.lose("cut", UNSURE)
         elif self.offset == self.origin:
-            self.lose("F-PROTO-HDR", "the stream begins with neither a protocol header nor a frame")
+            self.lose(NO_HEADER, "the stream begins with neither a protocol header nor a frame")
         else:
             more = ", the number that the specification's text once gives a heartbeat" if kind == 4 else ""
             self.lose("F-FRAME-TYPE", f"the frame type is {kind}{more}")

@@ -32,7 +32,10 @@ from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, UNSURE, StreamDeco
 from dissectors.tls import hello
 from dissectors.wire import i64, u16, u32
 
-__all__ = ["FrameDecoder", "ProtocolHeader", "credible_frame", "holds_frame"]
+__all__ = ["NO_HEADER", "FrameDecoder", "ProtocolHeader", "credible_frame", "holds_frame"]
+
+NO_HEADER: Final = "C-HDR-FORM"
+"""The code of the problem that a stream begins with neither a protocol header nor a frame."""
 
 _MAGIC: Final = 0x414D5150  # "AMQP"
 _SMALL_MAGIC: Final = 0x616D7170  # "amqp"
@@ -266,7 +269,7 @@ class FrameDecoder(StreamDecoder):
         if self.unsure():
             return "cut"
         if self.offset == self.origin:
-            return "C-HDR-FORM"
+            return NO_HEADER
         if size < 8:
             return "F-SIZE-MIN"
         if words < 2:
@@ -462,7 +465,7 @@ def _without_content(body: object) -> object:
 
 _HEADER_REASONS = {
     "cut": UNSURE,
-    "C-HDR-FORM": "the stream does not begin with a protocol header, nor with a frame",
+    NO_HEADER: "the stream does not begin with a protocol header, nor with a frame",
     "F-SIZE-MIN": "the frame size is below 8",
     "F-DOFF-MIN": "the data offset is below 2 words",
     "F-DOFF-RANGE": "the data offset lies beyond the frame's end",

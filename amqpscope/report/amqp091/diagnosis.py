@@ -26,6 +26,7 @@ from dissectors.amqp091.methods import (
     ConnectionClose,
     ConnectionUnblocked,
 )
+from dissectors.amqp091.problems import INTERLEAVED
 from dissectors.amqp091.registry import new_method
 from dissectors.protocol_header import ProtocolHeader
 
@@ -40,8 +41,6 @@ _MALFORMED: Final = (501, 502, 503, 504, 505)
 
 _OF_FRAMES: Final = (501, 505)
 """Those to frames as such, whatever method they belong to."""
-
-_INTERLEAVED: Final = ("F-CONTENT-HEADER-NEXT", "F-CONTENT-NO-METHOD", "F-CONTENT-ONE-HEADER")
 
 
 class _Waiting:
@@ -115,7 +114,7 @@ class Diagnosis091(Diagnosis):
         if any(problem.code.isupper() for problem in frame.problems):
             self.faulty.setdefault(peer, (packet, frame.name, channel, int(frame.offset)))
         for problem in frame.problems:
-            if problem.code in _INTERLEAVED and by_client and channel not in self.interleaved:
+            if problem.code in INTERLEAVED and by_client and channel not in self.interleaved:
                 self.interleaved.add(channel)
                 text = f"channel {channel}: {problem.reason}: two threads of the client may share the channel"
                 self._tell("diag/shared-channel", packet, text)

@@ -34,6 +34,7 @@ from dissectors.amqp091.methods import (
     ConnectionClose,
 )
 from dissectors.amqp091.portable import dump_method, load_method
+from dissectors.amqp091.problems import MISREAD, NO_BODY, NO_HEADER, OUT_OF_ORDER, UNREADABLE, UNSETTLED
 from dissectors.amqp091.registry import new_method
 from dissectors.foreign import FOREIGN
 from dissectors.interface import Frame
@@ -60,30 +61,6 @@ ALL: Final = 2
 # Octets of a frame without payload.
 _EMPTY: Final = 8
 
-# Faults that show that the arguments of a method are not where they were looked for.
-_MISREAD: Final = ("F-METHOD-ARGS", "F-METHOD-TRAILING", "T-LENGTH-BOUNDS", "F-FRAME-END")
-
-# Faults after which it is not known what a method says.
-_UNREADABLE: Final = (*_MISREAD, "F-METHOD-KNOWN", "F-METHOD-CH-NONZERO", "F-FRAME-TYPE", "cut", "limit")
-
-# Faults after which it is not known which message a content header belongs to, if any.
-_UNSETTLED: Final = ("cut", "F-CONTENT-CH-NONZERO")
-
-# Faults after which it is not known whether a frame is a body, or where it ends.
-_NO_BODY: Final = ("F-BODY-OVERRUN", "F-FRAME-END", "F-CONTENT-CH-NONZERO")
-
-_OUT_OF_ORDER: Final = (
-    "F-FRAME-END",
-    "F-CONTENT-HEADER-NEXT",
-    "F-CONTENT-NO-METHOD",
-    "F-CONTENT-ONE-HEADER",
-    "F-HEADER-ORPHAN",
-    "F-HEADER-CLASS",
-    "F-BODY-ORPHAN",
-    "F-BODY-OVERRUN",
-    "F-BODY-ZERO",
-)
-
 
 def unreadable(frame: Frame) -> bool:
     """Whether a frame has faults after which it is not known what it says.
@@ -93,19 +70,19 @@ def unreadable(frame: Frame) -> bool:
     """
     kind = frame.kind
     if kind == "method":
-        return any(problem.code in _UNREADABLE for problem in frame.problems)
+        return any(problem.code in UNREADABLE for problem in frame.problems)
     if kind == "content-header":
-        return frame.body is None or any(problem.code in _UNSETTLED for problem in frame.problems)
+        return frame.body is None or any(problem.code in UNSETTLED for problem in frame.problems)
     if kind == "heartbeat":
         return frame.declared_size > _EMPTY
     if kind == "body":
-        return any(problem.code in _NO_BODY for problem in frame.problems)
+        return any(problem.code in NO_BODY for problem in frame.problems)
     return kind == "skipped" or kind == "unknown"
 
 
 def as_read(frame: Frame, method: Method) -> Method:
     """The method of a frame with problems: without its arguments if these were misread."""
-    if not any(problem.code in _MISREAD for problem in frame.problems):
+    if not any(problem.code in MISREAD for problem in frame.problems):
         return method
     definition = method.definition()
     return new_method(definition.class_id, definition.method_id) or method
@@ -113,7 +90,7 @@ def as_read(frame: Frame, method: Method) -> Method:
 
 def out_of_order(frame: Frame) -> bool:
     """Whether a frame has faults after which it is not known which messages its receiver takes."""
-    return any(problem.code in _OUT_OF_ORDER for problem in frame.problems)
+    return any(problem.code in OUT_OF_ORDER for problem in frame.problems)
 
 
 def completed_publish(record: FrameRecord, view: ConnectionView) -> Publish | None:
@@ -136,7 +113,7 @@ class Disorder:
 
 def begins_otherwise(frame: Frame) -> bool:
     """Whether these first octets of a stream are neither a protocol header nor a frame."""
-    return any(problem.code in ("F-PROTO-HDR", FOREIGN) for problem in frame.problems)
+    return any(problem.code in (NO_HEADER, FOREIGN) for problem in frame.problems)
 
 
 def _ours(header: ProtocolHeader) -> bool:

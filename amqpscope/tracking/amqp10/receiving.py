@@ -16,7 +16,7 @@ from amqpscope.tracking.amqp10.session_deliveries import ReceivedDeliveries
 from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.inbox import Arrival
 from amqpscope.tracking.serial import nearest
-from dissectors.amqp10.frame import ProtocolHeader
+from dissectors.amqp10.frame import NO_HEADER, ProtocolHeader
 from dissectors.amqp10.messaging import Accepted
 from dissectors.amqp10.performatives import (
     Attach,
@@ -53,7 +53,7 @@ class Receiving(EndpointState):
             # Of a stretch that was not captured it could have known any part.
             end = frame.offset + 1
             body = None
-            if frame.problems and frame.problems[0].code in ("C-HDR-FORM", FOREIGN):
+            if frame.problems and frame.problems[0].code in (NO_HEADER, FOREIGN):
                 self.headers.unparsed_end = frame.offset + frame.size
                 self.headers.unparsed_packet = record.packet
         self.post(Arrival(body, frame.channel, end, record.packet, record.last_time, lost, unread))
