@@ -42,7 +42,7 @@ from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import FIN, RST, PeerError
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import CONNECTION_CLASS, PeerProperties
-from amqpscope.tracking.amqp091.endpoint import NOTHING, Endpoint, as_read, out_of_order, unreadable
+from amqpscope.tracking.amqp091.endpoint import ALL, NOTHING, Endpoint, as_read, out_of_order, unreadable
 from amqpscope.tracking.amqp091.snapshot import take_snapshot
 from amqpscope.tracking.amqp091.summary import Summary
 from amqpscope.tracking.amqp091.topology_log import TopologyLog
@@ -145,7 +145,9 @@ class Judge(AnyJudge):
                 self.surround(self.context, operation)
         publish = me.published(record)
         me.send(record, publish)
-        peer.deliver(record, publish, case.astray)
+        peer.deliver(record, publish)
+        if case.astray != NOTHING or (frame.problems and out_of_order(frame)):
+            peer.deliver_disorder(record, case.astray == ALL)
         # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
         case.record = NO_RECORD
 

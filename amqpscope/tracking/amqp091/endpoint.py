@@ -188,12 +188,10 @@ class Endpoint(Recipient):
             self.torn = False
             self.lost()
 
-    def deliver(self, record: FrameRecord, publish: Publish | None, astray: i64 = NOTHING) -> None:
+    def deliver(self, record: FrameRecord, publish: Publish | None) -> None:
         """The peer sent a frame: it is on its way. publish: the message of the client's that it completes.
 
-        astray: how much is unknown since the frame: NOTHING, CHANNEL or ALL.
-        What arrives is a Method, a Publish, a ContentHeader, a ProtocolHeader, a Disorder, or that something
-        is lost.
+        What arrives is a Method, a Publish, a ContentHeader, a ProtocolHeader, or that something is lost.
         """
         frame = record.frame
         body = frame.body
@@ -204,14 +202,6 @@ class Endpoint(Recipient):
             if isinstance(body, Method):
                 body = as_read(frame, body)
             lost = lost or unreadable(frame)
-        self._deliver(record, body, publish, lost)
-        if astray > NOTHING or (frame.problems and out_of_order(frame)):
-            end = frame.offset + frame.size
-            lost = astray == ALL
-            self.post(Arrival(Disorder(), frame.channel, end, record.packet, record.last_time, lost))
-
-    def _deliver(self, record: FrameRecord, body: object, publish: Publish | None, lost: bool) -> None:
-        frame = record.frame
         if publish is None and not lost:
             if not isinstance(body, (Method, ProtocolHeader, ContentHeader)):
                 return
@@ -228,6 +218,12 @@ class Endpoint(Recipient):
             end = frame.offset + 1
         said: object = body if publish is None else publish
         self.post(Arrival(said, frame.channel, end, record.packet, record.last_time, lost))
+
+    def deliver_disorder(self, record: FrameRecord, lost: bool) -> None:
+        """Behind this frame of the peer's its channel is unknown; or all of the connection, if `lost`."""
+        frame = record.frame
+        end = frame.offset + frame.size
+        self.post(Arrival(Disorder(), frame.channel, end, record.packet, record.last_time, lost))
 
     def receive(self, arrival: Arrival) -> None:
         body = arrival.body
