@@ -32,10 +32,13 @@ from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, UNSURE, StreamDeco
 from dissectors.tls import hello
 from dissectors.wire import i64, u16, u32
 
-__all__ = ["NO_HEADER", "FrameDecoder", "ProtocolHeader", "credible_frame", "holds_frame"]
+__all__ = ["NO_HEADER", "TRAILING", "FrameDecoder", "ProtocolHeader", "credible_frame", "holds_frame"]
 
 NO_HEADER: Final = "C-HDR-FORM"
 """The code of the problem that a stream begins with neither a protocol header nor a frame."""
+
+TRAILING: Final = "F-BODY-PAYLOAD"
+"""The code of the problem that octets follow a performative that has no payload."""
 
 _MAGIC: Final = 0x414D5150  # "AMQP"
 _SMALL_MAGIC: Final = 0x616D7170  # "amqp"
@@ -365,9 +368,7 @@ class FrameDecoder(StreamDecoder):
                     Problem("F-BODY-PERF", body_at, "", f"{frame.name} is no performative", True)
                 )
             elif more and not isinstance(body, Transfer):
-                frame.add_problem(
-                    Problem("F-BODY-PAYLOAD", behind, "", f"octets follow the {frame.name}", True)
-                )
+                frame.add_problem(Problem(TRAILING, behind, "", f"octets follow the {frame.name}", True))
         elif frame.missing == 0 and not any(_explains(problem) for problem in frame.problems):
             what = "a value without descriptor"
             if isinstance(body, Described):

@@ -15,6 +15,7 @@ from typing import Final
 from zlib import crc32
 
 from dissectors.amqp10.composite import NOT_BROKEN, Composite
+from dissectors.amqp10.frame import TRAILING
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -84,7 +85,7 @@ def doubted(frame: Frame, layer: str) -> i64:
         widest = _depends_on(frame, "")
     fields: set[str] = set()
     for problem in frame.problems:
-        if problem.code == "F-BODY-PAYLOAD":
+        if problem.code == TRAILING:
             # The octets behind the performative may be frames that a wrong size has swallowed.
             return ALL
         if problem.unread:
