@@ -92,6 +92,7 @@ COMPILED = [
     "amqpscope/report/secrets.py",
     "amqpscope/report/summary.py",
     "amqpscope/analysis/layer.py",
+    "amqpscope/analysis/layers.py",
     "amqpscope/analysis/proxy.py",
     "amqpscope/rules/case.py",
     "amqpscope/rules/judge.py",

@@ -203,6 +203,17 @@ MAX_UNDECIDED: Final = 64 * 1024
 behind an opening that nothing is known to have. An opening that has reported nothing by then tells
 nothing."""
 
+MAX_LAYERS: Final = 8
+"""Layers between TCP and AMQP, one in the other. Real ones have three: PROXY, TLS, WebSocket."""
+
+MAX_LAYER_OPENING: Final = 4096
+"""First octets of a direction by which a layer is recognised. The longest opening is an HTTP request for
+WebSocket: some hundreds."""
+
+MAX_LAYER_HELD: Final = 256 * 1024
+"""Octets of a connection that are held while it is open which layer begins: what both peers send until they
+have read the other one's first octets."""
+
 MAX_WAITING_RECORDS: Final = 8
 """Records of one connection that wait until it is known who the client is. Both sides' protocol headers and
 what was skipped around them are four."""

@@ -14,8 +14,8 @@ own octets say otherwise: what it says in another protocol, and octets that noth
 become skipped frames. When both rest the connection is ignored. Which rules it is judged by is settled with
 its protocol; a header of a version that is not decoded waits until then.
 
-**What stands before.** A load balancer may tell the server in a PROXY header who the client is
-(`amqpscope.analysis.proxy`): the client's stream begins behind it.
+**What stands between.** A load balancer may put a PROXY header before the client's octets; other layers may
+carry AMQP. The `LayerStack` recognises and reads them. Most connections have none.
 
 **Who is the client.** The sender of SYN. If that was not captured some frames tell (SASL, most methods of
 0-9-1), so the records of those that do not wait until one has come that does, or settles that none will
@@ -29,9 +29,9 @@ from typing import Final
 
 from amqpscope.analysis.direction import DirectionAnalysis, FrameSink
 from amqpscope.analysis.layer import PlainStream
+from amqpscope.analysis.layers import LayerStack, may_begin
 from amqpscope.analysis.output import AnalysisOutput
-from amqpscope.analysis.proxy import ProxyLayer, may_begin
-from amqpscope.limits import MAX_WAITING_RECORDS
+from amqpscope.limits import MAX_LAYER_OPENING, MAX_WAITING_RECORDS
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.model.records import Connection, FrameRecord, endpoint
 from amqpscope.protocols import PROTOCOLS, is_amqp, protocol_of
@@ -42,12 +42,11 @@ from amqpscope.rules.judge import Judge
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
 from dissectors.detect import UNKNOWN
 from dissectors.interface import Assembler, Frame
-from dissectors.proxy import ProxyHeader
 from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION = 20
+_DUMP_VERSION = 21
 
 
 class ConnectionAnalysis(FrameSink):
@@ -90,10 +89,8 @@ class ConnectionAnalysis(FrameSink):
         self.first: DirectionAnalysis = DirectionAnalysis(self, self.tcp.stream(0))
         # Decodes what is sent in direction 1.
         self.second: DirectionAnalysis = DirectionAnalysis(self, self.tcp.stream(1))
-        # What reassembly feeds with direction 0: `first`, or a layer that is set in front of it.
-        self.first_entry: PlainStream = self.first
-        # The same for direction 1.
-        self.second_entry: PlainStream = self.second
+        # What stands between TCP and the two, None for nothing.
+        self.stack: LayerStack | None = None
 
     def finish(self, reason: str) -> None:
         """No more segments will come: `capture` (it ended), `evicted`, `reused` (its ports were)."""
@@ -103,8 +100,8 @@ class ConnectionAnalysis(FrameSink):
             return
         if self.tcp.stream(0).ended == "rst" or self.tcp.stream(1).ended == "rst":
             reason = "rst"  # ends the other direction too
-        self.first_entry.finish(reason)
-        self.second_entry.finish(reason)
+        self.entry(0).finish(reason)
+        self.entry(1).finish(reason)
         connection = self.connection
         if connection.client < 0:
             self.set_client(-1)
@@ -119,6 +116,9 @@ class ConnectionAnalysis(FrameSink):
         self.second.release()
         # Nothing comes any more. What is let go of goes at once then, not when garbage is looked for.
         self.tcp.release()
+        if self.stack is not None:
+            self.stack.release()
+            self.stack = None
         self.first.sink = _NOBODY
         self.second.sink = _NOBODY
 
@@ -149,56 +149,53 @@ class ConnectionAnalysis(FrameSink):
     ) -> None:
         if self.ignored:
             return
-        entry = self.first_entry if direction == 0 else self.second_entry
-        if offset == 0 and may_begin(buf, start, end) and self.may_be_proxied(direction):
-            entry = ProxyLayer(entry)
-            self.enter(direction, entry)
-        entry.data(offset, buf, start, end, provenance)
+        if offset == 0 and self.stack is None:
+            self.look_for_layer(direction, buf, start, end)
+        stack = self.stack
+        if stack is not None:
+            stack.entry(direction).data(offset, buf, start, end, provenance)
+        elif direction == 0:
+            self.first.data(offset, buf, start, end, provenance)
+        else:
+            self.second.data(offset, buf, start, end, provenance)
 
     def gap(self, direction: i64, offset: i64, size: i64, packet: i64, time: i64) -> None:
         if self.ignored:
             return
-        entry = self.first_entry if direction == 0 else self.second_entry
-        entry.gap(offset, size, packet, time)
+        self.entry(direction).gap(offset, size, packet, time)
         sender = endpoint(*self.connection.end(direction))
         self.note(direction, "capture/gap", packet, time, f"{size} octets sent by {sender} were not captured")
 
-    def may_be_proxied(self, direction: i64) -> bool:
-        """Whether the octets at offset 0 of a direction are the first that the TCP client sent."""
-        return not self.tcp.stream(direction).midstream and self.tcp.opener() in (direction, -1)
+    def entry(self, direction: i64) -> PlainStream:
+        """What takes a direction's octets from TCP now."""
+        if self.stack is not None:
+            return self.stack.entry(direction)
+        return self.first if direction == 0 else self.second
 
-    def enter(self, direction: i64, entry: PlainStream) -> None:
-        """This takes a direction's octets from now on."""
-        if direction == 0:
-            self.first_entry = entry
-        else:
-            self.second_entry = entry
-
-    def proxied(self, direction: i64, header: ProxyHeader, packet: i64, time: i64) -> None:
-        self.enter(direction, self.first if direction == 0 else self.second)
-        self.connection.proxied = True
-        sender = endpoint(*self.connection.end(direction))
-        client = "it names no client"
-        if header.local:
-            client = "the load balancer speaks for itself"
-        elif header.source is not None:
-            client = f"the real client is {endpoint(*header.source)}"
-        about = f"a PROXY header (version {header.version}, {header.size} octets) sent by {sender}"
-        self.note(direction, "capture/proxy", packet, time, f"{about}: {client}")
+    def look_for_layer(self, direction: i64, buf: bytes, start: i64, end: i64) -> None:
+        """If a layer may begin with the first octets of a direction, have it chosen."""
+        if self.tcp.stream(direction).midstream:
+            return
+        opener = self.tcp.opener()
+        octets = buf[start : min(end, start + MAX_LAYER_OPENING)]
+        if not may_begin(octets, direction, opener in (direction, -1)):
+            return
+        other = self.tcp.stream(1 - direction)
+        passed: i64 = 1 - direction if other.midstream or other.next > 0 else -1
+        openers = (opener in (0, -1), opener in (1, -1))
+        self.stack = LayerStack(self.notes, self.first, self.second, passed, openers)
 
     def heard(self, direction: i64, acknowledged: i64) -> i64:
-        """An acknowledgement sent in a direction, without what stands before the other one's own octets."""
-        other = self.second if direction == 0 else self.first
-        return 0 if 0 < acknowledged <= other.detection.origin else acknowledged
+        """An acknowledgement sent in a direction, in octets of what the other direction's layers carry."""
+        if self.stack is None:
+            return acknowledged
+        return self.stack.inner(1 - direction, acknowledged)
 
     def end(self, direction: i64, reason: str, packet: i64, time: i64) -> None:
         side = self.first if direction == 0 else self.second
         side.end_packet = packet
         side.end_time = time
-        if direction == 0:
-            self.first_entry.finish(reason)
-        else:
-            self.second_entry.finish(reason)
+        self.entry(direction).finish(reason)
         if self.connection.client >= 0 and self.tcp.stream(1 - direction).ended:
             self.conclude()
 
@@ -214,7 +211,9 @@ class ConnectionAnalysis(FrameSink):
             return
         client = self.connection.client
         if self.doubts is not None:
-            judge.doubt(self.settle_doubts(self.tcp.stream(0).acked, self.tcp.stream(1).acked))
+            first = self.heard(1, self.tcp.stream(0).acked)
+            second = self.heard(0, self.tcp.stream(1).acked)
+            judge.doubt(self.settle_doubts(first, second))
         for direction in (client, 1 - client):
             stream = self.tcp.stream(direction)
             side = self.first if direction == 0 else self.second
@@ -238,6 +237,7 @@ class ConnectionAnalysis(FrameSink):
         self.judge = None
 
     def doubt(self, direction: i64, offset: i64) -> None:
+        offset = self.heard(1 - direction, offset)
         first, second = (-1, -1) if self.doubts is None else self.doubts
         self.doubts = (int(offset), second) if direction == 0 else (first, int(offset))
 
@@ -270,8 +270,8 @@ class ConnectionAnalysis(FrameSink):
         own = self.first if direction == 0 else self.second
         other = self.second if direction == 0 else self.first
         record = FrameRecord(connection, direction, first, last, frame)
-        if 0 < record.acknowledged <= other.detection.origin:
-            record.acknowledged = 0
+        if self.stack is not None:
+            record.acknowledged = self.heard(direction, record.acknowledged)
         assembler = own.assembler
         if assembler is not None:
             record.message = assembler.take(frame)
@@ -423,10 +423,7 @@ class ConnectionAnalysis(FrameSink):
             None if self.output.findings is None else () if self.judge is None else self.judge.dump(),
             (self.concluded, None if self.left is None else self.left.dump()),
             self.doubts,
-            tuple(
-                entry.dump() if isinstance(entry, ProxyLayer) else None
-                for entry in (self.first_entry, self.second_entry)
-            ),
+            None if self.stack is None else self.stack.dump(),
         )
 
     @staticmethod
@@ -457,11 +454,8 @@ class ConnectionAnalysis(FrameSink):
         analysis.second.restore(second)
         assert doubts is None or isinstance(doubts, tuple)
         analysis.doubts = doubts
-        assert isinstance(layers, tuple)
-        for direction, layer in enumerate(layers):
-            if layer is not None:
-                side = analysis.first if direction == 0 else analysis.second
-                analysis.enter(direction, ProxyLayer.load(layer, side))
+        if isinstance(layers, tuple):
+            analysis.stack = LayerStack.load(layers, analysis.notes, analysis.first, analysis.second)
         concluded, left = over
         analysis.concluded = bool(concluded)
         analysis.left = None if left is None else load_summary(left)

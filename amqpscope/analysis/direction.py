@@ -23,7 +23,6 @@ from amqpscope.reassembly.stream import StreamSink
 from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNKNOWN
 from dissectors.foreign import ForeignDecoder
 from dissectors.interface import Assembler, Frame
-from dissectors.proxy import ProxyHeader
 from dissectors.stream_decoder import StreamDecoder
 from dissectors.wire import i64
 
@@ -44,10 +43,6 @@ class FrameSink(StreamSink, ABC):
     @abstractmethod
     def name(self, direction: i64, protocol: str) -> None:
         """A side speaks a protocol that is decoded. It has given no frame of it yet."""
-
-    @abstractmethod
-    def proxied(self, direction: i64, header: ProxyHeader, packet: i64, time: i64) -> None:
-        """A PROXY header stood before a side's own octets, in this packet first."""
 
     @abstractmethod
     def decided(self, direction: i64) -> None:
@@ -108,12 +103,11 @@ class DirectionAnalysis(PlainStream):
         decoder.feed(buf, start, end)
         self.collect(decoder)
 
-    def begin_behind(self, header: ProxyHeader, packet: i64, time: i64) -> None:
-        self.detection.begin_at(header.size)
+    def begin_at(self, offset: i64) -> None:
+        self.detection.begin_at(offset)
         decoder = self.decoder
         if decoder is not None:
-            decoder.begin_at(header.size, header.size)
-        self.sink.proxied(self.direction, header, packet, time)
+            decoder.begin_at(offset, offset)
 
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         decoder = self.decoder

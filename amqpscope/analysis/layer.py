@@ -1,12 +1,36 @@
-"""What takes one direction of a connection: the analysis itself, or a layer in front of it."""
+"""What takes one direction of a connection: the analysis itself, or a layer in front of it.
 
+A layer stands between TCP and AMQP, or between another layer and AMQP: it takes octets and hands on those
+that it carries. It has a stream for each direction, since what one peer says may decide how the other one is
+read. A layer knows neither packets nor captures: each stream gets octets in order with their provenance, is
+told what is missing, and hands on octets in order, with the provenance of the octets that made them readable.
+
+Offsets of what a stream hands on are its own. They have to grow, and `inner` translates: TCP acknowledges
+octets as they were sent, and whoever judges frames asks how many octets of the innermost stream that were.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any, Final
+
+from mypy_extensions import mypyc_attr
+
+from amqpscope.model.note import ConnectionNotes
 from amqpscope.reassembly.provenance import Provenance
-from dissectors.proxy import ProxyHeader
 from dissectors.wire import i64
 
-__all__ = ["PlainStream"]
+__all__ = ["BEGINS", "MORE", "NONE", "NOTHING", "Layer", "LayerKind", "LayerStream", "Opening", "PlainStream"]
+
+NONE: Final = 0
+"""The layer does not begin here."""
+
+MORE: Final = 1
+"""Too few octets to tell."""
+
+BEGINS: Final = 2
+"""The layer begins with the first octets of both directions."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class PlainStream:
     """Takes the octets of one direction in order, what is missing among them, and their end."""
 
@@ -16,11 +40,93 @@ class PlainStream:
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         """`size` octets at `offset` were not captured; `packet` made it known."""
 
-    def begin_behind(self, header: ProxyHeader, packet: i64, time: i64) -> None:
-        """The direction's own octets begin behind this header, before any of them are handed on.
-
-        packet, time (ns): of the header's first octet.
-        """
+    def begin_at(self, offset: i64) -> None:
+        """The first octets will stand at this offset, not at 0. Comes before any octets."""
 
     def finish(self, reason: str) -> None:
         """Nothing follows: `fin`, `rst`, or `capture` when only the capture ended."""
+
+
+NOTHING: Final = PlainStream()
+"""What takes the octets that nobody wants."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class LayerStream(PlainStream):
+    """One direction of a layer. It hands on what it carries to `above`.
+
+    transparent: from now on it would hand on all octets as they come, at the same offsets, so that they need
+    not pass through it any more.
+    """
+
+    def __init__(self) -> None:
+        self.above: PlainStream = NOTHING
+        self.transparent: bool = False
+
+    def inner(self, outer: i64) -> i64:
+        """How many octets, counted as the offsets above, the first `outer` octets of this stream carry.
+
+        -1: not known.
+        """
+        return outer
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Layer:
+    """One layer of a connection: a stream for each direction, in the order of the directions."""
+
+    def __init__(self, kind: str, first: LayerStream, second: LayerStream) -> None:
+        self.kind: str = kind
+        self.first: LayerStream = first
+        self.second: LayerStream = second
+
+    def stream(self, direction: i64) -> LayerStream:
+        """The stream of one direction."""
+        return self.first if direction == 0 else self.second
+
+    def dump(self) -> tuple[object, ...]:
+        """The state between two calls as plain values, without what is above."""
+        return ()
+
+
+class Opening:
+    """The first octets of one direction, by which a layer is recognised.
+
+    octets: as many as have come in one piece, `MAX_LAYER_OPENING` at most. outermost: they are the first of
+    the TCP stream. opener: their sender may be the TCP client. closed: no more octets will come; some are
+    missing behind them, or the stream has ended. passed: the direction began before anybody asked for layers,
+    so that no layer can read it; it is closed, too.
+    """
+
+    def __init__(self, octets: bytes, outermost: bool, opener: bool) -> None:
+        self.octets: bytes = octets
+        self.outermost: bool = outermost
+        self.opener: bool = opener
+        self.closed: bool = False
+        self.passed: bool = False
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class LayerKind(ABC):
+    """A kind of layer, by which `amqpscope.analysis.layers` recognises and makes layers.
+
+    name: one word, by which a layer is found again in what `Layer.dump` gave.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name: str = name
+
+    @abstractmethod
+    def begins(self, first: Opening, second: Opening) -> i64:
+        """Whether such a layer begins with the first octets of the two directions: NONE, MORE or BEGINS.
+
+        What is told of some octets has to be told of any longer beginning.
+        """
+
+    @abstractmethod
+    def layer(self, first: Opening, second: Opening, notes: ConnectionNotes) -> Layer:
+        """The layer that begins so. notes: where it notes what it finds; they have the connection, too."""
+
+    @abstractmethod
+    def load(self, state: tuple[Any, ...], notes: ConnectionNotes) -> Layer:
+        """What `Layer.dump` gave, as a layer again."""

@@ -1,136 +1,148 @@
-"""The PROXY header that a load balancer puts before a client's octets: removed, and reported.
+"""The PROXY header that a load balancer puts before a client's octets: a layer of one header.
 
-Theory of operation. The layer stands in front of one direction, if its first octets may begin such a header,
-and holds what comes until they tell. Then it tells what is behind it, where the direction's own octets begin,
-and hands on to it what it holds of those, each piece with the packet that brought it. If there was no header
-it only passes on what comes.
-
-Offsets stay those of the TCP stream: acknowledgements count in them.
+It ends with the header. Offsets stay those of the TCP stream.
 """
 
 from typing import Any, Final
 
-from amqpscope.analysis.layer import PlainStream
+from amqpscope.analysis.layer import BEGINS, MORE, NONE, Layer, LayerKind, LayerStream, Opening
+from amqpscope.model.note import ConnectionNotes
+from amqpscope.model.records import endpoint
 from amqpscope.reassembly.provenance import Provenance
-from dissectors.proxy import MORE, NONE, proxy_header, proxy_size
+from dissectors import proxy
 from dissectors.wire import i64
 
-__all__ = ["ProxyLayer", "may_begin"]
+__all__ = ["ProxyKind"]
+
+NAME: Final = "proxy"
 
 # What of a header is kept to be read: its line, or the addresses of version 2. The rest is only counted.
 _READ: Final = 256
 
 
-class _Piece:
-    """Octets of the direction that wait, or how many are missing."""
+class ProxyStream(LayerStream):
+    """Takes the PROXY header off a direction, and reports it.
 
-    def __init__(self, offset: i64, octets: bytes, missing: i64, provenance: Provenance) -> None:
-        self.offset: i64 = offset
-        self.octets: bytes = octets
-        self.missing: i64 = missing
-        self.provenance: Provenance = provenance
+    notes: where it is reported; None in the direction that has none.
+    """
 
-
-class ProxyLayer(PlainStream):
-    """Takes the PROXY header off one direction, if there is one. inner: takes the rest."""
-
-    def __init__(self, inner: PlainStream) -> None:
-        self.inner: PlainStream = inner
-        # The stream's first octets in one piece, and all that came until the header's size is known.
+    def __init__(self, notes: ConnectionNotes | None, direction: i64) -> None:
+        super().__init__()
+        self.notes: ConnectionNotes | None = notes
+        self.direction: i64 = direction
+        self.transparent = notes is None
+        # The first octets in one piece; where they stand; the size of the header; where the first comes from.
         self.front: bytes = b""
-        self.pieces: list[_Piece] = []
-        self.size: i64 = MORE
+        self.origin: i64 = 0
+        self.size: i64 = 0
         self.packet: i64 = 0
         self.time: i64 = 0
 
+    def inner(self, outer: i64) -> i64:
+        return 0 if outer <= self.origin + self.size else outer
+
+    def begin_at(self, offset: i64) -> None:
+        self.origin = offset
+        if self.notes is None:
+            self.above.begin_at(offset)
+
     def data(self, offset: i64, buf: bytes, start: i64, end: i64, provenance: Provenance) -> None:
-        if self.size == NONE:
-            self.inner.data(offset, buf, start, end, provenance)
+        if self.transparent:
+            self.above.data(offset, buf, start, end, provenance)
             return
-        if offset == 0:
+        if offset == self.origin:
             self.packet = provenance.packet
             self.time = provenance.time
-        if len(self.front) == offset and len(self.front) < _READ:
+        if self.origin + len(self.front) == offset and len(self.front) < _READ:
             self.front += buf[start : min(end, start + _READ - len(self.front))]
-        if self.size == MORE:
-            self.pieces.append(_Piece(offset, buf[start:end], 0, provenance))
-            self.size = proxy_size(self.front)
-            if self.size == MORE:
-                return
-            if self.size == NONE or offset + (end - start) >= self.size:
-                self.unwrap()
-            else:
-                self.pieces = []
-        elif offset + (end - start) >= self.size:
-            self.pieces = [_Piece(offset, buf[start:end], 0, provenance)]
+        if self.size == 0:
+            self.size = max(proxy.proxy_size(self.front), 0)
+        own: i64 = self.origin + self.size
+        if self.size > 0 and offset + (end - start) >= own:
             self.unwrap()
+            if offset + (end - start) > own:
+                self.above.data(own, buf, start + (own - offset), end, provenance)
 
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
-        if self.size == NONE:
-            self.inner.gap(offset, size, packet, time)
-            return
-        hole = _Piece(offset, b"", size, Provenance(packet, time, -1))
-        if self.size == MORE:
-            self.size = NONE
-            self.pieces.append(hole)
+        own: i64 = self.origin + self.size
+        if self.transparent:
+            self.above.gap(offset, size, packet, time)
+        elif offset + size >= own:
             self.unwrap()
-        elif offset + size >= self.size:
-            self.pieces = [hole]
-            self.unwrap()
+            if offset + size > own:
+                self.above.gap(own, offset + size - own, packet, time)
 
     def finish(self, reason: str) -> None:
-        if self.size == MORE:
-            self.size = NONE
-        self.unwrap()
-        self.inner.finish(reason)
+        if not self.transparent:
+            self.unwrap()
+        self.above.finish(reason)
 
     def unwrap(self) -> None:
-        """It is known where the direction's own octets begin: hand on those that are held."""
-        inner = self.inner
-        if self.size > 0:
-            inner.begin_behind(proxy_header(self.front, self.size), self.packet, self.time)
-        pieces = self.pieces
-        self.pieces = []
-        for piece in pieces:
-            passed: i64 = max(self.size - piece.offset, 0)
-            own: i64 = len(piece.octets)
-            if passed < own:
-                inner.data(piece.offset + passed, piece.octets, passed, own, piece.provenance)
-            elif passed < piece.missing:
-                shown = piece.provenance
-                inner.gap(piece.offset + passed, piece.missing - passed, shown.packet, shown.time)
-
-    # Between processes
+        """The header is over: what comes now are the direction's own octets."""
+        self.transparent = True
+        self.above.begin_at(self.origin + self.size)
+        notes = self.notes
+        assert notes is not None
+        connection = notes.connection
+        connection.proxied = True
+        header = proxy.proxy_header(self.front, self.size)
+        client = "it names no client"
+        if header.local:
+            client = "the load balancer speaks for itself"
+        elif header.source is not None:
+            client = f"the real client is {endpoint(*header.source)}"
+        sender = endpoint(*connection.end(self.direction))
+        about = f"a PROXY header (version {header.version}, {header.size} octets) sent by {sender}"
+        notes.add("capture/proxy", self.packet, self.time, f"{about}: {client}")
 
     def dump(self) -> tuple[object, ...]:
         """The state, as plain values."""
-        return (
-            self.front,
-            tuple(
-                (
-                    int(piece.offset),
-                    piece.octets,
-                    int(piece.missing),
-                    piece.provenance.dump(),
-                )
-                for piece in self.pieces
-            ),
-            (int(self.size), int(self.packet), int(self.time)),
-        )
+        numbers = (int(self.origin), int(self.size), int(self.packet), int(self.time))
+        return (self.transparent, self.front, numbers)
 
-    @staticmethod
-    def load(state: tuple[Any, ...], inner: PlainStream) -> "ProxyLayer":
-        """What `dump` gave, as a layer again."""
-        layer = ProxyLayer(inner)
-        layer.front, pieces, reported = state
-        layer.pieces = [
-            _Piece(offset, octets, missing, Provenance(*provenance))
-            for offset, octets, missing, provenance in pieces
-        ]
-        layer.size, layer.packet, layer.time = reported
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Go on where `dump` left off."""
+        self.transparent, self.front, (self.origin, self.size, self.packet, self.time) = state
+
+
+class ProxyLayer(Layer):
+    """The layer of a connection. direction: the one with the header."""
+
+    def __init__(self, notes: ConnectionNotes, direction: i64) -> None:
+        self.direction: i64 = direction
+        self.headed: ProxyStream = ProxyStream(notes, direction)
+        other = ProxyStream(None, 1 - direction)
+        first, second = (self.headed, other) if direction == 0 else (other, self.headed)
+        super().__init__(NAME, first, second)
+
+    def dump(self) -> tuple[object, ...]:
+        return (int(self.direction), self.headed.dump())
+
+
+class ProxyKind(LayerKind):
+    """The PROXY protocol, versions 1 and 2: the TCP client's octets begin with a header."""
+
+    def __init__(self) -> None:
+        super().__init__(NAME)
+
+    def begins(self, first: Opening, second: Opening) -> i64:
+        return max(_begins(first), _begins(second))
+
+    def layer(self, first: Opening, second: Opening, notes: ConnectionNotes) -> Layer:
+        return ProxyLayer(notes, 0 if _begins(first) == BEGINS else 1)
+
+    def load(self, state: tuple[Any, ...], notes: ConnectionNotes) -> Layer:
+        direction, headed = state
+        layer = ProxyLayer(notes, direction)
+        layer.headed.restore(headed)
         return layer
 
 
-def may_begin(buf: bytes, start: i64, end: i64) -> bool:
-    """Whether a PROXY header may begin with the octets buf[start:end]."""
-    return end > start and proxy_size(buf[start : min(end, start + _READ)]) != NONE
+def _begins(opening: Opening) -> i64:
+    """Whether the octets of one direction begin with a header."""
+    if not (opening.octets and opening.outermost and opening.opener):
+        return NONE
+    size = proxy.proxy_size(opening.octets)
+    if size == proxy.MORE:
+        return NONE if opening.closed else MORE
+    return NONE if size == proxy.NONE else BEGINS
