@@ -10,7 +10,6 @@ What a peer still says on something that the other one has closed is late.
 """
 
 from collections import OrderedDict
-from collections.abc import Collection
 
 from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, Entry
 from amqpscope.diff.forms091 import CanonicalFrames091
@@ -30,34 +29,35 @@ from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.model.volatile import mask_numbers
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import word
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import Consumer
+from amqpscope.tracking.amqp091.conversation import Conversation091
+from amqpscope.tracking.amqp091.deliveries import Delivery
+from amqpscope.tracking.amqp091.events import Listener091, SentContent
+from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.amqp091.requests import Request
 from dissectors.amqp091.arguments import Method
-from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
     BasicAck,
     BasicCancel,
     BasicCancelOk,
     BasicConsume,
-    BasicConsumeOk,
     BasicDeliver,
     BasicGet,
-    BasicGetEmpty,
     BasicGetOk,
     BasicNack,
     BasicPublish,
     BasicReject,
     BasicReturn,
     ChannelClose,
-    ChannelOpen,
-    ChannelOpenOk,
-    ConfirmSelect,
     ConnectionClose,
     ConnectionOpen,
     ConnectionStart,
     ConnectionStartOk,
-    QueueDeclare,
     QueueDeclareOk,
 )
 from dissectors.amqp091.tables import FieldTable
+from dissectors.protocol_header import ProtocolHeader
 
 __all__ = ["Transcript091"]
 
@@ -67,6 +67,8 @@ _OTHER = {CLIENT: SERVER, SERVER: CLIENT}
 
 _WAITING_REQUESTS = 1000
 _SUCCESS = 200
+
+_SETTLING = (BasicAck, BasicNack, BasicReject)
 
 
 class _Consumer:
@@ -78,26 +80,17 @@ class _Consumer:
 
 
 class _Channel:
-    """A channel. unsettled: part, strand and place of each delivery, and where it ends in the stream, by tag.
-    open: the method, by peer, whose content is to come, and its frame."""
+    """A channel: its part, the peers that have closed it, its consumers, and how many messages were got."""
 
     def __init__(self, part: TranscriptPart) -> None:
         self.part = part
         self.closed: set[str] = set()
-        self.consumers: dict[str, _Consumer] = {}
-        self.nameless: list[_Consumer] = []
-        self.unsettled: OrderedDict[int, tuple[TranscriptPart, str, int, int]] = OrderedDict()
-        self.gets: list[bool] = []
+        self.consumers: dict[Consumer, _Consumer] = {}
         self.got = 0
-        self.declared: list[bool] = []
-        self.confirms = False
-        self.published = 0
-        self.unconfirmed: OrderedDict[int, None] = OrderedDict()
-        self.open: dict[str, tuple[Method, int]] = {}
 
 
-class Transcript091(Transcript):
-    """Takes the frames of one connection."""
+class Transcript091(Transcript, Listener091):
+    """Takes the events of one connection."""
 
     def __init__(
         self,
@@ -110,37 +103,19 @@ class Transcript091(Transcript):
         super().__init__(connection, room, table)
         self._names = names
         self._forms = forms
-        self._channels: dict[tuple[int, int], _Channel] = {}
-        self._turns: dict[tuple[str, int], int] = {}
+        self._channels: dict[Channel, _Channel] = {}
         self._closed: set[str] = set()
+        # The frame in which content begins, of that which is being sent.
+        self._begun: dict[SentContent, int] = {}
+        # Part, strand and place of each delivery that is not acknowledged.
+        self._unsettled: OrderedDict[Delivery, tuple[TranscriptPart, str, int]] = OrderedDict()
+        self._conversation = Conversation091()
+        self._conversation.listeners.append(self)
 
     def take(self, record: FrameRecord, links: LinkNames) -> None:
-        """The next frame."""
-        links.of(record)
-        frame = record.frame
-        peer = record.peer
-        if frame.kind == "heartbeat":
-            return
-        body = frame.body
-        self.late = _OTHER[peer] in self._closed
-        number = int(frame.channel)
-        if number <= 0:
-            self._on_connection(peer, record)
-            return
-        channel = self._channel(peer, number, record)
-        if channel is None:
-            return
-        self.late = self.late or _OTHER[peer] in channel.closed
-        if frame.kind == "method":
-            self._unfinished(channel, peer)
-            if isinstance(body, Method):
-                self._method(channel, peer, record, body)
-            else:
-                self.say(channel.part, peer, peer, self._forms.of(frame))
-        message = Amqp091Message.of(record.message)
-        if message is not None and peer in channel.open:
-            method, at = channel.open.pop(peer)
-            self._content(channel, peer, method, message, at, int(frame.offset) + int(frame.size))
+        """The next frame, whose events it takes."""
+        self.late = _OTHER[record.peer] in self._closed
+        self._conversation.take(record)
 
     def finish(self) -> None:
         """No more comes."""
@@ -149,42 +124,61 @@ class Transcript091(Transcript):
             for consumer in channel.parts:
                 consumer.keys = [frozenset(consumer.marks)]
         self._channels.clear()
+        self._begun.clear()
+        self._unsettled.clear()
+        self._conversation = Conversation091()
 
-    def _channel(self, peer: str, number: int, record: FrameRecord) -> _Channel | None:
-        """The channel that a peer speaks on: the first, second and so on that it has opened by a number."""
-        turn = self._turns.get((peer, number), 0)
-        body = record.frame.body
-        if isinstance(body, (ChannelOpen, ChannelOpenOk)):
-            turn += 1
-            self._turns[peer, number] = turn
-        turn = max(turn, 1)
-        channel = self._channels.get((number, turn))
+    def _on(self, record: FrameRecord, channel: Channel | None) -> _Channel | None:
+        """The channel that a frame is sent on, None if there is no room for it."""
         if channel is None:
+            return None
+        known = self._channels.get(channel)
+        if known is None:
             if record.frame.kind != "method" or not self.may_have(self.part.parts):
                 return None
             part = TranscriptPart("channel", str(len(self.part.parts) + 1), self.frames)
             self.part.parts.append(part)
-            channel = self._channels[number, turn] = _Channel(part)
-        return channel
+            known = self._channels[channel] = _Channel(part)
+        self.late = self.late or _OTHER[record.peer] in known.closed
+        return known
 
     # The connection
 
-    def _on_connection(self, peer: str, record: FrameRecord) -> None:
-        body = record.frame.body
-        if isinstance(body, ConnectionStart):
-            self._introduced(peer, body.server_properties)
-        elif isinstance(body, ConnectionStartOk):
-            self._introduced(peer, body.client_properties)
-            self.part.marks.add(f"by {body.mechanism}")
-        elif isinstance(body, ConnectionOpen):
-            self.part.marks.add(f"virtual host {body.virtual_host}")
-        elif isinstance(body, ConnectionClose):
-            _broken(self.part, peer, int(body.reply_code))
+    def header(self, record: FrameRecord, header: ProtocolHeader) -> None:
+        self._say(self.part, record)
+
+    def stray(self, record: FrameRecord) -> None:
+        if record.frame.channel <= 0:
+            self._say(self.part, record)
+
+    def other(self, record: FrameRecord) -> None:
+        if record.frame.channel <= 0 and record.frame.kind != "heartbeat":
+            self._say(self.part, record)
+        elif record.frame.kind == "method":
+            known = self._on(record, self._conversation.channel_of(record))
+            if known is not None:
+                self._say(known.part, record)
+
+    def connection_method(self, record: FrameRecord, method: Method) -> None:
+        peer = record.peer
+        if isinstance(method, ConnectionStart):
+            self._introduced(peer, method.server_properties)
+        elif isinstance(method, ConnectionStartOk):
+            self._introduced(peer, method.client_properties)
+            self.part.marks.add(f"by {method.mechanism}")
+        elif isinstance(method, ConnectionOpen):
+            self.part.marks.add(f"virtual host {method.virtual_host}")
+        elif isinstance(method, ConnectionClose):
+            _broken(self.part, peer, int(method.reply_code))
             if peer == CLIENT and peer not in self._closed:
                 for channel in self._channels.values():
                     _dropped(channel)
             self._closed.add(peer)
-        self.say(self.part, peer, peer, self._forms.of(record.frame))
+        self._say(self.part, record)
+
+    def _say(self, part: TranscriptPart, record: FrameRecord) -> None:
+        """A peer says a frame that is compared as it is."""
+        self.say(part, record.peer, record.peer, self._forms.of(record.frame))
 
     def _introduced(self, peer: str, properties: FieldTable | None) -> None:
         if properties is None:
@@ -203,67 +197,46 @@ class Transcript091(Transcript):
 
     # Methods
 
-    def _method(self, channel: _Channel, peer: str, record: FrameRecord, body: Method) -> None:
-        definition = body.definition()
-        if definition.content:
-            channel.open[peer] = (body, self.frames)
-            if isinstance(body, BasicPublish) and channel.confirms:
-                channel.published += 1
-                channel.unconfirmed[channel.published] = None
-                if len(channel.unconfirmed) > MAX_COMPARED_UNSETTLED:
-                    channel.unconfirmed.popitem(last=False)
-            return
-        if isinstance(body, (BasicAck, BasicNack, BasicReject)):
-            self._settled(channel, peer, body, int(record.acknowledged))
-            return
-        if isinstance(body, BasicConsume):
-            self._consume(channel, body)
-        elif isinstance(body, BasicConsumeOk):
-            if channel.nameless:
-                channel.consumers[body.consumer_tag or ""] = channel.nameless.pop(0)
-        elif isinstance(body, (BasicCancel, BasicCancelOk)):
-            consumer = channel.consumers.get(body.consumer_tag or "")
-            if consumer is not None and peer == CLIENT:
-                consumer.cancelled = True
-                consumer.part.dropped_by = CLIENT
-        elif isinstance(body, BasicGet):
-            channel.part.marks.add(f"gets from {self._names.of(body.queue or '')}")
-            if len(channel.gets) < _WAITING_REQUESTS:
-                channel.gets.append(body.no_ack)
-        elif isinstance(body, BasicGetEmpty):
-            if channel.gets:
-                channel.gets.pop(0)
-        elif isinstance(body, QueueDeclare):
-            if not body.no_wait and len(channel.declared) < _WAITING_REQUESTS:
-                channel.declared.append(not body.queue)
-        elif isinstance(body, QueueDeclareOk):
-            if channel.declared and channel.declared.pop(0):
-                self._names.generated(body.queue or "")
-        elif isinstance(body, ConfirmSelect):
-            channel.confirms = True
-        elif isinstance(body, ChannelClose):
-            channel.closed.add(peer)
-            _broken(channel.part, peer, int(body.reply_code))
-            if peer == CLIENT:
-                _dropped(channel)
-        self.say(channel.part, peer, peer, self._forms.of(record.frame))
+    def answered(self, record: FrameRecord, method: Method, request: Request) -> None:
+        if isinstance(method, QueueDeclareOk) and not request.subject:
+            self._names.generated(method.queue or "")
 
-    def _consume(self, channel: _Channel, body: BasicConsume) -> None:
-        if not self.may_have(channel.part.parts):
+    def channel_closed(self, record: FrameRecord, method: ChannelClose, channel: Channel) -> None:
+        known = self._on(record, channel)
+        if known is not None:
+            known.closed.add(record.peer)
+            _broken(known.part, record.peer, int(method.reply_code))
+            if record.peer == CLIENT:
+                _dropped(known)
+
+    def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
+        known = self._on(record, channel)
+        if known is None or method.definition().content or isinstance(method, _SETTLING):
             return
-        queue = self._names.of(body.queue or "")
+        if isinstance(method, BasicGet):
+            known.part.marks.add(f"gets from {self._names.of(method.queue or '')}")
+        self._say(known.part, record)
+
+    def consumer_started(self, record: FrameRecord, method: BasicConsume, consumer: Consumer) -> None:
+        channel = self._on(record, self._conversation.channel_of(record))
+        if channel is None or not self.may_have(channel.part.parts):
+            return
+        queue = self._names.of(method.queue or "")
         part = TranscriptPart("consumer", word(queue, _LABEL), self.frames)
         part.marks.add(queue)
         channel.part.parts.append(part)
-        part.settled = body.no_ack
-        consumer = _Consumer(part)
+        part.settled = method.no_ack
+        channel.consumers[consumer] = _Consumer(part)
         self._uses(channel, f"consumes {queue}")
-        if body.consumer_tag:
-            channel.consumers[body.consumer_tag] = consumer
-            if not body.no_wait:
-                channel.nameless.append(consumer)
-        elif len(channel.nameless) < _WAITING_REQUESTS:
-            channel.nameless.append(consumer)
+
+    def consumer_cancelled(
+        self, record: FrameRecord, method: BasicCancel | BasicCancelOk, consumer: Consumer
+    ) -> None:
+        channel = self._on(record, self._conversation.channel_of(record))
+        known = None if channel is None else channel.consumers.get(consumer)
+        if known is not None and record.peer == CLIENT:
+            known.cancelled = True
+            known.part.dropped_by = CLIENT
 
     def _uses(self, channel: _Channel, mark: str) -> None:
         for part in (channel.part, self.part):
@@ -272,32 +245,30 @@ class Transcript091(Transcript):
 
     # Content
 
-    def _content(
-        self, channel: _Channel, peer: str, method: Method, message: Amqp091Message, at: int, end: int
-    ) -> None:
-        """A message has come to its end, in the stream at `end`, or is given up."""
-        form = self._forms.method(method, method.definition().name, message)
+    def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
+        if self._on(record, content.channel) is not None:
+            self._begun[content] = self.frames
+
+    def content_ended(self, record: FrameRecord, content: SentContent) -> None:
+        at = self._begun.pop(content, None)
+        channel = self._on(record, content.channel)
+        if at is None or channel is None:
+            return
+        peer = record.peer
+        method = content.method
+        name = method.definition().name
+        form = CanonicalFrame(name, (Entry("complete", "false"),))
+        if content.message is not None:
+            form = self._forms.method(method, name, content.message)
+        if record.frame.kind == "method":
+            self.say(channel.part, peer, peer, form, at)  # it is cut short
+            return
         if isinstance(method, BasicDeliver):
-            consumer = channel.consumers.get(method.consumer_tag or "")
-            if consumer is None:
-                if not self.midstream:
-                    self.say(
-                        channel.part,
-                        peer,
-                        peer,
-                        CanonicalFrame(form.name, (Entry("without", "consumer"),)),
-                        at,
-                    )
-                return
-            self.late = self.late or consumer.cancelled
-            place = self.say(consumer.part, DELIVERIES, peer, form, at)
-            if not consumer.part.settled:
-                self._await(channel, int(method.delivery_tag), (consumer.part, OUTCOMES, place, end))
+            self._delivered(channel, content, form, at)
         elif isinstance(method, BasicGetOk):
             self.say(channel.part, peer, peer, form, at)
-            no_ack = channel.gets.pop(0) if channel.gets else False
-            if not no_ack:
-                self._await(channel, int(method.delivery_tag), (channel.part, GETS, channel.got, end))
+            if content.delivery is not None and not content.delivery.no_ack:
+                self._await(content.delivery, (channel.part, GETS, channel.got))
                 channel.got += 1
         elif isinstance(method, BasicReturn):
             self.say(channel.part, RETURNS, peer, form, at)
@@ -307,46 +278,59 @@ class Transcript091(Transcript):
                 self._uses(channel, f"publishes to {self._names.of(exchange)}/{self._names.of(key)}")
             self.say(channel.part, peer, peer, form, at)
 
-    def _unfinished(self, channel: _Channel, peer: str) -> None:
-        """A method comes where content is due."""
-        left = channel.open.pop(peer, None)
-        if left is not None:
-            method, at = left
-            form = CanonicalFrame(method.definition().name, (Entry("complete", "false"),))
-            self.say(channel.part, peer, peer, form, at)
+    def _delivered(self, channel: _Channel, content: SentContent, form: CanonicalFrame, at: int) -> None:
+        """A message for a consumer has come to its end."""
+        consumer = None if content.consumer is None else channel.consumers.get(content.consumer)
+        if consumer is None:
+            if not self.midstream:
+                stray = CanonicalFrame(form.name, (Entry("without", "consumer"),))
+                self.say(channel.part, SERVER, SERVER, stray, at)
+            return
+        self.late = self.late or consumer.cancelled
+        place = self.say(consumer.part, DELIVERIES, SERVER, form, at)
+        if content.delivery is not None and not content.delivery.no_ack:
+            self._await(content.delivery, (consumer.part, OUTCOMES, place))
 
-    def _await(self, channel: _Channel, tag: int, place: tuple[TranscriptPart, str, int, int]) -> None:
-        channel.unsettled[tag] = place
-        if len(channel.unsettled) > MAX_COMPARED_UNSETTLED:
-            channel.unsettled.popitem(last=False)
+    def _await(self, delivery: Delivery, place: tuple[TranscriptPart, str, int]) -> None:
+        self._unsettled[delivery] = place
+        if len(self._unsettled) > MAX_COMPARED_UNSETTLED:
+            self._unsettled.popitem(last=False)
 
-    def _settled(
-        self, channel: _Channel, peer: str, body: BasicAck | BasicNack | BasicReject, read: int
-    ) -> None:
-        """An ack, nack or reject, of one or of all up to it; or of all that its sender can have read."""
-        tag = int(body.delivery_tag)
-        multiple = not isinstance(body, BasicReject) and body.multiple
-        entries = []
-        if not isinstance(body, BasicAck) and peer == CLIENT:
-            entries.append(Entry("requeue", "true" if body.requeue else "false"))
-        # nack is RabbitMQ's word for several rejects.
-        name = "ack" if isinstance(body, BasicAck) else "reject"
-        form = CanonicalFrame(name, tuple(entries))
-        if peer == SERVER:
-            numbers = _named(channel.unconfirmed, tag, multiple)
-            for number in numbers:
-                del channel.unconfirmed[number]
-                self.say_of(channel.part, CONFIRMS, peer, number - 1, form)
-        else:
-            numbers = _named(channel.unsettled, tag, multiple)
-            if tag == 0 and read >= 0:
-                numbers = [number for number in numbers if channel.unsettled[number][3] <= read]
-            for number in numbers:
-                part, strand, place, _ = channel.unsettled.pop(number)
-                self.say_of(part, strand, peer, place, form)
-        if not numbers and not self.midstream and not (multiple and tag == 0):
-            stray = CanonicalFrame(body.definition().name, (Entry("without", "delivery"), *entries))
-            self.say(channel.part, peer, peer, stray)
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[Delivery]) -> None:
+        form = _settlement(method)
+        found = False
+        for delivery in deliveries:
+            place = self._unsettled.pop(delivery, None)
+            if place is not None:
+                found = True
+                self.say_of(place[0], place[1], record.peer, place[2], form)
+        if not found:
+            self._named_nothing(record, method, form)
+
+    def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
+        channel = self._on(record, self._conversation.channel_of(record))
+        form = CanonicalFrame(_settlement(method).name, ())
+        if channel is not None:
+            for publish in publishes:
+                self.say_of(channel.part, CONFIRMS, record.peer, publish.number - 1, form)
+        if not publishes:
+            self._named_nothing(record, method, form)
+
+    def _named_nothing(self, record: FrameRecord, method: Method, form: CanonicalFrame) -> None:
+        """An acknowledgement or a confirm names nothing that is known."""
+        channel = self._on(record, self._conversation.channel_of(record))
+        everything = isinstance(method, (BasicAck, BasicNack)) and method.multiple and not method.delivery_tag
+        if channel is not None and not self.midstream and not everything:
+            entries = (Entry("without", "delivery"), *form.entries)
+            stray = CanonicalFrame(method.definition().name, entries)
+            self.say(channel.part, record.peer, record.peer, stray)
+
+
+def _settlement(method: Method) -> CanonicalFrame:
+    """An ack, or a reject, of one delivery. nack is RabbitMQ's word for several rejects."""
+    if isinstance(method, (BasicNack, BasicReject)):
+        return CanonicalFrame("reject", (Entry("requeue", "true" if method.requeue else "false"),))
+    return CanonicalFrame("ack", ())
 
 
 def _broken(part: TranscriptPart, peer: str, code: int) -> None:
@@ -359,17 +343,3 @@ def _dropped(channel: _Channel) -> None:
     """The client ends a channel, alone or with its connection."""
     for consumer in channel.consumers.values():
         consumer.part.dropped_by = CLIENT
-
-
-def _named(waiting: Collection[int], tag: int, multiple: bool) -> list[int]:
-    """Which of the numbers that wait, in ascending order, a tag means."""
-    if not multiple:
-        return [tag] if tag in waiting else []
-    if tag == 0:
-        return list(waiting)
-    found = []
-    for number in waiting:
-        if number > tag:
-            break
-        found.append(number)
-    return found

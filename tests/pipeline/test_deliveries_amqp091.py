@@ -219,6 +219,12 @@ def test_too_many_unsettled(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(row[0], row[1]) for row in rows] == [(1, ""), (2, "ack"), (3, "ack")]
 
 
+def test_what_is_recovered_is_not_settled_by_what_comes_later() -> None:
+    again = (said(C, "basic.recover", requeue=True), said(S, "basic.recover-ok"), deliver(2))
+    rows = told(deliver(1), *again, said(C, "basic.ack", delivery_tag=2, multiple=True))
+    assert sorted(row[:2] for row in rows) == [(1, ""), (2, "ack")]
+
+
 def test_each_is_given_once() -> None:
     """A tag that comes again, an ack that comes again."""
     again = (

@@ -390,6 +390,24 @@ def test_a_consumer_is_cancelled_when_its_queue_is_deleted(
     assert len(consumer["because"]) == reported
 
 
+def test_a_consumer_whose_tag_the_server_chooses_has_an_end(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.client.method("basic.consume", queue="q")
+    d.server.method("basic.consume-ok", consumer_tag="made-up")
+    d.client.method("basic.cancel", consumer_tag="made-up")
+    d.server.method("basic.cancel-ok", consumer_tag="made-up")
+    found = ends_of(capsys, d, tmp_path)
+    (consumer,) = [one for one in found if one["thing"].startswith("consumer")]
+    assert (consumer["thing"], consumer["what"]) == (
+        'consumer "made-up" on channel 1',
+        "was cancelled by the client",
+    )
+
+
 def test_a_close_is_reported_of_its_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     d = Dialogue091()
     d.opened()

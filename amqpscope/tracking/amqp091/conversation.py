@@ -8,10 +8,12 @@ is for. So there is one place that decides it, and the rules and all who listen 
 
 from typing import Final
 
+from amqpscope.limits import MAX_CONSUMERS
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import CONNECTION_CLASS, ConnectionView
 from amqpscope.tracking.amqp091.consumers import Consumer
+from amqpscope.tracking.amqp091.deliveries import Delivery
 from amqpscope.tracking.amqp091.endpoint import as_read, completed_publish, out_of_order, unreadable
 from amqpscope.tracking.amqp091.events import Listener091, SentContent
 from amqpscope.tracking.amqp091.names import readable
@@ -35,6 +37,7 @@ from dissectors.amqp091.methods import (
     ChannelCloseOk,
     ChannelOpen,
     ConfirmSelect,
+    QueueDeleteOk,
 )
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
@@ -54,6 +57,8 @@ class Conversation091(Conversation):
         self.view: ConnectionView = ConnectionView(False)
         # The packet of the last octets that were not captured, or that cannot be read; 0 for none.
         self.lost_packet: i64 = 0
+        # Consumers that were cancelled, or whose queue was deleted: more may come about them.
+        self._former: dict[tuple[Channel, str], Consumer] = {}
         # The content that is being sent, by direction and channel.
         self._sending: dict[tuple[int, int], SentContent] = {}
 
@@ -79,14 +84,18 @@ class Conversation091(Conversation):
                 self._end(record)
             if isinstance(body, Method) and not isinstance(body, UnknownMethod):
                 self._method(record, as_read(frame, body) if frame.problems else body)
+            else:
+                self._other(record)
         elif kind == "content-header" or kind == "body":
             self._content(record)
         elif isinstance(body, ProtocolHeader):
             self.view.header(record.direction == record.connection.client, body)
             for listener in self.listeners:
                 listener.header(record, body)
-        elif kind == "skipped":
-            self._lost(record)
+        else:
+            if kind == "skipped":
+                self._lost(record)
+            self._other(record)
         if frame.problems:
             if unreadable(frame):
                 self._lost(record)
@@ -138,7 +147,7 @@ class Conversation091(Conversation):
                 for listener in self.listeners:
                     listener.recovered(record, method, deliveries)
         else:
-            self._other(record, channel, method)
+            self._request(record, channel, method)
         now = view.channel(frame.channel)
         if now is None:
             for listener in self.listeners:
@@ -156,7 +165,14 @@ class Conversation091(Conversation):
         end = frame.offset + frame.size
         if by_client:
             deliveries = channel.deliveries.covered(tag, multiple)
+            unread: list[Delivery] = []
+            if tag == 0 and record.acknowledged >= 0:
+                # It means all that the client can have read.
+                unread = [one for one in deliveries if one.end > record.acknowledged]
+                deliveries = [one for one in deliveries if one.end <= record.acknowledged]
             self.view.method(True, frame.channel, method, end, record.packet, record.last_time)
+            for one in unread:
+                channel.deliveries.keep(one)
             for listener in self.listeners:
                 listener.acknowledged(record, method, deliveries)
             return
@@ -168,7 +184,11 @@ class Conversation091(Conversation):
         for listener in self.listeners:
             listener.confirmed(record, method, publishes)
 
-    def _other(self, record: FrameRecord, channel: Channel, method: Method) -> None:
+    def _other(self, record: FrameRecord) -> None:
+        for listener in self.listeners:
+            listener.other(record)
+
+    def _request(self, record: FrameRecord, channel: Channel, method: Method) -> None:
         """A method that may be a request, an answer, or about a consumer or the channel itself."""
         frame = record.frame
         by_client = record.direction == record.connection.client
@@ -179,7 +199,11 @@ class Conversation091(Conversation):
         request = queue[at] if at >= 0 else None
         consumer = None
         if isinstance(method, (BasicCancel, BasicCancelOk)):
-            consumer = channel.consumers.live.get(readable(method.consumer_tag))
+            tag = readable(method.consumer_tag)
+            consumer = channel.consumers.live.get(tag) or self._former.get((channel, tag))
+        elif isinstance(method, QueueDeleteOk) and request is not None:
+            for one in channel.consumers.of(request.subject).values():
+                self._leave(channel, one)
         if isinstance(method, ConfirmSelect) and not channel.publishes.confirming:
             self.view.sure_again(channel)
         self.view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
@@ -213,8 +237,15 @@ class Conversation091(Conversation):
                 for listener in self.listeners:
                     listener.consumer_confirmed(record, method, consumer)
         elif isinstance(method, (BasicCancel, BasicCancelOk)) and cancelled is not None:
+            self._leave(channel, cancelled)
             for listener in self.listeners:
                 listener.consumer_cancelled(record, method, cancelled)
+
+    def _leave(self, channel: Channel, consumer: Consumer) -> None:
+        """A consumer is no more, or will not be soon."""
+        if len(self._former) >= MAX_CONSUMERS:
+            del self._former[next(iter(self._former))]
+        self._former[channel, consumer.tag] = consumer
 
     # Content
 
@@ -226,7 +257,8 @@ class Conversation091(Conversation):
         if channel is not None and isinstance(method, (BasicDeliver, BasicGetOk)):
             content.delivery = channel.delivering
             if isinstance(method, BasicDeliver):
-                content.consumer = channel.consumers.live.get(readable(method.consumer_tag))
+                tag = readable(method.consumer_tag)
+                content.consumer = channel.consumers.live.get(tag) or self._former.get((channel, tag))
         for listener in self.listeners:
             listener.content_started(record, method, content)
 

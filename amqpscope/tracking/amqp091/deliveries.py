@@ -95,9 +95,10 @@ class Deliveries:
             before = known.pop(tag, None)
             if before is not None:
                 self._forget(before)
-        self._keep(delivery)
+        self.keep(delivery)
 
-    def _keep(self, delivery: Delivery) -> None:
+    def keep(self, delivery: Delivery) -> None:
+        """It waits for its acknowledgement."""
         tag = delivery.tag
         self.unacknowledged[tag] = delivery
         self.order.add(tag, self.unacknowledged)
@@ -162,7 +163,7 @@ class Deliveries:
         self.undecided = []
         for delivery in again:
             if delivery.tag not in self.unacknowledged:
-                self._keep(delivery)
+                self.keep(delivery)
 
     def recover(self) -> None:
         """All that is unacknowledged is the queues' again, and will come with other tags."""
@@ -203,7 +204,7 @@ class Deliveries:
         gapless, recovered, pointless_end, pointless_packet = more
         deliveries = Deliveries(counting)
         for one in known:
-            deliveries._keep(Delivery.load(one))
+            deliveries.keep(Delivery.load(one))
         deliveries.last, deliveries.whole, deliveries.gapless = last, whole, gapless
         deliveries.recovered = Spans.load(recovered)
         deliveries.pointless_end, deliveries.pointless_packet = pointless_end, pointless_packet

@@ -41,7 +41,7 @@ class SentContent:
         self.channel: Channel | None = channel
         # What basic.deliver or basic.get-ok delivers, None of other methods.
         self.delivery: Delivery | None = None
-        # The consumer that basic.deliver is for, None if it is not known.
+        # The consumer that basic.deliver is for, or that had its tag until it was cancelled, if known.
         self.consumer: Consumer | None = None
         # What basic.publish publishes, from when its content is complete, else None.
         self.publish: Publish | None = None
@@ -116,3 +116,6 @@ class Listener091(Listener):
 
     def stray(self, record: FrameRecord) -> None:
         """A method on a channel that is not known, or content that belongs to no method."""
+
+    def other(self, record: FrameRecord) -> None:
+        """All else: a heartbeat, a method or a frame that nobody knows, octets that were not captured."""
