@@ -45,8 +45,8 @@ class LiveTop(LiveView):
         view = self._view
         view.saw(batch.records)
         # What is to be lived with hurts nobody.
-        view.found([finding for finding in batch.found if not finding.suppressed_by])
-        view.amended([finding for finding in batch.amended if not finding.suppressed_by])
+        view.found([finding for finding in batch.found if not finding.assessment.suppressed_by])
+        view.amended([finding for finding in batch.amended if not finding.assessment.suppressed_by])
         for event in batch.events:
             self.tell(event)
         changed = self._terminal.changed

@@ -184,7 +184,7 @@ class LiveText(LiveWriter):
             self._headed = finding.connection
             lines.append((heading(finding.connection), INDENT))
         line = [("problem", "  !! "), *headline(finding)]
-        if finding.suppressed_by:
+        if finding.assessment.suppressed_by:
             line = [("dim", "  ok "), *headline(finding), ("dim", f" ({printable(justification(finding))})")]
         lines.append((line, INDENT + 4))
         return self._paint(lines)

@@ -61,7 +61,7 @@ class LiveRecording:
             )
         for finding in batch.amended:
             recorder.comment(
-                int(finding.reaction_packet),
+                int(finding.reaction.packet),
                 f"{finding.rule} by the {finding.peer} in packet {finding.packet}: {answer(finding)}",
             )
         if batch.dropped:

@@ -54,7 +54,7 @@ class TextWriter(FindingWriter):
         self._verdicts = Verdicts(self._clock, self._most)
 
     def add(self, finding: Finding) -> None:
-        if not finding.suppressed_by:
+        if not finding.assessment.suppressed_by:
             self._verdicts.add(finding)
 
     def close(self, nothing: str, reason: str) -> None:

@@ -11,6 +11,7 @@ from amqpscope.correlation.entities import entrusted
 from amqpscope.correlation.intermediary import forwarded
 from amqpscope.correlation.resumption import resumed
 from amqpscope.model.finding import Finding
+from amqpscope.model.reaction import NO_REACTION, NOT_AWAITED
 from amqpscope.tracking.amqp091.summary import Summary as Summary091
 from amqpscope.tracking.amqp10.summary import Summary as Summary10
 from amqpscope.tracking.summary import ConnectionSummary
@@ -35,7 +36,8 @@ def correlate(summaries: Iterable[ConnectionSummary], whole: bool = True) -> lis
     if whole:
         found += passed(said)
     for finding in found:
-        finding.watched = False
+        if finding.reaction is NO_REACTION:
+            finding.reaction = NOT_AWAITED
     return found
 
 

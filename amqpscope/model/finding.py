@@ -2,7 +2,9 @@
 
 from typing import Any, Final
 
+from amqpscope.model.assessment import FIRST_ASSESSMENT, Assessment
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.reaction import NO_REACTION, Reaction
 from amqpscope.model.records import Connection, FrameRecord, FrameRef
 from dissectors.wire import i64
 
@@ -23,9 +25,8 @@ class Finding:
     product. since: when the fault began (ns): earlier than `time` for a silence, which its next frame shows.
     read: octets of the other peer's stream that the peer at fault had acknowledged by then, -1 unknown.
     addresses: of the link's source and target, or the exchanges and queues that the offending frame names.
-
-    What somebody's policy makes of it (`amqpscope.policy`): level: the severity that it has instead of the
-    rule's; suppressed_by: why it does not count, `allow` or `baseline`; reason: in its words.
+    reaction: what the other peer did about it, which is known later. assessment: what an edition, a product's
+    habits and a policy make of it.
     """
 
     def __init__(
@@ -49,17 +50,8 @@ class Finding:
         self.link: str = ""
         self.link_sender: str = ""
         self.delivery_id: int = -1
-        self.edition: str = "final"
-        self.profile: str = ""
-        # What the other peer did: the frame, its error condition, ns after, its packet.
-        self.reaction: str = ""
-        self.reaction_condition: str = ""
-        self.reaction_after: i64 = 0
-        self.reaction_packet: i64 = 0
-        # It gave no error for this: it answered the frame, or its error was for something else.
-        self.other_error: bool = False
-        # Whether it was looked for at all: not where only several connections show the fault.
-        self.watched: bool = True
+        self.reaction: Reaction = NO_REACTION
+        self.assessment: Assessment = FIRST_ASSESSMENT
         self.since: i64 = spot.time
         self.read: i64 = -1
         self.around: list[FrameRecord] = []
@@ -68,9 +60,6 @@ class Finding:
         self.reported: bool = False
         self.said: dict[str, str] = NOTHING_SAID
         self.addresses: tuple[str, ...] = ()
-        self.level: str = ""
-        self.suppressed_by: str = ""
-        self.reason: str = ""
 
     @property
     def peer(self) -> str:
@@ -110,29 +99,24 @@ class Finding:
             tuple(self.evidence.items()),
             tuple(self.others),
             (int(self.session), self.link, self.link_sender, self.delivery_id),
-            (self.edition, self.profile),
-            (self.reaction, self.reaction_condition, int(self.reaction_after), int(self.reaction_packet)),
-            (self.other_error, self.watched, int(self.since), int(self.read)),
+            (self.assessment.edition, self.assessment.profile),
+            self.reaction.dump(),
+            (int(self.since), int(self.read)),
             self.addresses,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "Finding":
         """What `dump` gave, as an object again."""
-        (rule, certain, message), spot, evidence, others, where, text, reaction, awaited, addresses = state
+        (rule, certain, message), spot, evidence, others, where, text, reaction, times, addresses = state
         certainty = CERTAIN if certain else POSSIBLE
         finding = Finding(
             rule, certainty, message, connection, FrameRef.load(spot), dict(evidence), list(others)
         )
         finding.session, finding.link, finding.link_sender, finding.delivery_id = where
-        finding.edition, finding.profile = text
-        (
-            finding.reaction,
-            finding.reaction_condition,
-            finding.reaction_after,
-            finding.reaction_packet,
-        ) = reaction
-        finding.other_error, finding.watched, finding.since, finding.read = awaited
+        finding.assessment = Assessment(*text)
+        finding.reaction = Reaction(*reaction)
+        finding.since, finding.read = times
         finding.addresses = addresses
         return finding
 

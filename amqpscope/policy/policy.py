@@ -134,14 +134,13 @@ class Rulings:
         The same finding may come again.
         """
         policy = self.policy
-        finding.level = policy.level(finding.rule)
-        finding.suppressed_by = finding.reason = ""
+        suppressed_by = reason = ""
         # Also of what is ignored: an entry for it is not out of date.
         allowances = policy.allowances(finding)
         if allowances:
             self._used.update(one.number for one in allowances)
-            finding.suppressed_by = ALLOW
-            finding.reason = allowances[0].reason
+            suppressed_by, reason = ALLOW, allowances[0].reason
+        finding.assessment = finding.assessment.by_policy(policy.level(finding.rule), suppressed_by, reason)
         taken = policy.takes(finding)
         if policy.baseline is not None:
             number = fingerprint(finding)
@@ -154,9 +153,9 @@ class Rulings:
         return taken
 
     def _suppress_known(self, finding: Finding, baseline: Baseline) -> None:
-        if not finding.suppressed_by:
-            finding.suppressed_by = BASELINE
-            finding.reason = baseline.file
+        if not finding.assessment.suppressed_by:
+            level = finding.assessment.level
+            finding.assessment = finding.assessment.by_policy(level, BASELINE, baseline.file)
 
     def close(self, whole: bool) -> RunConclusion:
         """What is to be said at the end. whole: no capture is missing among those that were judged."""

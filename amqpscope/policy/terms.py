@@ -31,6 +31,6 @@ class Terms:
 
     def counts(self, finding: Finding) -> bool:
         """Whether a finding makes the exit status 1. What is suppressed does not."""
-        if finding.suppressed_by:
+        if finding.assessment.suppressed_by:
             return False
         return weight(finding) in self.severities and (finding.certain or self.possible)

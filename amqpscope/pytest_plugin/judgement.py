@@ -99,8 +99,9 @@ class _Report(FindingWriter):
 
     def take(self, findings: list[Finding]) -> None:
         for finding in findings:
-            if not finding.suppressed_by and self._allowed(finding):
-                finding.suppressed_by, finding.reason = ALLOW, "the test says so"
+            assessment = finding.assessment
+            if not assessment.suppressed_by and self._allowed(finding):
+                finding.assessment = assessment.by_policy(assessment.level, ALLOW, "the test says so")
         super().take(findings)
 
     def add(self, finding: Finding) -> None:
@@ -109,7 +110,7 @@ class _Report(FindingWriter):
         if self._policy.counts(finding):
             self._counting.add(finding)
             self.worst = self.worst or finding
-        elif not finding.suppressed_by:
+        elif not finding.assessment.suppressed_by:
             self._others.add(finding)
 
     def close(self, nothing: str, reason: str) -> None:

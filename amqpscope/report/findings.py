@@ -78,17 +78,18 @@ def _path(finding: Finding, path: str) -> str:
 
 def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
     """One finding by the names of the contract."""
-    row = rule(finding.rule, finding.edition)
+    row = rule(finding.rule, finding.assessment.edition)
     connection = finding.connection
     channel = int(finding.channel)
     packets = dict.fromkeys([int(finding.packet), *(int(packet) for packet in finding.others if packet > 0)])
     reaction: dict[str, Any] | None = None
-    if finding.reaction:
+    answered = finding.reaction
+    if answered.frame:
         reaction = {
-            "frame": finding.reaction,
-            "condition": finding.reaction_condition or None,
-            "after_seconds": int(finding.reaction_after) / 1_000_000_000,
-            "packet": int(finding.reaction_packet),
+            "frame": answered.frame,
+            "condition": answered.condition or None,
+            "after_seconds": int(answered.after) / 1_000_000_000,
+            "packet": int(answered.packet),
         }
     return {
         "rule": finding.rule,
@@ -97,8 +98,8 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
         "requirement": row.requirement,
         "message": message_of(finding),
         "spec": row.source,
-        "edition": finding.edition,
-        "profile": finding.profile or None,
+        "edition": finding.assessment.edition,
+        "profile": finding.assessment.profile or None,
         "capture": capture,
         "packet": int(finding.packet),
         "time": iso(int(finding.time)),
@@ -119,11 +120,12 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
 
 def decided_object(finding: Finding, capture: str) -> dict[str, Any]:
     """One finding by the names of the contract, with what a policy decided of it."""
-    suppressed = {"by": finding.suppressed_by, "reason": finding.reason} if finding.suppressed_by else None
+    assessment = finding.assessment
+    suppressed = {"by": assessment.suppressed_by, "reason": assessment.reason}
     return {
         **finding_object(finding, capture),
         "overridden": overridden(finding) or None,
-        "suppressed": suppressed,
+        "suppressed": suppressed if assessment.suppressed_by else None,
     }
 
 
@@ -157,7 +159,7 @@ def finding_json(finding: Finding, capture: str) -> str:
 
 def overridden(finding: Finding) -> str:
     """The severity that a finding would have without the policy's, "" if it has it."""
-    if finding.profile or not finding.level:
+    if finding.assessment.profile or not finding.assessment.level:
         return ""
-    before = severity(finding.rule, finding.edition)
-    return "" if before == finding.level else before
+    before = severity(finding.rule, finding.assessment.edition)
+    return "" if before == finding.assessment.level else before

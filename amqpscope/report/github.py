@@ -60,7 +60,7 @@ class GithubWriter(FindingWriter):
         self._out.write(f"amqpscope: {shown}\n")
 
     def add(self, finding: Finding) -> None:
-        if finding.suppressed_by:
+        if finding.assessment.suppressed_by:
             return
         level = _LEVELS[weight(finding)]
         if level == "error" and not finding.certain:

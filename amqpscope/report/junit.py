@@ -137,7 +137,7 @@ class JunitWriter(FindingWriter):
         reported = {
             "rule": finding.rule,
             "peer": finding.peer,
-            "edition": finding.edition,
+            "edition": finding.assessment.edition,
             "counts": self._terms.counts(finding),
             "head": _head(finding),
             "kind": kind(finding),

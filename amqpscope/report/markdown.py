@@ -58,7 +58,7 @@ class MarkdownWriter(FindingWriter):
         self._cases = Cases(self._most)
 
     def add(self, finding: Finding) -> None:
-        if not finding.suppressed_by:
+        if not finding.assessment.suppressed_by:
             self._cases.add(finding)
 
     def end(self) -> None:
@@ -109,7 +109,7 @@ class MarkdownWriter(FindingWriter):
                 " ".join(_sentence(part) for part in parts),
             ]
             self._out.write(f"| {' | '.join(cells)} |\n")
-        reported = dict.fromkeys((one.finding.rule, one.finding.edition) for one in shown)
+        reported = dict.fromkeys((one.finding.rule, one.finding.assessment.edition) for one in shown)
         rows = [rule(broken, edition) for broken, edition in reported]
         lines = [
             f"- {inline(row.id)}: {inline(row.text)} ({inline(row.requirement)}; {inline(row.source)})\n"

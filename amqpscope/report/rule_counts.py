@@ -37,7 +37,7 @@ class RuleCounts:
 
     def add(self, finding: Finding) -> None:
         """One more finding."""
-        if finding.suppressed_by:
+        if finding.assessment.suppressed_by:
             self.set_aside.add(finding)
             return
         self.tally.add(finding)

@@ -127,7 +127,7 @@ class SarifWriter(FindingWriter):
         packets = [one["packet"] for one in reported["packets"][1:]]
         result: dict[str, Any] = {
             "ruleId": finding.rule,
-            "ruleIndex": self._index(finding.rule, finding.edition),
+            "ruleIndex": self._index(finding.rule, finding.assessment.edition),
             "level": level,
             "message": _message(" ".join(parts)),
             "locations": [self._location(int(finding.packet), finding.connection.id)],
@@ -252,9 +252,11 @@ def _descriptor_of_remark(id: str) -> dict[str, Any]:
 
 def _suppressions(finding: Finding) -> list[dict[str, str]]:
     """Who has decided that a result does not count; empty where nobody has."""
-    if not finding.suppressed_by:
+    if not finding.assessment.suppressed_by:
         return []
-    reason = finding.reason if finding.suppressed_by == "allow" else justification(finding)
+    reason = (
+        finding.assessment.reason if finding.assessment.suppressed_by == "allow" else justification(finding)
+    )
     return [{"kind": "external", "status": "accepted", "justification": _plain(reason)}]
 
 

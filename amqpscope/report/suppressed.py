@@ -17,15 +17,15 @@ _SHOWN = 20
 
 def excuse(finding: Finding) -> str:
     """Why a finding does not count, in a sentence; "" if it may."""
-    if not finding.suppressed_by:
+    if not finding.assessment.suppressed_by:
         return ""
     return f"It is {justification(finding).rstrip('.')}."
 
 
 def justification(finding: Finding) -> str:
     """The same without an ending: `allowed: the old scanner`, `in the baseline known.json`."""
-    between = " " if finding.suppressed_by == "baseline" else ": "
-    return f"{_WORDS[finding.suppressed_by]}{between}{finding.reason}"
+    between = " " if finding.assessment.suppressed_by == "baseline" else ": "
+    return f"{_WORDS[finding.assessment.suppressed_by]}{between}{finding.assessment.reason}"
 
 
 def fixed_lines(closing: RunConclusion) -> list[str]:
@@ -47,9 +47,9 @@ class Suppressed:
 
     def add(self, finding: Finding) -> None:
         """One more."""
-        by = finding.suppressed_by
+        by = finding.assessment.suppressed_by
         self.numbers[by] = self.numbers.get(by, 0) + 1
-        rules = self._reasons.setdefault((by, finding.reason), {})
+        rules = self._reasons.setdefault((by, finding.assessment.reason), {})
         known = rules.setdefault((finding.rule, finding.peer), [0, int(finding.packet)])
         known[0] += 1
 

@@ -157,15 +157,16 @@ class Verdicts:
 
     def _finding(self, finding: Finding, timeline: Timeline, again: bool) -> list[tuple[Line, int]]:
         """One finding. again: the rule is explained already."""
-        row = rule(finding.rule, finding.edition)
+        row = rule(finding.rule, finding.assessment.edition)
         shown: list[tuple[Line, int]] = [([], -1), (headline(finding), 4)]
         if not finding.certain and not again:
             shown.append(_labelled("possible", why_possible(finding)))
-        if finding.profile and not again:
+        if finding.assessment.profile and not again:
             shown.append(_labelled("profile", _habit(finding)))
         before = overridden(finding)
         if before and not again:
-            shown.append(_labelled("severity", f"{finding.level} by the configuration, by itself {before}"))
+            level = finding.assessment.level
+            shown.append(_labelled("severity", f"{level} by the configuration, by itself {before}"))
         if not again:
             shown.append(_labelled("rule", f"{printable(row.text)} ({row.requirement})"))
             shown.append(_labelled("source", printable(row.source)))
@@ -224,12 +225,14 @@ def kind(finding: Finding) -> str:
 def remarks(finding: Finding) -> list[str]:
     """What else is to be said of what it weighs, a sentence each: why it is only possible, a habit."""
     reported = [] if finding.certain else [why_possible(finding)]
-    if finding.profile:
+    if finding.assessment.profile:
         reported.append(f"{_habit(finding)}.")
     before = overridden(finding)
     if before:
-        reported.append(f"The configuration makes it {_a(finding.level)}, by itself it is {_a(before)}.")
-    if finding.suppressed_by:
+        reported.append(
+            f"The configuration makes it {_a(finding.assessment.level)}, by itself it is {_a(before)}."
+        )
+    if finding.assessment.suppressed_by:
         reported.append(excuse(finding))
     return reported
 
@@ -241,9 +244,10 @@ def _a(severity: str) -> str:
 def _habit(finding: Finding) -> str:
     """Why a finding is a note only: what the product is known to do, and where that is to be read."""
     habit = habit_of(finding)
+    name = finding.assessment.profile
     if habit is None:
-        return finding.profile
-    return f"{finding.profile}: {profile(finding.profile).product} {habit.does} ({habit.source})"
+        return name
+    return f"{name}: {profile(name).product} {habit.does} ({habit.source})"
 
 
 def _other(finding: Finding) -> str:
@@ -300,33 +304,34 @@ def answer(finding: Finding) -> str:
     """What the other peer did, and what a correct one answers."""
     expected, named = expected_condition(finding)
     other = _other(finding)
-    condition = finding.reaction_condition
+    reaction = finding.reaction
+    condition = reaction.condition
     wished = printable(expected.replace("to close the socket", "the socket to be closed"))
     due = f"; the specification {'asks for' if named else 'names none,'} {wished}"
     if not named:
         due += " would fit"
     if not expected:
         due = ""
-    if not finding.reaction:
-        if not finding.watched and not finding.other_error:
+    if not reaction.frame:
+        if not reaction.awaited and not reaction.other_error:
             return f"the {other}'s answer was not looked for: this shows only when all is read{due}"
-        return f"the {other} gave no error {'for this' if finding.other_error else 'afterwards'}{due}"
+        return f"the {other} gave no error {'for this' if reaction.other_error else 'afterwards'}{due}"
     after = _after(finding)
-    if finding.reaction in (FIN, RST):
-        return f"the {other} ended its stream with {finding.reaction} {after}{', as is due' if named else ''}"
+    if reaction.frame in (FIN, RST):
+        return f"the {other} ended its stream with {reaction.frame} {after}{', as is due' if named else ''}"
     if not condition:
-        return f"the {other} gave no error afterwards, only {printable(finding.reaction)} {after}{due}"
+        return f"the {other} gave no error afterwards, only {printable(reaction.frame)} {after}{due}"
     wanted = expected.split(" or ")
-    if condition in wanted or f"{finding.reaction} {condition}" in wanted:
+    if condition in wanted or f"{reaction.frame} {condition}" in wanted:
         due = ", as is due" if named else ""
-    return f"the {other} sent {printable(finding.reaction)} with {_short(condition)} {after}{due}"
+    return f"the {other} sent {printable(reaction.frame)} with {_short(condition)} {after}{due}"
 
 
 def _after(finding: Finding) -> str:
     """How long after the offending frame the reaction came: before it, if a silence had lasted too long."""
-    seconds = int(finding.reaction_after) / 1_000_000_000
+    seconds = int(finding.reaction.after) / 1_000_000_000
     way = "before that frame" if seconds < 0 else "later"
-    return f"{_duration(abs(seconds))} {way} (packet {finding.reaction_packet})"
+    return f"{_duration(abs(seconds))} {way} (packet {finding.reaction.packet})"
 
 
 def _duration(seconds: float) -> str:

@@ -72,7 +72,7 @@ class FindingWriter(Hearer):
 
     def take(self, findings: list[Finding]) -> None:
         for finding in findings:
-            if finding.suppressed_by:
+            if finding.assessment.suppressed_by:
                 self.set_aside.add(finding)
             else:
                 self.tally.add(finding)

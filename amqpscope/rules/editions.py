@@ -53,7 +53,7 @@ def _follows(finding: Finding, edition: str) -> bool:
     if name in _DROPPED:
         return False
     if (name, edition) in editions():
-        finding.edition = edition
+        finding.assessment = finding.assessment.by_edition(edition)
     if name == "amqp10/M-LIFETIME-VALUE" and finding.evidence.get("lifetime_policy") == "described value":
         # The drafts take any type that provides lifetime-policy; an unknown one may.
         finding.certain = False

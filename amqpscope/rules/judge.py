@@ -8,6 +8,7 @@ from typing import Final
 
 from amqpscope.limits import MAX_PEER_ERRORS, MAX_WITHOUT_REACTION
 from amqpscope.model.finding import Finding
+from amqpscope.model.reaction import OTHER_ERROR, Reaction
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.rules.context import Context
@@ -141,7 +142,7 @@ class Judge(ABC):
     def answered(self, error: PeerError) -> None:
         """A peer sends an error: the reaction to what the other one is found to have done before."""
         for finding in self.made:
-            if finding.peer != error.peer and not finding.reaction:
+            if finding.peer != error.peer and not finding.reaction.frame:
                 self.react(finding, error, False)
         self.errors.append(error)
         if len(self.errors) > MAX_PEER_ERRORS:
@@ -159,7 +160,7 @@ class Judge(ABC):
             if error is not None and finding.peer != error.peer:
                 self.react(finding, error, True)
             for one in self.errors:
-                if finding.peer != one.peer and not finding.reaction:
+                if finding.peer != one.peer and not finding.reaction.frame:
                     self.react(finding, one, False)
 
     def react(self, finding: Finding, error: PeerError, shown: bool) -> None:
@@ -171,12 +172,10 @@ class Judge(ABC):
             if error.time < finding.since:
                 return
         if not shown and not self.answers(finding, error):
-            finding.other_error = finding.other_error or error.is_error()
+            if not finding.reaction.frame and error.is_error():
+                finding.reaction = OTHER_ERROR
             return
-        finding.reaction = error.name
-        finding.reaction_condition = error.condition
-        finding.reaction_after = error.time - finding.time
-        finding.reaction_packet = error.packet
+        finding.reaction = Reaction(error.name, error.condition, error.time - finding.time, error.packet)
         if finding.reported and self.amended is not None:
             self.excuse([finding])
             self.amended.append(finding)
@@ -189,7 +188,7 @@ class Judge(ABC):
         while ready < size:
             finding = made[ready]
             if size - ready <= MAX_WITHOUT_REACTION:
-                if not finding.reaction or len(finding.around) < finding.around_whole:
+                if not finding.reaction.frame or len(finding.around) < finding.around_whole:
                     break
             elif finding.certain and finding.read > self.endpoint(1 - finding.spot.direction).sent_end:
                 # So much was found while the other peer's frame is not complete: it will never be.
@@ -219,10 +218,10 @@ class Judge(ABC):
                 finding.said = known[1]
                 profiles = known[2]
             if finding.rule in HABITUAL:
-                finding.profile = which(finding, profiles)
+                finding.assessment = finding.assessment.by_profile(which(finding, profiles))
                 if finding.evidence.pop("product_captured", None) is not None:
                     finding.certain = True  # told before the other peer complained of it
-                missed = finding.certain and not finding.profile and self.introduction_missed(peer)
+                missed = finding.certain and not finding.assessment.profile and self.introduction_missed(peer)
                 if missed and which(finding, PROFILES):
                     finding.certain = False
                     finding.evidence["product_captured"] = False

@@ -434,7 +434,7 @@ def _bears(said: dict[str, str], mark: Mark) -> bool:
 
 def which(finding: Finding, profiles: Iterable[Profile]) -> str:
     """The name of the one of these profiles of the peer at fault whose habit a finding is, or ""."""
-    if finding.reaction_condition in _COMPLAINTS:
+    if finding.reaction.condition in _COMPLAINTS:
         return ""
     for one in profiles:
         if _habit(finding, one) is not None:
@@ -459,7 +459,8 @@ def _within(finding: Finding, excess: int) -> bool:
 
 def habit_of(finding: Finding) -> Habit | None:
     """The habit that a finding is, by its profile."""
-    return _habit(finding, _BY_NAME[finding.profile]) if finding.profile else None
+    name = finding.assessment.profile
+    return _habit(finding, _BY_NAME[name]) if name else None
 
 
 def under(findings: list[Finding], choice: str) -> list[Finding]:
@@ -472,7 +473,7 @@ def under(findings: list[Finding], choice: str) -> list[Finding]:
         return findings
     profiles = [] if choice == NONE else [_BY_NAME[name] for name in choice.split(",")]
     for finding in findings:
-        finding.profile = which(finding, profiles)
+        finding.assessment = finding.assessment.by_profile(which(finding, profiles))
     return findings
 
 
@@ -481,6 +482,7 @@ def weight(finding: Finding) -> str:
 
     A habit is a note whatever the rule weighs; the rule weighs what somebody has set, or else the catalogue.
     """
-    if finding.profile:
+    assessment = finding.assessment
+    if assessment.profile:
         return "note"
-    return finding.level or severity(finding.rule, finding.edition)
+    return assessment.level or severity(finding.rule, assessment.edition)

@@ -524,7 +524,7 @@ class Tracing:
         for finding in self._findings:
             if finding.peer == ended.peer or int(finding.packet) > ended.mark.packet:
                 continue
-            if finding.reaction_packet != ended.mark.packet or weight(finding) == "note":
+            if finding.reaction.packet != ended.mark.packet or weight(finding) == "note":
                 continue
             if before is not None and int(finding.packet) < before.packet:
                 continue  # that was the answer to it

@@ -206,7 +206,7 @@ def is_decisive(ground: Ground, question: FrameQuestion) -> bool:
 
 
 def _finding(finding: Finding) -> list[tuple[Line, int]]:
-    row = rule(finding.rule, finding.edition)
+    row = rule(finding.rule, finding.assessment.edition)
     shown = [([("problem", "  !! "), *headline(finding)], 5)]
     if not finding.certain:
         shown.append(_labelled("possible", why_possible(finding)))

@@ -64,7 +64,7 @@ def test_a_finding_is_reported_before_the_peer_has_reacted() -> None:
     (whole,) = [one for one in check(path) if one.rule == "amqp10/L-CREDIT"]
     table = live(first_packets(path, whole.packet))
     (found,) = table.output.take_fresh()
-    assert (found.rule, found.packet, found.reaction) == ("amqp10/L-CREDIT", whole.packet, "")
+    assert (found.rule, found.packet, found.reaction.frame) == ("amqp10/L-CREDIT", whole.packet, "")
     assert table.output.take_findings() == []
 
 

@@ -75,7 +75,11 @@ def test_text_says_it_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_from_python() -> None:
     def profiles(**choice: str) -> set[str]:
-        return {one.profile for one in api.check(RABBITMQ, **choice) if one.rule == "amqp10/L-CLOSE-ANSWER"}
+        return {
+            one.assessment.profile
+            for one in api.check(RABBITMQ, **choice)
+            if one.rule == "amqp10/L-CLOSE-ANSWER"
+        }
 
     assert profiles() == profiles(profile="auto") == {"rabbitmq-3"}
     assert profiles(profile="none") == {""}

@@ -36,13 +36,15 @@ def test_frames_and_findings_do_not_depend_on_the_lots(size: int) -> None:
     batches = steps(Lots(lots_of(BROKEN, size)))
     frames = [(int(one.packet), one.frame.name) for batch in batches for one in batch.records]
     assert frames == [(int(one.packet), one.frame.name) for one in read(BROKEN)]
-    expected = [(one.rule, one.packet, one.reaction) for one in check(BROKEN)]
+    expected = [(one.rule, one.packet, one.reaction.frame) for one in check(BROKEN)]
     found = [one for batch in batches for one in batch.found]
     complete = [one for batch in batches for one in batch.complete]
-    assert [(one.rule, one.packet, one.reaction) for one in complete] == expected
+    assert [(one.rule, one.packet, one.reaction.frame) for one in complete] == expected
     assert {id(one) for one in found} == {id(one) for one in complete}
     amended = [one for batch in batches for one in batch.amended]
-    assert [one.rule for one in amended] == [one.rule for one in complete if one.reported and one.reaction]
+    assert [one.rule for one in amended] == [
+        one.rule for one in complete if one.reported and one.reaction.frame
+    ]
     assert len(complete) >= 1
     assert sum(batch.packets for batch in batches) == len(packets_of(BROKEN.read_bytes()))
 

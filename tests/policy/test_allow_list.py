@@ -112,7 +112,7 @@ ENTRY = '[[allow]]\nrule = "S-WIN-IN"\nreason = "they know"\n'
 
 def test_what_is_allowed_does_not_count(folder: Path) -> None:
     done = run(folder, ENTRY, "window-overrun.pcap", "credit-overrun.pcap")
-    assert [(one.rule, one.suppressed_by, one.reason) for one in done.findings] == [
+    assert [(one.rule, one.assessment.suppressed_by, one.assessment.reason) for one in done.findings] == [
         *[("amqp10/S-WIN-IN", "allow", "they know")] * 2,
         *[("amqp10/L-CREDIT", "", "")] * 6,
     ]
@@ -122,14 +122,14 @@ def test_what_is_allowed_does_not_count(folder: Path) -> None:
 
 def test_the_first_that_fits_gives_the_reason_and_all_are_used(folder: Path) -> None:
     done = run(folder, ENTRY + ENTRY.replace("they know", "again"), "window-overrun.pcap")
-    assert {one.reason for one in done.findings} == {"they know"}
+    assert {one.assessment.reason for one in done.findings} == {"they know"}
     assert done.closing.remarks == []
 
 
 def test_an_expired_entry_excuses_nothing_and_is_a_finding(folder: Path) -> None:
     text = ENTRY + "expires = 2026-06-29\n"
     done = run(folder, text, "window-overrun.pcap")
-    assert {one.suppressed_by for one in done.findings} == {""}
+    assert {one.assessment.suppressed_by for one in done.findings} == {""}
     (remark,) = done.closing.remarks
     assert (remark.rule, remark.severity, remark.place) == ("config/ALLOW-EXPIRED", "error", "x.toml, line 1")
     assert remark.message == (

@@ -34,7 +34,7 @@ def written(*captures: str, file: str = "ci/known.json") -> dict[str, Any]:
     policy = Policy(gather=file)
     run = judge(captures, policy)
     assert not run.fails
-    assert {one.suppressed_by for one in run.findings} <= {"baseline"}
+    assert {one.assessment.suppressed_by for one in run.findings} <= {"baseline"}
     assert policy.gathered is not None
     write_baseline(policy.gathered)
     whole = json.loads(Path(file).read_text())
@@ -63,7 +63,7 @@ def test_what_it_holds(folder: Path) -> None:
 def test_only_what_is_new_counts(folder: Path) -> None:
     written("credit-overrun.pcap")
     run = against("credit-overrun.pcap", "window-overrun.pcap")
-    assert {(one.rule, one.suppressed_by, one.reason) for one in run.findings} == {
+    assert {(one.rule, one.assessment.suppressed_by, one.assessment.reason) for one in run.findings} == {
         ("amqp10/L-CREDIT", "baseline", "ci/known.json"),
         ("amqp10/S-WIN-IN", "", ""),
     }
@@ -105,7 +105,7 @@ def test_what_is_allowed_or_ignored_is_not_in_it(folder: Path) -> None:
     run = judge(["credit-overrun.pcap", "window-overrun.pcap", "no-close.pcap"], policy)
     assert policy.gathered is not None
     assert [one.rule for one in policy.gathered.known.values()] == ["amqp10/C-CLOSE-SENT"]
-    assert {one.suppressed_by for one in run.findings} == {"allow", "baseline"}
+    assert {one.assessment.suppressed_by for one in run.findings} == {"allow", "baseline"}
 
 
 def test_what_is_ignored_now_is_not_fixed(folder: Path) -> None:

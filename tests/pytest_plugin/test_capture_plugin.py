@@ -187,7 +187,7 @@ def test_a_baseline_holds(request: pytest.FixtureRequest, tmp_path: Path) -> Non
         capture.check(BROKEN)
     known = ["--write-baseline", str(tmp_path / "known.json")]
     assert amqpscope(["check", "--no-config", *known, str(BROKEN)]) == 0
-    assert {finding.suppressed_by for finding in capture.check(BROKEN)} == {"baseline"}
+    assert {finding.assessment.suppressed_by for finding in capture.check(BROKEN)} == {"baseline"}
 
 
 UNCONCERNED = """

@@ -72,7 +72,9 @@ def test_every_verified_finding_is_explained() -> None:
         for finding in amqpscope.check(file):
             certainty = "certain" if finding.certain else "possible"
             row_of = (finding.rule, finding.peer, int(finding.packet), certainty)
-            weighs = weight(finding) + (f" ({finding.profile})" if finding.profile else "")
+            weighs = weight(finding) + (
+                f" ({finding.assessment.profile})" if finding.assessment.profile else ""
+            )
             found[file.name, row_of, weighs] += 1
     listed: Counter[tuple[str, Row, str]] = Counter()
     for row in re.findall(r"^\| `[^`|]+` \|.*$", verified, re.MULTILINE):

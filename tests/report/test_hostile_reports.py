@@ -14,6 +14,7 @@ from support.reports import commands, junit_suites, markdown_blocks, sarif_run, 
 from amqpscope.cli.verdicts import FindingsJsonWriter, TextWriter
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.finding import Finding
+from amqpscope.model.reaction import Reaction
 from amqpscope.model.records import Connection, FrameRef
 from amqpscope.policy.baseline import BaselineEntry
 from amqpscope.policy.config_finding import ConfigFinding, RunConclusion
@@ -81,7 +82,7 @@ def finding(text: str, certain: bool, instance: int = 0) -> Finding:
         [3],
     )
     found.link, found.link_sender = text, "client"
-    found.reaction, found.reaction_condition = "end", text
+    found.reaction = Reaction("end", text)
     return found
 
 
@@ -182,7 +183,7 @@ def concluded(make: Callable[[io.StringIO], FindingWriter], text: str) -> str:
     writer = make(out)
     writer.begin("x.pcap")
     allowed = finding("plain", True)
-    allowed.suppressed_by, allowed.reason = "allow", text
+    allowed.assessment = allowed.assessment.by_policy("", "allow", text)
     writer.take([allowed])
     writer.fail("no more")
     closing = RunConclusion()

@@ -11,6 +11,7 @@ from support.dialogue import Dialogue
 
 import amqpscope
 from amqpscope.model.finding import Finding
+from amqpscope.model.reaction import Reaction
 from amqpscope.report.findings import expected_condition
 from amqpscope.report.timeline import Clock
 from amqpscope.report.verdict import FindingCounts, Verdicts, why_possible
@@ -93,8 +94,7 @@ def test_the_tally_counts_by_severity_and_certainty() -> None:
 def answers(reaction: str, condition: str, rule: str = "amqp10/L-CREDIT") -> str:
     finding = found(overrun(1))[0]
     finding.rule = rule
-    finding.reaction, finding.reaction_condition = reaction, condition
-    finding.reaction_after, finding.reaction_packet = 1_234_567, 99
+    finding.reaction = Reaction(reaction, condition, 1_234_567, 99)
     (line,) = [line for line in shown([finding]) if line.startswith("    answer")]
     return line.removeprefix("    answer    ")
 

@@ -52,9 +52,9 @@ def test_a_close_of_a_channel_is_not_for_another_channel() -> None:
     d = acknowledged(1, 2)
     d.server.close_channel(406, "unknown delivery tag", "basic.ack", channel=2)
     first, second = found(d, "amqp091/B-ACK-KNOWN")
-    assert (first.reaction, first.other_error) == ("", True)
+    assert (first.reaction.frame, first.reaction.other_error) == ("", True)
     assert answer(first).startswith("the server gave no error for this")
-    assert (second.reaction, second.reaction_condition) == ("channel.close", "406")
+    assert (second.reaction.frame, second.reaction.condition) == ("channel.close", "406")
 
 
 CLOSES: list[tuple[Callable[[Dialogue091], object], str]] = [
@@ -75,7 +75,7 @@ def test_a_close_that_names_a_method_is_for_that_one(
     d = acknowledged(1)
     close(d)
     (finding,) = found(d, "amqp091/B-ACK-KNOWN")
-    assert (finding.reaction, finding.other_error) == (reaction, not reaction)
+    assert (finding.reaction.frame, finding.reaction.other_error) == (reaction, not reaction)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_note_is_answered_only_by_what_names_its_frame(cause: str, reaction: s
     d.server.channel_open_ok()
     d.server.close_connection(505, "not expected", cause)
     (finding,) = found(d, "amqp091/C-STARTOK-CLIENT-PROPS")
-    assert finding.reaction == reaction
+    assert finding.reaction.frame == reaction
 
 
 def overrun() -> Dialogue:
@@ -118,7 +118,7 @@ def test_an_error_is_for_its_link_or_session(ending: Callable[[Dialogue], object
     d = overrun()
     ending(d)
     (finding,) = found(d, "amqp10/L-CREDIT")
-    assert (finding.reaction, finding.other_error) == (reaction, not reaction)
+    assert (finding.reaction.frame, finding.reaction.other_error) == (reaction, not reaction)
 
 
 def test_a_detach_is_for_what_was_said_of_no_link() -> None:
@@ -126,7 +126,7 @@ def test_a_detach_is_for_what_was_said_of_no_link() -> None:
     d.client.transfer(handle=5)
     d.server.detach(handle=1, error="amqp:session:unattached-handle")
     (finding,) = found(d, "amqp10/L-UNATTACHED-TRANSFER")
-    assert finding.reaction == "detach"
+    assert finding.reaction.frame == "detach"
 
 
 # What a client may not ask for of queues and exchanges: the server's close is what shows it.
@@ -147,11 +147,11 @@ def test_a_refused_request_is_answered_by_its_refusal(rule: str) -> None:
     ]
     assert refused
     for finding in refused:
-        assert finding.reaction in ("channel.close", "connection.close")
-        assert finding.reaction_condition == str(finding.evidence["reply_code"])
-        assert finding.reaction_packet > finding.packet
-        assert finding.reaction_after > 0
-        assert answer(finding).startswith(f"the server sent {finding.reaction} with ")
+        assert finding.reaction.frame in ("channel.close", "connection.close")
+        assert finding.reaction.condition == str(finding.evidence["reply_code"])
+        assert finding.reaction.packet > finding.packet
+        assert finding.reaction.after > 0
+        assert answer(finding).startswith(f"the server sent {finding.reaction.frame} with ")
 
 
 @pytest.mark.parametrize("rule", OF_THE_VIRTUAL_HOST)
@@ -180,7 +180,7 @@ def refused_late(between: int) -> Dialogue091:
 @pytest.mark.parametrize(("between", "shown"), [(0, True), (4, True), (40, False)])
 def test_frames_around_a_request_that_is_refused_later(between: int, shown: bool) -> None:
     (finding,) = found(refused_late(between), "amqp091/Q-BIND-XEXIST")
-    assert finding.reaction == "channel.close"
+    assert finding.reaction.frame == "channel.close"
     around = [record.frame.name for record in finding.around]
     assert len(around) >= 5
     # If the request is too long ago, what is shown is its refusal.
@@ -197,8 +197,8 @@ def test_a_silence_is_answered_by_the_close_before_its_end() -> None:
     d.client.close("amqp:resource-limit-exceeded")
     d.server.close()
     (finding,) = found(d, "amqp10/C-IDLE-KEEP")
-    assert (finding.reaction, finding.reaction_condition) == ("close", "amqp:resource-limit-exceeded")
-    assert finding.reaction_after < 0
+    assert (finding.reaction.frame, finding.reaction.condition) == ("close", "amqp:resource-limit-exceeded")
+    assert finding.reaction.after < 0
     assert " ms before that frame (packet " in answer(finding)
 
 
@@ -212,7 +212,7 @@ def test_a_silence_is_not_answered_by_another_error(condition: str) -> None:
     d.server.empty()
     d.client.close(condition)
     (finding,) = found(d, "amqp10/C-IDLE-KEEP")
-    assert (finding.reaction, finding.other_error) == ("", True)
+    assert (finding.reaction.frame, finding.reaction.other_error) == ("", True)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_silence_is_not_answered_by_another_error(condition: str) -> None:
 )
 def test_a_missed_heartbeat_is_answered_by_the_end_of_the_stream(capture: str, peer: str, how: str) -> None:
     (finding,) = findings_of(ROOT / capture, "amqp091/C-HB-SEND")
-    assert finding.reaction == how
+    assert finding.reaction.frame == how
     assert answer(finding).startswith(f"the {peer} ended its stream with {how} ")
     assert answer(finding).endswith(", as is due")
 
@@ -234,7 +234,7 @@ def test_the_end_of_a_stream_is_no_answer_after_a_close() -> None:
     d.client.method("connection.close-ok")
     d.tcp.goodbye()
     (finding,) = found(d, "amqp091/F-FRAME-TYPE")
-    assert (finding.reaction, finding.reaction_condition) == ("connection.close", "501")
+    assert (finding.reaction.frame, finding.reaction.condition) == ("connection.close", "501")
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_a_fault_that_shows_late_is_answered_by_the_close_before(rule: str, size
     d.server.close("amqp:connection:framing-error")
     d.tcp.goodbye()
     (finding,) = found(d, f"amqp10/{rule}")
-    assert (finding.reaction, finding.reaction_condition) == ("close", "amqp:connection:framing-error")
+    assert (finding.reaction.frame, finding.reaction.condition) == ("close", "amqp:connection:framing-error")
 
 
 def test_an_error_on_its_way_is_no_answer_in_amqp10() -> None:
@@ -261,7 +261,7 @@ def test_an_error_on_its_way_is_no_answer_in_amqp10() -> None:
     d.client.close()
     (finding,) = found(d, "amqp10/L-CREDIT-INIT")
     assert finding.peer == CLIENT
-    assert finding.reaction == ""
+    assert finding.reaction.frame == ""
 
 
 def test_an_error_on_its_way_is_no_answer_in_amqp091() -> None:
@@ -271,7 +271,7 @@ def test_an_error_on_its_way_is_no_answer_in_amqp091() -> None:
         d.client.ack(7)
         d.server.close_channel(406, "unknown delivery tag", "basic.ack")
     (finding,) = found(d, "amqp091/B-ACK-KNOWN")
-    assert (finding.reaction, finding.other_error) == ("", True)
+    assert (finding.reaction.frame, finding.reaction.other_error) == ("", True)
 
 
 def test_the_error_of_another_link_is_no_answer_to_how_a_session_was_begun() -> None:
@@ -283,7 +283,7 @@ def test_the_error_of_another_link_is_no_answer_to_how_a_session_was_begun() -> 
     d.server.attach(name="other", handle=0, role=True)
     d.server.detach(handle=0, error="amqp:link:stolen")
     (finding,) = found(d, "amqp10/S-CH-LOWEST")
-    assert finding.reaction == ""
+    assert finding.reaction.frame == ""
 
 
 def test_what_asks_for_no_error_and_was_processed_is_not_answered_later() -> None:
@@ -295,7 +295,7 @@ def test_what_asks_for_no_error_and_was_processed_is_not_answered_later() -> Non
     d.server.attach(name="other", handle=0, role=True)
     d.server.close("amqp:connection:forced")
     (finding,) = found(d, "amqp10/S-CH-LOWEST")
-    assert (finding.reaction, finding.other_error) == ("", True)
+    assert (finding.reaction.frame, finding.reaction.other_error) == ("", True)
 
 
 def test_what_a_server_answers_wrongly_is_not_said_to_be_let_pass() -> None:
@@ -387,9 +387,9 @@ def test_what_is_said_of_answers_is_true() -> None:
                 for error in errors
                 if error[0] == finding.connection.stream and error[1] != finding.peer
             ]
-            if finding.reaction_condition:
-                assert (finding.reaction_packet, finding.reaction) in [error[2:] for error in others]
-            elif not finding.reaction and not finding.other_error and finding.watched:
+            if finding.reaction.condition:
+                assert (finding.reaction.packet, finding.reaction.frame) in [error[2:] for error in others]
+            elif not finding.reaction.frame and not finding.reaction.other_error and finding.reaction.awaited:
                 assert [error for error in others if error[2] >= finding.packet] == [], (path, finding)
     assert findings > 50
 
@@ -398,7 +398,7 @@ def test_little_is_kept_of_a_long_condition() -> None:
     d = overrun()
     d.server.close("x" * 30_000)
     (finding,) = found(d, "amqp10/L-CREDIT")
-    assert finding.reaction_condition == "x" * 1024
+    assert finding.reaction.condition == "x" * 1024
 
 
 def test_surroundings_are_kept_of_some_requests_only() -> None:
@@ -416,4 +416,4 @@ def test_surroundings_are_kept_of_some_requests_only() -> None:
     assert len(findings) == MAX_KEPT_EXCERPTS
     # Half of what may be kept is not for those that are not refused.
     assert [bool(finding.around) for finding in findings].count(True) == MAX_KEPT_EXCERPTS // 2
-    assert {finding.reaction for finding in findings} == {"channel.close"}
+    assert {finding.reaction.frame for finding in findings} == {"channel.close"}

@@ -38,7 +38,12 @@ def found(d: Dialogue, spec: str) -> list[Finding]:
 
 def verdicts(d: Dialogue, spec: str) -> list[tuple[str, bool, str, str]]:
     return [
-        (one.rule.removeprefix("amqp10/"), one.certain, one.edition, severity(one.rule, one.edition))
+        (
+            one.rule.removeprefix("amqp10/"),
+            one.certain,
+            one.assessment.edition,
+            severity(one.rule, one.assessment.edition),
+        )
         for one in found(d, spec)
     ]
 
@@ -66,7 +71,7 @@ def test_lifetime_policies(spec: str) -> None:
         wish = {"lifetime-policy": policy}
         source = amqp.source(dynamic=True, dynamic_node_properties=wish)
         d.client.attach(RECEIVER, handle=handle, name=f"q{handle}", source=source)
-    assert [(one.rule, one.certain, one.edition) for one in found(d, spec)] == [
+    assert [(one.rule, one.certain, one.assessment.edition) for one in found(d, spec)] == [
         ("amqp10/M-LIFETIME-VALUE", spec == "final", spec),
         ("amqp10/M-LIFETIME-VALUE", True, spec),
     ]
@@ -79,7 +84,7 @@ def test_what_the_drafts_do_not_have_is_final(spec: str) -> None:
     d.client.transfer(handle=5)
     d.goodbye()
     (one,) = found(d, spec)
-    assert (one.rule, one.edition) == ("amqp10/L-UNATTACHED-TRANSFER", "final")
+    assert (one.rule, one.assessment.edition) == ("amqp10/L-UNATTACHED-TRANSFER", "final")
 
 
 def test_rules_that_only_the_final_text_has() -> None:
@@ -171,7 +176,7 @@ def test_random_legal_conversations_are_not_accused_by_the_drafts() -> None:
             spec: [
                 (one.rule, one.certain, one.peer, one.packet)
                 for one in amqpscope.check(io.BytesIO(octets), spec=spec)
-                if severity(one.rule, one.edition) != "note"
+                if severity(one.rule, one.assessment.edition) != "note"
             ]
             for spec in EDITIONS
         }

@@ -277,8 +277,8 @@ def test_a_habit_is_a_note_to_its_product_and_has_its_full_weight_to_anybody(
     product = found(tell, peer, **INTRODUCTIONS[name])
     assert [(one.rule, one.peer) for one in anybody] == [(rule, peer)]
     assert verdicts(product) == verdicts(anybody)
-    assert [(one.profile, weight(one)) for one in anybody] == [("", severity(rule))]
-    assert [(one.profile, weight(one)) for one in product] == [(name, "note")]
+    assert [(one.assessment.profile, weight(one)) for one in anybody] == [("", severity(rule))]
+    assert [(one.assessment.profile, weight(one)) for one in product] == [(name, "note")]
     habit = habit_of(product[0])
     assert habit is not None and (habit.rule, habit.path) == (rule, path) and habit_of(anybody[0]) is None
 
@@ -287,7 +287,7 @@ def test_a_habit_is_a_note_to_its_product_and_has_its_full_weight_to_anybody(
 def test_it_is_nobodys_excuse_that_the_other_peer_is_that_product(name: str, rule: str, path: str) -> None:
     peer, tell = REPORTED[name, rule, path]
     other = "server" if peer == "client" else "client"
-    assert [one.profile for one in found(tell, other, **INTRODUCTIONS[name])] == [""]
+    assert [one.assessment.profile for one in found(tell, other, **INTRODUCTIONS[name])] == [""]
 
 
 def without_open(d: Dialogue, label: str) -> None:
@@ -356,14 +356,16 @@ def test_a_habit_breaks_a_rule_that_is_checked_and_has_a_public_source() -> None
 def test_what_was_mended_is_no_habit_any_more(version: str) -> None:
     peer, tell = REPORTED["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
     said = properties(product="RabbitMQ", version=version)
-    assert [one.profile for one in found(tell, peer, **said)] == [""]
-    assert [one.profile for one in found(tell, peer, **properties(product="RabbitMQ"))] == [""]
+    assert [one.assessment.profile for one in found(tell, peer, **said)] == [""]
+    assert [one.assessment.profile for one in found(tell, peer, **properties(product="RabbitMQ"))] == [""]
 
 
 @pytest.mark.parametrize("product", ["rabbitmq", "RabbitMQ-like", "not RabbitMQ", "RabbitMQ\n"])
 def test_all_of_a_product_s_name_has_to_be_there(product: str) -> None:
     peer, tell = REPORTED["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
-    assert [one.profile for one in found(tell, peer, **properties(product=product, version="3.9"))] == [""]
+    assert [
+        one.assessment.profile for one in found(tell, peer, **properties(product=product, version="3.9"))
+    ] == [""]
 
 
 @pytest.mark.parametrize(
@@ -371,7 +373,7 @@ def test_all_of_a_product_s_name_has_to_be_there(product: str) -> None:
 )
 def test_all_of_a_container_id_has_to_have_the_form(container: str) -> None:
     peer, tell = REPORTED["azure-service", "amqp10/D-TAG-PRESENT", ""]
-    assert [one.profile for one in found(tell, peer, container_id=container)] == [""]
+    assert [one.assessment.profile for one in found(tell, peer, container_id=container)] == [""]
 
 
 def test_a_detach_that_is_never_answered_is_no_habit() -> None:
@@ -385,7 +387,7 @@ def test_a_detach_that_is_never_answered_is_no_habit() -> None:
         d.server.flow()
 
     findings = [one for one in found(tell, "server", **RABBITMQ) if one.peer == "server"]
-    assert [(one.rule, one.profile) for one in findings] == [("amqp10/L-CLOSE-ANSWER", "")]
+    assert [(one.rule, one.assessment.profile) for one in findings] == [("amqp10/L-CLOSE-ANSWER", "")]
 
 
 def test_a_transfer_after_the_close_is_no_habit() -> None:
@@ -398,7 +400,7 @@ def test_a_transfer_after_the_close_is_no_habit() -> None:
         d.tcp.goodbye()
 
     findings = found(tell, "server", **RABBITMQ)
-    assert [(one.rule, one.profile) for one in findings] == [("amqp10/C-CLOSE-LAST", "")]
+    assert [(one.rule, one.assessment.profile) for one in findings] == [("amqp10/C-CLOSE-LAST", "")]
 
 
 def test_another_filter_that_is_a_bare_string_is_no_habit() -> None:
@@ -409,7 +411,7 @@ def test_another_filter_that_is_a_bare_string_is_no_habit() -> None:
         d.goodbye()
 
     findings = found(tell, "client", **INTRODUCTIONS["azure-net"])
-    assert [(one.rule, one.profile) for one in findings] == [("amqp10/M-FILTER-VALUE", "")]
+    assert [(one.rule, one.assessment.profile) for one in findings] == [("amqp10/M-FILTER-VALUE", "")]
 
 
 @pytest.mark.parametrize(
@@ -433,7 +435,9 @@ def test_a_habit_that_the_other_peer_complains_of_is_no_excuse(condition: str, e
         d.goodbye()
 
     findings = found(tell, "client", **INTRODUCTIONS["amqpnetlite"])
-    assert [(one.rule, one.profile) for one in findings] == [("amqp10/S-FLOW-NEXTIN-UNSET", excused)]
+    assert [(one.rule, one.assessment.profile) for one in findings] == [
+        ("amqp10/S-FLOW-NEXTIN-UNSET", excused)
+    ]
 
 
 def test_who_is_who_is_asked_anew_when_the_connection_is_used_again() -> None:
@@ -457,18 +461,20 @@ def test_who_is_who_is_asked_anew_when_the_connection_is_used_again() -> None:
     d.client.end_session()
     d.goodbye()
     while_read, at_end = judged(d.pcap())
-    flows = [one.profile for one in while_read + at_end if one.rule == "amqp10/S-FLOW-NEXTIN-UNSET"]
+    flows = [
+        one.assessment.profile for one in while_read + at_end if one.rule == "amqp10/S-FLOW-NEXTIN-UNSET"
+    ]
     assert flows == ["amqpnetlite", ""]
 
 
 def test_a_choice_of_profiles() -> None:
     _, tell = REPORTED["amqp10", "amqp10/D-RCVMODE-SECOND", ""]
     said = INTRODUCTIONS["amqp10"]
-    assert [one.profile for one in under(found(tell, "client", **said), AUTO)] == ["amqp10"]
+    assert [one.assessment.profile for one in under(found(tell, "client", **said), AUTO)] == ["amqp10"]
     assert [weight(one) for one in under(found(tell, "client", **said), NONE)] == ["error"]
-    assert [one.profile for one in under(found(tell, "client", **said), "uamqp")] == ["uamqp"]
-    assert [one.profile for one in under(found(tell), "rabbitmq-3,uamqp")] == ["uamqp"]
-    assert [one.profile for one in under(found(tell), "rabbitmq-3")] == [""]
+    assert [one.assessment.profile for one in under(found(tell, "client", **said), "uamqp")] == ["uamqp"]
+    assert [one.assessment.profile for one in under(found(tell), "rabbitmq-3,uamqp")] == ["uamqp"]
+    assert [one.assessment.profile for one in under(found(tell), "rabbitmq-3")] == [""]
 
 
 def test_a_name_that_no_profile_has() -> None:
@@ -488,12 +494,12 @@ def test_a_hostile_open_costs_little_and_says_nothing() -> None:
     began = time.process_time()
     findings = found(tell, "client", container_id="conn" + "1" * 100_000, properties=odd + many)
     assert time.process_time() - began < 2
-    assert [one.profile for one in findings if one.rule == "amqp10/D-RCVMODE-SECOND"] == [""]
+    assert [one.assessment.profile for one in findings if one.rule == "amqp10/D-RCVMODE-SECOND"] == [""]
 
 
 def test_the_first_of_two_values_counts() -> None:
     peer, tell = REPORTED["rabbitmq-3", "amqp10/L-CLOSE-ANSWER", ""]
     twice = [("product", amqp.string("RabbitMQ")), ("version", amqp.string("3.1"))] * 2
-    assert "rabbitmq-3" in [one.profile for one in found(tell, peer, properties=twice)]
+    assert "rabbitmq-3" in [one.assessment.profile for one in found(tell, peer, properties=twice)]
     twice[0] = ("product", amqp.string("other"))
-    assert "rabbitmq-3" not in [one.profile for one in found(tell, peer, properties=twice)]
+    assert "rabbitmq-3" not in [one.assessment.profile for one in found(tell, peer, properties=twice)]

@@ -100,7 +100,7 @@ def found(tell: Callable[..., None], product: str, **more: Any) -> list[Finding]
     d = Dialogue091()
     tell(d, product, **more)
     while_read, at_end = judged(d.pcap())
-    return [one for one in while_read + at_end if weight(one) == "error" or one.profile]
+    return [one for one in while_read + at_end if weight(one) == "error" or one.assessment.profile]
 
 
 def test_every_habit_is_reported() -> None:
@@ -112,10 +112,10 @@ def test_every_habit_is_reported() -> None:
 def test_a_habit_is_a_note_to_its_product_and_an_error_to_anybody(name: str, rule: str) -> None:
     peer, products, tell = REPORTED[name, rule]
     for product in products:
-        assert [(f.rule, f.peer, f.profile, weight(f)) for f in found(tell, product)] == [
+        assert [(f.rule, f.peer, f.assessment.profile, weight(f)) for f in found(tell, product)] == [
             (rule, peer, name, "note")
         ]
-    assert [(f.rule, f.peer, f.profile, weight(f)) for f in found(tell, "someone")] == [
+    assert [(f.rule, f.peer, f.assessment.profile, weight(f)) for f in found(tell, "someone")] == [
         (rule, peer, "", "error")
     ]
 
@@ -133,7 +133,7 @@ def test_whose_properties_were_not_captured_may_be_any_product(name: str, rule: 
 
 def test_a_habit_that_the_other_peer_complains_of_is_no_excuse() -> None:
     findings = found(headers_larger_than_a_frame, "RabbitMQ", code=501)
-    assert [(one.rule, one.profile) for one in findings] == [("amqp091/F-FRAME-SIZE", "")]
+    assert [(one.rule, one.assessment.profile) for one in findings] == [("amqp091/F-FRAME-SIZE", "")]
 
 
 def test_a_body_larger_than_a_frame_is_no_habit() -> None:
@@ -146,7 +146,7 @@ def test_a_body_larger_than_a_frame_is_no_habit() -> None:
         d.goodbye()
 
     findings = found(tell, "RabbitMQ")
-    assert [(one.rule, one.profile) for one in findings] == [("amqp091/F-FRAME-SIZE", "")]
+    assert [(one.rule, one.assessment.profile) for one in findings] == [("amqp091/F-FRAME-SIZE", "")]
 
 
 @pytest.mark.parametrize(
@@ -154,4 +154,4 @@ def test_a_body_larger_than_a_frame_is_no_habit() -> None:
 )
 def test_more_than_what_is_around_a_payload_is_no_habit(given: dict[str, int], profile: str) -> None:
     findings = found(body_as_large_as_a_frame, "rabbitpy", **given)
-    assert {(one.rule, one.profile) for one in findings} == {("amqp091/F-FRAME-SIZE", profile)}
+    assert {(one.rule, one.assessment.profile) for one in findings} == {("amqp091/F-FRAME-SIZE", profile)}

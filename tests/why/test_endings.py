@@ -14,6 +14,7 @@ from support.dialogue091 import Dialogue091
 
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.finding import Finding
+from amqpscope.model.reaction import Reaction
 from amqpscope.model.records import Connection, FrameRef
 from amqpscope.why.endings import Ended, Tracing
 from amqpscope.why.endings10 import Following10
@@ -81,7 +82,7 @@ def test_a_finding_that_another_error_was_for_is_no_cause() -> None:
     connection.client = 0
     spot = FrameRef(0, 10, 0, 100, "transfer", 0)
     finding = Finding("amqp10/L-CREDIT", CERTAIN, "beyond", connection, spot, {}, [])
-    finding.reaction, finding.reaction_packet = "detach", 30
+    finding.reaction = Reaction("detach", packet=30)
     condition = "amqp:link:transfer-limit-exceeded"
     for before, causes in ((None, [finding]), (5, [finding]), (20, [])):
         answered = None if before is None else Position(1, 0, 1, before, 0, "detach", 0)

@@ -52,7 +52,7 @@ class ReportedFinding:
         self.certain = finding.certain
         self.peer = finding.peer
         self.message = printable(message_of(finding))
-        self.reaction = answer(finding) if finding.reaction else ""
+        self.reaction = answer(finding) if finding.reaction.frame else ""
 
     def settle(self, finding: Finding) -> None:
         """Nothing more is awaited about it."""

@@ -1,6 +1,7 @@
 """Findings about what a client asked for, or how a server answered, beside what was known of it before."""
 
 from amqpscope.model.finding import Finding
+from amqpscope.model.reaction import OTHER_ERROR, Reaction
 from amqpscope.model.records import FrameRef
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
 from dissectors.wire import i64
@@ -25,12 +26,10 @@ def about_request(
     finding = _finding(rule, certainty, message, operation, operation.spot, earlier)
     answer = operation.answer
     if operation.outcome == "closed" and answer is not None:
-        finding.reaction = answer.name
-        finding.reaction_condition = str(int(operation.code))
-        finding.reaction_after = answer.time - operation.spot.time
-        finding.reaction_packet = answer.packet
+        after: i64 = answer.time - operation.spot.time
+        finding.reaction = Reaction(answer.name, str(int(operation.code)), after, answer.packet)
     elif operation.outcome:
-        finding.other_error = True
+        finding.reaction = OTHER_ERROR
     finding.around = operation.around
     finding.around_whole = len(operation.around)
     return finding

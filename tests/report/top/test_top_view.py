@@ -148,7 +148,7 @@ def test_a_finding_that_turns_out_to_be_a_habit_counts_as_a_note() -> None:
     view = TopView("lo")
     view.found([finding])
     assert (view.model.errors, view.model.notes) == (1, 0)
-    finding.profile = "rabbitmq"
+    finding.assessment = finding.assessment.by_profile("rabbitmq")
     view.amended([finding])
     view.amended([finding])
     assert (view.model.errors, view.model.notes) == (0, 1)
