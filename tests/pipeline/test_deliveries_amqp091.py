@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support import amqp091_encode as amqp
 from support.lakes import CAPTURES
-from support.reported import records
+from support.rendered import records
 from support.tcp_writer import Capture
 
 from amqpscope.input.capture import Capture as Read
@@ -221,7 +221,7 @@ def test_too_many_unsettled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_recovered_is_not_settled_by_what_comes_later() -> None:
     again = (said(C, "basic.recover", requeue=True), said(S, "basic.recover-ok"), deliver(2))
-    rows = told(deliver(1), *again, said(C, "basic.ack", delivery_tag=2, multiple=True))
+    rows = reported(deliver(1), *again, said(C, "basic.ack", delivery_tag=2, multiple=True))
     assert sorted(row[:2] for row in rows) == [(1, ""), (2, "ack")]
 
 
