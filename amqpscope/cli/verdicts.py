@@ -61,6 +61,7 @@ class TextWriter(FindingWriter):
         self._failed += bool(reason)
         capture = self.capture
         if capture is not None and (capture.frames or not reason):
+            self._empty += bool(nothing) and not (self.tally.counts or reason)
             self._write(capture, reason)
         else:
             self._captures += 1
@@ -75,7 +76,6 @@ class TextWriter(FindingWriter):
         self._others.merge(self.set_aside.numbers)
         self._ignored += self.ignored
         self._with_findings += bool(self.tally.counts)
-        self._empty += not (capture.frames or self.tally.counts or reason)
         self._print([("rule", f"{printable(self.name)}: {self.outcome(reason)}")], 4)
         for line, hang in self._verdicts.lines():
             self._print(line, hang)
@@ -99,14 +99,15 @@ class TextWriter(FindingWriter):
     def end(self) -> None:
         if self._captures < 2:
             return
-        parts = [self._total.text() or "nothing wrong found"]
+        clean = "nothing to check" if self._empty == self._captures else "nothing wrong found"
+        parts = [self._total.text() or clean]
         if self._with_findings:
             parts[0] += f" in {self._with_findings} of them"
         parts += self._others.parts()
         if self._ignored:
             parts.append(f"{count(self._ignored, 'finding')} ignored")
-        if self._empty:
-            parts.append(f"{self._empty} without AMQP 1.0 to check")
+        if 0 < self._empty < self._captures:
+            parts.append(f"{self._empty} without AMQP 1.0 or 0-9-1 to check")
         if self._failed:
             parts.append(f"{self._failed} not read, or not to the end")
         self._print([], 0)

@@ -27,6 +27,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.terms import Terms
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import printable
@@ -148,7 +149,7 @@ class JunitWriter(FindingWriter):
     def over(self, analyses: list[ConnectionAnalysis]) -> None:
         for analysis in analyses:
             self._counts.pop(analysis.connection, None)
-            if analysis.connection.frames:
+            if analysis.connection.frames and analysis.connection.protocol in PROTOCOLS:
                 self._tell(analysis.connection, {})
 
     def _tell(self, connection: Connection, reported: dict[str, Any]) -> None:

@@ -51,6 +51,7 @@ class MarkdownWriter(FindingWriter):
         self._cases = Cases(most)
         # Over all captures.
         self._captures = 0
+        self._empty = 0
         self._total = FindingCounts()
 
     def begin(self, path: str) -> None:
@@ -63,12 +64,14 @@ class MarkdownWriter(FindingWriter):
 
     def end(self) -> None:
         if self._captures > 1:
-            total = self._total.text() or "nothing wrong found"
+            clean = "nothing to check" if self._empty == self._captures else "nothing wrong found"
+            total = self._total.text() or clean
             self._out.write(f"{count(self._captures, 'capture')}: {total}\n")
             self._out.flush()
 
     def close(self, nothing: str, reason: str) -> None:
         self._captures += 1
+        self._empty += bool(nothing)
         self._total.merge(self.tally)
         what = f"nothing to check ({nothing})" if nothing else self.outcome(reason)
         self._out.write(f"### {inline(self.name)}\n\n{inline(what)}\n\n")

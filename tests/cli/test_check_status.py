@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from support.commands import Interrupted, amqpscope
 from support.dialogue import Dialogue
+from support.dialogue091 import Dialogue091
 from support.scripted import SCRIPTED
 from support.tcp_writer import Capture
 
@@ -184,13 +185,30 @@ def test_of_several_captures(folder: Path, capsys: pytest.CaptureFixture[str]) -
 def test_the_sum_of_several_captures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     everything = ["clean.pcap", "window-overrun.pcap", "no-close.pcap", "tls.pcap", "missing.pcap"]
     assert amqpscope(capsys, "check", *everything).lines[-1] == (
-        "5 captures: 2 errors, 1 possible warning in 2 of them; 1 without AMQP 1.0 to check; "
+        "5 captures: 2 errors, 1 possible warning in 2 of them; "
+        "1 without AMQP 1.0 or 0-9-1 to check; "
         "1 not read, or not to the end"
     )
     assert (
         amqpscope(capsys, "check", "clean.pcap", "clean.pcap").lines[-1] == "2 captures: nothing wrong found"
     )
+    assert amqpscope(capsys, "check", "tls.pcap", "tls.pcap").lines[-1] == "2 captures: nothing to check"
     assert "captures:" not in amqpscope(capsys, "check", "window-overrun.pcap").out
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "junit"])
+def test_a_version_that_is_not_decoded_is_not_found_to_be_without_faults(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    path = tmp_path / "amqp-0-9.pcap"
+    d = Dialogue091()
+    d.client.header(1, 1, 0, 9)
+    d.server.header(1, 1, 0, 9)
+    path.write_bytes(d.pcap())
+    result = amqpscope(capsys, "check", "--format", form, str(path), str(path))
+    assert result.status == 3
+    assert "nothing to check" in result.out
+    assert "nothing wrong found" not in result.out
 
 
 def test_a_file_that_is_cut_short(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
