@@ -189,13 +189,16 @@ class Conversation10(Conversation):
         self._attached = 0
         self._detached = 0
 
+    def _stray(self, record: FrameRecord, session: Session | None) -> None:
+        for listener in self.listeners:
+            listener.stray(record, session)
+
     # Sessions
 
     def _begin(self, record: FrameRecord, side: i64, channel: i64, body: Begin) -> None:
         known = self._halves.get(_key(side, channel))
         if known is not None and not known.assumed and not known.ended and not self._gap:
-            for listener in self.listeners:
-                listener.stray(record, known.session)
+            self._stray(record, known.session)
             return
         if known is not None and known.expected and body.remote_channel is None:
             # The answer was captured before this.
@@ -261,15 +264,13 @@ class Conversation10(Conversation):
             half.former = former
             self._put(half)
         if half.assumed:
-            for listener in self.listeners:
-                listener.stray(record, None)
+            self._stray(record, None)
         return half
 
     def _end(self, record: FrameRecord, side: i64, channel: i64, body: End) -> None:
         half = self._halves.get(_key(side, channel))
         if half is None or half.ended or half.assumed:
-            for listener in self.listeners:
-                listener.stray(record, None)
+            self._stray(record, None)
         if half is None or half.ended:
             return
         half.ended = True
@@ -282,8 +283,7 @@ class Conversation10(Conversation):
         half = self._half(record, side, channel)
         name = body.name
         if name is None:
-            for listener in self.listeners:
-                listener.stray(record, half.session)
+            self._stray(record, half.session)
             return
         key = (name, _sender(side, body))
         link = self._join(half.session, side, key)
@@ -297,15 +297,13 @@ class Conversation10(Conversation):
             half.handles[body.handle] = on
             self._attached += 1
             if self._attached > MAX_NAMED_DELIVERIES:
-                self._forget_links(True)
+                self._forget_links()
         self.link = link
         for listener in self.listeners:
             listener.link_attached(record, body, half.session, link)
 
     def _join(self, session: Session, side: i64, key: tuple[str, str]) -> Link:
-        """The link that an attach answers: the oldest that the other peer alone has attached; or a new
-        one.
-        """
+        """The link that an attach answers, the oldest that only the other peer has attached; or a new one."""
         waiting = session.unanswered.get(key)
         if waiting is None:
             waiting = []
@@ -327,14 +325,12 @@ class Conversation10(Conversation):
     def _detach(self, record: FrameRecord, side: i64, channel: i64, body: Detach) -> None:
         half = self._halves.get(_key(side, channel))
         if half is None or half.ended or half.assumed:
-            for listener in self.listeners:
-                listener.stray(record, None)
+            self._stray(record, None)
         if half is None or half.ended:
             return
         on = None if body.handle is None else half.handles.get(body.handle)
         if on is None or on.detached or on.link is None:
-            for listener in self.listeners:
-                listener.stray(record, half.session)
+            self._stray(record, half.session)
             return
         link = on.link
         on.detached = True
@@ -343,36 +339,33 @@ class Conversation10(Conversation):
         self.link = link
         self._detached += 1
         if self._detached > MAX_FORMER_LINKS:
-            self._forget_links(False)
+            self._forget_links()
         for listener in self.listeners:
             listener.link_detached(record, body, link)
 
-    def _forget_links(self, attached: bool) -> None:
-        """There are too many links: forget what is not needed to know the others, or (attached) all."""
-        for half in self._halves.values():
-            if attached:
-                half.handles = {}
-                half.names = {}
-                half.session.unanswered = {}
-            else:
-                half.handles = {handle: one for handle, one in half.handles.items() if not one.detached}
-                half.names = {key: one for key, one in half.names.items() if not one.detached}
-        self._attached = 0 if attached else max(self._attached - self._detached, 0)
+    def _forget_links(self) -> None:
+        """There are too many links: forget those that are over, and if that is not enough all of them."""
+        self._attached = 0
         self._detached = 0
+        for half in self._halves.values():
+            half.forget_links(half.ended)
+            self._attached += len(half.handles)
+        if self._attached > MAX_NAMED_DELIVERIES // 2:
+            for half in self._halves.values():
+                half.forget_links(True)
+            self._attached = 0
 
     def _flow(self, record: FrameRecord, side: i64, channel: i64, body: Flow) -> None:
         half = self._halves.get(_key(side, channel))
         if half is None or half.ended or half.assumed:
-            for listener in self.listeners:
-                listener.stray(record, None)
+            self._stray(record, None)
         if half is None or half.ended:
             return
         link: Link | None = None
         if body.handle is not None:
             on = half.handles.get(body.handle)
             if on is None or on.detached or on.link is None:
-                for listener in self.listeners:
-                    listener.stray(record, half.session)
+                self._stray(record, half.session)
             else:
                 link = on.link
         self.link = link
@@ -386,8 +379,7 @@ class Conversation10(Conversation):
         if half is None or half.ended or half.assumed:
             half = self._half(record, side, channel)
         if body.handle is None:
-            for listener in self.listeners:
-                listener.stray(record, half.session)
+            self._stray(record, half.session)
             return
         on = half.handles.get(body.handle)
         if on is None or on.detached:
@@ -396,8 +388,7 @@ class Conversation10(Conversation):
             on.former = former
             half.handles[body.handle] = on
         if on.link is None:
-            for listener in self.listeners:
-                listener.stray(record, half.session)
+            self._stray(record, half.session)
         self.link = on.link
         number = body.delivery_id
         delivery = on.open
@@ -450,8 +441,7 @@ class Conversation10(Conversation):
     def _disposition(self, record: FrameRecord, side: i64, channel: i64, body: Disposition) -> None:
         half = self._halves.get(_key(side, channel))
         if half is None or half.ended or half.assumed:
-            for listener in self.listeners:
-                listener.stray(record, None)
+            self._stray(record, None)
         if half is None or body.first is None:
             return
         sending = half.other() if body.role else half
@@ -469,7 +459,7 @@ class Conversation10(Conversation):
                 elif delivery.id is not None:
                     delivery.settled_by_receiver = True
                     del sending.unsettled[delivery.id]
-                    self._unsettled -= 1
+                    self._unsettled -= self._halves.get(_key(sending.side, sending.channel)) is sending
         for listener in self.listeners:
             listener.disposition(record, body, half.session, deliveries)
 

@@ -81,6 +81,16 @@ class SessionHalf:
         """The half of the other peer, None while it is not known."""
         return self.session.half(1 - self.side)
 
+    def forget_links(self, every: bool) -> None:
+        """Forget the links that are over, or (every) all of them."""
+        self.handles = {} if every else {key: on for key, on in self.handles.items() if not on.detached}
+        self.names = {} if every else {key: on for key, on in self.names.items() if not on.detached}
+        waiting = self.session.unanswered
+        for name in list(waiting):
+            waiting[name] = [link for link in waiting[name] if not every and not link.detached]
+            if not waiting[name]:
+                del waiting[name]
+
     def wait(self, number: int, delivery: "Delivery") -> None:
         """A delivery is not settled by the other peer."""
         if self.unsettled is _NONE:

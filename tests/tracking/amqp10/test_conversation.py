@@ -215,3 +215,22 @@ def test_the_oldest_deliveries_are_forgotten() -> None:
     assert half.delivery(0) is None and half.delivery(2 * MAX_NAMED_DELIVERIES + 1) is not None
     assert MAX_NAMED_DELIVERIES <= len(half.newer) + len(half.older) <= 2 * MAX_NAMED_DELIVERIES + 1
     assert len(half.unsettled) == MAX_NAMED_DELIVERIES and min(half.unsettled) == MAX_NAMED_DELIVERIES + 2
+
+
+def test_sessions_that_ended_do_not_have_links_of_others_forgotten() -> None:
+    d = Dialogue()
+    d.linked(credit=3)
+    d.client.begin(channel=1)
+    d.client.attach(name="other", handle=0, channel=1)
+    d.client.end_session(channel=1)
+    d.client.transfer()
+    conversation = Conversation10()
+    with Capture(BytesIO(d.pcap()), name="dialogue") as capture:
+        *before, begin, attach, end, transfer = list(capture)
+    for record in before:
+        conversation.take(record)
+    for _ in range(MAX_NAMED_DELIVERIES + 1):
+        for record in (begin, attach, end):
+            conversation.take(record)
+    conversation.take(transfer)
+    assert conversation.link is not None and conversation.link.name == "q"
