@@ -1,0 +1,56 @@
+"""Each protocol has all its parts, and its own file alone names it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import amqpscope
+import dissectors
+from amqpscope.diff.forms import CanonicalFrameTable
+from amqpscope.diff.transcript import Names, Room
+from amqpscope.model.records import Connection
+from amqpscope.protocols import PROTOCOLS, Protocol, protocol_of_kind
+from amqpscope.report.links import LinkNames
+
+AMQPSCOPE = Path(amqpscope.__path__[0])
+DISSECTORS = Path(dissectors.__path__[0])
+
+# A client library that is called so, and a folder of the specification.
+OTHERS = {"amqpscope/rules/profiles.py", "amqpscope/rules/references.py"}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
+def test_every_part_is_its_own(protocol: Protocol) -> None:
+    links = LinkNames()
+    connection = Connection("capture", 0, 0, bytes(12))
+    parts = [
+        protocol.decoder(False),
+        protocol.assembler(True),
+        protocol.judge(connection, [], False, None),
+        protocol.json_renderer(),
+        protocol.text_renderer(),
+        protocol.delivery_log(links, connection),
+        protocol.grounds(),
+        protocol.following(connection),
+    ]
+    new = protocol.transcripts(Room(), CanonicalFrameTable(), Names(), links)
+    assert new is not None
+    parts.append(new(connection))
+    own = protocol.name.removeprefix("amqp")
+    assert all(own in type(part).__module__ for part in parts)
+    assert all(protocol_of_kind(kind) is protocol for kind in protocol.kinds)
+
+
+def test_no_other_file_names_a_protocol() -> None:
+    naming: dict[str, set[str]] = {name: set() for name in PROTOCOLS}
+    for root in (AMQPSCOPE, DISSECTORS):
+        for path in sorted(root.rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Constant) and node.value in naming:
+                    naming[str(node.value)].add(path.relative_to(root.parent).as_posix())
+    for name, files in naming.items():
+        files = {file for file in files if not file.startswith("dissectors/spec/")}
+        assert files - OTHERS == {f"amqpscope/protocols/{name}.py"}
