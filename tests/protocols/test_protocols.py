@@ -32,7 +32,6 @@ def test_every_part_is_its_own(protocol: Protocol) -> None:
         protocol.judge(connection, [], False, None),
         protocol.json_renderer(),
         protocol.text_renderer(),
-        protocol.delivery_log(links, connection),
         protocol.grounds(),
         protocol.following(connection),
     ]
@@ -42,6 +41,13 @@ def test_every_part_is_its_own(protocol: Protocol) -> None:
     own = protocol.name.removeprefix("amqp")
     assert all(own in type(part).__module__ for part in parts)
     assert all(protocol_of_kind(kind) is protocol for kind in protocol.kinds)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
+def test_the_pipeline_follows_its_deliveries(protocol: Protocol) -> None:
+    pytest.importorskip("pyarrow")
+    log = protocol.delivery_log(LinkNames(), Connection("capture", 0, 0, bytes(12)))
+    assert protocol.name.removeprefix("amqp") in type(log).__module__
 
 
 def test_no_other_file_names_a_protocol() -> None:
