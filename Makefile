@@ -1,6 +1,7 @@
 # make demo   set up a virtual environment, read a recorded capture and check another
 # make test   set up, and pass the tests
-# make check  format, lint, types, import layers, generated tables, pages and manual
+# make check  format, lint, words, types, import layers, generated tables, pages and manual
+# make coverage  branch coverage of the tests, a line per package, uncompiled (half an hour)
 # make bench  generate captures and compare with tshark (needs tshark; minutes)
 # make growth how time grows with the work, for each thing that there can be many of (half an hour)
 # make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
@@ -28,7 +29,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissec
 comma := ,
 INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install demo test test-spark pipeline-tests check bench bench-spark growth measure measure-growth measure-pipeline properties fuzz fuzz-entries fuzz-compiled fuzz-by-chance clean
+.PHONY: install demo coverage measure-coverage test test-spark pipeline-tests check bench bench-spark growth measure measure-growth measure-pipeline properties fuzz fuzz-entries fuzz-compiled fuzz-by-chance clean
 
 install: $(INSTALLED)
 
@@ -49,11 +50,23 @@ pipeline-tests: $(INSTALLED)
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python tests/project/words.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m dissectors.spec.generate --check
 	$(BIN)/python -m amqpscope rules pages --check captures/rules
 	$(BIN)/python -m amqpscope.cli.manual --check
+
+coverage:
+	$(MAKE) AMQPSCOPE_COMPILE=no VENV=.venv-coverage measure-coverage
+
+# Not those of tests/bench: they count lines themselves.
+measure-coverage: $(INSTALLED)
+	$(BIN)/coverage erase
+	-AMQPSCOPE_SPARK=no $(BIN)/coverage run -m pytest -q -n $(JOBS) --ignore=tests/pipeline --ignore=tests/bench
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage json -q -o .coverage.json
+	$(BIN)/python tests/project/coverage_table.py .coverage.json
 
 # What is measured is what `pip install` gives, in a virtual environment of its own.
 bench:

@@ -328,11 +328,11 @@ MAX_LINK_ACCOUNTS: Final = 4096
 MAX_LEFT: Final = 64
 """Deliveries of one link kept for that: one that is missing is enough. A longer map counts as incomplete."""
 
-MAX_PORTRAYED_LINKS: Final = 256
+MAX_SNAPSHOT_LINKS: Final = 256
 """Links of a connection's snapshot, and channels of one of AMQP 0-9-1, and consumers of a channel. Nobody
 reads more at a time."""
 
-MAX_PORTRAYED_DELIVERIES: Final = 65_536
+MAX_SNAPSHOT_DELIVERIES: Final = 65_536
 """Deliveries of a session that a snapshot looks through to tell how many of each link are unsettled; one is
 made every second. Those beyond are only in the session's count."""
 
@@ -447,7 +447,7 @@ means well; with 65,535 of them ten thousand attaches would take minutes."""
 REFUSAL_TIME: Final = 1_000_000_000
 """Nanoseconds within which a detach behind the attach that answers is taken for a refusal."""
 
-MAX_OFFENCES: Final = 16
+MAX_VIOLATIONS: Final = 16
 """Faults of one peer whose answer the other one still owes. More are not waited for: who has not answered
 these answers none."""
 
@@ -470,14 +470,14 @@ is a checksum."""
 MAX_CORRELATED_MESSAGES: Final = 8192
 """Such messages of one capture set: some 4 MiB, 12 at most."""
 
-MAX_DEEDS: Final = 2048
+MAX_OPERATIONS: Final = 2048
 """Requests about exchanges, queues and consumers of one AMQP 0-9-1 connection that are compared with others.
 Of one that makes more (a queue for every question) nothing is concluded from there being no others."""
 
-MAX_CORRELATED_DEEDS: Final = 65_536
+MAX_CORRELATED_OPERATIONS: Final = 65_536
 """Such requests of one capture set: some 60 MiB."""
 
-MAX_DEED_ARGUMENTS: Final = 512
+MAX_OPERATION_ARGUMENTS: Final = 512
 """Octets of their arguments that are kept to be compared. Real ones have some dozen."""
 
 MAX_GETS: Final = 64
@@ -487,14 +487,14 @@ MAX_AWAITED_RETURNS: Final = 64
 """Publishes of one channel that ask to be returned and may be, kept to know where the returned one was sent.
 Of a channel with more no return is compared with anything."""
 
-MAX_ENTITY_DEEDS: Final = 64
-"""Deeds to one exchange or queue that are looked through for what was known of it."""
+MAX_ENTITY_OPERATIONS: Final = 64
+"""Operations on one exchange or queue that are looked through for what was known of it."""
 
-MAX_RETURNED_DEEDS: Final = 1024
-"""Deeds to one queue. Of one with more nothing is concluded from a message that was returned: all of them are
-looked through for each such message."""
+MAX_RETURNED_OPERATIONS: Final = 1024
+"""Operations on one queue. Of one with more nothing is concluded from a message that was returned: all of
+them are looked through for each such message."""
 
-MIN_TELLING_BODY: Final = 16
+MIN_DISTINCT_BODY: Final = 16
 """Octets of a body that a message without a message-id is found again by. Shorter ones come again."""
 
 MAX_REDELIVERIES: Final = 20

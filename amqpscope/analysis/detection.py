@@ -33,7 +33,7 @@ _HEADER_ONLY: Final = frozenset(UNDECODED.values())
 _NEVER: Final = UNDECODED["unknown"]
 
 # In so many octets behind its header a frame of 0-9-1 shows itself: its own header, the class and the method.
-_TELLING: Final = 11
+_DISTINCT: Final = 11
 
 
 class Detection:
@@ -260,7 +260,7 @@ class Detection:
             if found == (awaited or taken_by):
                 self.protocol = found
                 return
-            if found == MORE and len(left) < _TELLING:
+            if found == MORE and len(left) < _DISTINCT:
                 return
         if self.differs():
             self._be_foreign()

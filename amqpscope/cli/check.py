@@ -35,13 +35,13 @@ __all__ = ["EPILOG", "check"]
 
 EPILOG = """\b
 A finding is certain when the capture proves it, whatever the peer had read
-by then; else it is possible, and the report says what it depends on. Only
-certain findings count for the exit status, without --fail-on-possible. What
-is wrong with the capture itself (packets lost, a file cut short) is reported in
-notes: they accuse no peer and never count.
+by then. Otherwise it is possible, and the report says what it depends on.
+Only certain findings decide the exit status, unless --fail-on-possible is
+given. Notes report problems of the capture itself (lost packets, a truncated
+file): they accuse no peer and never change the exit status.
 
 \b
-`amqpscope rules explain RULE` tells what a rule is about.
+`amqpscope rules explain RULE` explains a rule.
 
 \b
 Examples:
@@ -75,7 +75,8 @@ def check(
         list[str],
         typer.Argument(
             metavar="PATH",
-            help="Captures, pcap or pcapng, also in gzip or zstd; directories of them; - is standard input.",
+            help="Capture files (pcap or pcapng, also compressed with gzip or zstd) or directories of "
+            "them; - reads standard input.",
         ),
     ],
     form: Annotated[
@@ -85,9 +86,9 @@ def check(
             metavar=FORMATS,
             show_default=False,
             rich_help_panel=_HOW,
-            help="On standard output: text; markdown: for a job's summary or a comment; ndjson: one JSON "
-            "object a line and finding; json: one object with all; junit: for CI servers; sarif: for code "
-            "scanning; github: annotations of a run of its Actions.",
+            help="Format of standard output: text; markdown: for a job summary or a comment; ndjson: one "
+            "JSON object per finding and line; json: one object with everything; junit: for CI "
+            "servers; sarif: for code scanning; github: annotations of a GitHub Actions run.",
         ),
     ] = None,
     output: Annotated[
@@ -97,8 +98,8 @@ def check(
             "-o",
             metavar="[FORMAT:]FILE",
             rich_help_panel=_HOW,
-            help="Also into a file, in a format by its name (.txt, .md, .json, .ndjson, .xml, .sarif) or the "
-            "one before the colon. May be given again.",
+            help="Write the report to a file, too. The format follows from the file's suffix (.txt, .md, "
+            ".json, .ndjson, .xml, .sarif), or stands before the colon. May be repeated.",
         ),
     ] = None,
     most: Annotated[
@@ -108,8 +109,8 @@ def check(
             metavar="N",
             rich_help_panel=_HOW,
             show_default=False,
-            help="In text and Markdown: so many of one rule by one peer of a connection, the others "
-            "counted; 3 if not said.",
+            help="In text and Markdown, show at most N findings of one rule by one peer of a connection, "
+            "and count the others (default: 3).",
         ),
     ] = None,
     select: SelectOption = None,
@@ -122,7 +123,8 @@ def check(
             metavar="FILE",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Make all that is found now, but for what is allowed or ignored, the baseline in this file.",
+            help="Write the current findings into this file as the new baseline, without those that are "
+            "allowed or ignored.",
         ),
     ] = None,
     config: ConfigOption = None,

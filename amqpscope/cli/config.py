@@ -33,8 +33,8 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="What captures are held to: the configuration.",
-    epilog="`amqpscope config COMMAND --help` tells about a command.",
+    help="The configuration that decides which findings count.",
+    epilog="Use `amqpscope config COMMAND --help` for one command.",
 )
 
 
@@ -43,7 +43,7 @@ def config() -> None:
     """What captures are held to: the configuration."""
 
 
-@app.command(cls=HelpfulCommand, epilog=_EPILOG, short_help="What holds here, and where it is from.")
+@app.command(cls=HelpfulCommand, epilog=_EPILOG, short_help="Show the settings in effect, and their origin.")
 def show(
     config: ConfigOption = None,
     no_config: NoConfig = False,

@@ -81,7 +81,8 @@ def diff(
     whole: Annotated[
         bool,
         typer.Option(
-            "--all", help="All differences, not the first of each connection; and what is the same."
+            "--all",
+            help="Show all differences, not only the first one of each connection, and also what is equal.",
         ),
     ] = False,
     form: Annotated[

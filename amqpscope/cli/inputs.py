@@ -19,7 +19,8 @@ Merge = Annotated[
     bool,
     typer.Option(
         "--merge",
-        help="All of it is one capture, in the order of time: a rotated set, or several taps.",
+        help="Merge all files into one capture, ordered by time: a rotated set, or captures from "
+        "several points of the network.",
     ),
 ]
 """Options of the commands that read captures."""
@@ -36,8 +37,8 @@ Via = Annotated[
     typer.Option(
         "--via",
         metavar="tshark",
-        help="Have tshark take the packets apart, for link layers that are not known here (slow; needs "
-        "pyshark and tshark).",
+        help="Let tshark decode the packets, for link layers that amqpscope does not know (slow; needs"
+        " pyshark and tshark).",
     ),
 ]
 

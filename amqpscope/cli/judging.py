@@ -61,7 +61,7 @@ FailOnOption = Annotated[
         metavar="error|warning|note|never",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="Findings count from this severity on; error if not said.",
+        help="Lowest severity that makes the command fail (default: error).",
     ),
 ]
 SpecOption = Annotated[
@@ -71,8 +71,8 @@ SpecOption = Annotated[
         metavar="final|csd01|csprd02",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="The text that findings about messages follow: AMQP 1.0 final (2011; if not said), or the OASIS "
-        "drafts of February (csd01) or May 2012 (csprd02).",
+        help="Edition of the specification that messages are checked against: final AMQP 1.0 (2011, "
+        "the default), or the OASIS drafts of February 2012 (csd01) or May 2012 (csprd02).",
     ),
 ]
 FailOnPossible = Annotated[
@@ -81,7 +81,7 @@ FailOnPossible = Annotated[
         "--fail-on-possible/--no-fail-on-possible",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="Possible findings count, too.",
+        help="Fail on possible findings, too.",
     ),
 ]
 
@@ -92,8 +92,9 @@ ProfileOption = Annotated[
         metavar="auto|none|NAME,...",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="A known habit of a product is a note only: of those that peers say they are (auto, if not "
-        "said); of none; or of these, whatever peers say (`rules profiles` lists them).",
+        help="Downgrade known product deviations to notes. auto (the default): of the products that "
+        "the peers' opens name; none: of no product; NAME,...: of these products, whatever the "
+        "peers say (`rules profiles` lists the names).",
     ),
 ]
 
@@ -103,7 +104,7 @@ StrictOption = Annotated[
         "--strict/--no-strict",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="As --fail-on warning --fail-on-possible.",
+        help="Same as --fail-on warning --fail-on-possible.",
     ),
 ]
 AllowEmpty = Annotated[
@@ -112,7 +113,7 @@ AllowEmpty = Annotated[
         "--allow-empty/--no-allow-empty",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="Exit with 0 also if there is no AMQP 1.0 or 0-9-1 to check.",
+        help="Exit with status 0 even if there is no AMQP 1.0 or 0-9-1 to check.",
     ),
 ]
 SelectOption = Annotated[
@@ -122,7 +123,7 @@ SelectOption = Annotated[
         metavar="WHICH,...",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="Only findings of these rules or severities: L-CREDIT, amqp10/M-*, error.",
+        help="Show only findings of these rules or severities, for example L-CREDIT, amqp10/M-*, error.",
     ),
 ]
 IgnoreOption = Annotated[
@@ -132,7 +133,7 @@ IgnoreOption = Annotated[
         metavar="WHICH,...",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="No findings of these, but for what a narrower --select has.",
+        help="Hide findings of these rules or severities. A more specific --select wins.",
     ),
 ]
 BaselineOption = Annotated[
@@ -142,7 +143,7 @@ BaselineOption = Annotated[
         metavar="FILE",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="What is in this baseline does not count: only what is new.",
+        help="Do not count findings that this baseline contains; count only new ones.",
     ),
 ]
 ConfigOption = Annotated[
@@ -152,8 +153,8 @@ ConfigOption = Annotated[
         metavar="FILE",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="This configuration; without it the nearest amqpscope.toml, or pyproject.toml with "
-        "[tool.amqpscope], from here upwards.",
+        help="Configuration file. Default: the nearest amqpscope.toml, or pyproject.toml with "
+        "[tool.amqpscope], in this directory or above.",
     ),
 ]
 NoConfig = Annotated[

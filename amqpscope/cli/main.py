@@ -42,39 +42,41 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help=_ABOUT,
-    epilog="`amqpscope COMMAND --help` tells about a command.",
+    epilog="Use `amqpscope COMMAND --help` for one command.",
 )
-app.command(cls=HelpfulCommand, epilog=read_command.EPILOG, short_help="What was said, frame by frame.")(
-    read_command.read
-)
+app.command(
+    cls=HelpfulCommand, epilog=read_command.EPILOG, short_help="Show the conversation, frame by frame."
+)(read_command.read)
 app.command(
     cls=HelpfulCommand,
     epilog=summary_command.EPILOG,
-    short_help="What happened on each connection, and how it ended.",
+    short_help="Summarize each connection and how it ended.",
 )(summary_command.summary)
 app.command(
     cls=HelpfulCommand,
     epilog=check_command.EPILOG,
-    short_help="Who broke which rule, where, and in which state.",
+    short_help="Report protocol violations: which peer, rule, packet and state.",
 )(check_command.check)
 app.command(
     cls=HelpfulCommand,
     epilog=why_command.EPILOG,
-    short_help="What allows or forbids a packet, and what followed.",
+    short_help="Explain what allows or forbids a packet, and what followed.",
 )(why_command.why)
 app.command(
     cls=HelpfulCommand,
     epilog=diff_command.EPILOG,
-    short_help="Where two runs of one scenario part.",
+    short_help="Compare two runs of one scenario.",
 )(diff_command.diff)
 app.command(
     cls=HelpfulCommand,
     epilog=sniff_command.EPILOG,
-    short_help="What is said now on an interface, with verdicts.",
+    short_help="Capture live, and report violations as they happen.",
 )(sniff_command.sniff)
-app.add_typer(rules_command.app, name="rules", short_help="What is checked; a rule explained.")
-app.add_typer(config_command.app, name="config", short_help="What captures are held to here.")
-app.add_typer(pipeline_command.app, name="pipeline", short_help="Many captures into tables, on Spark.")
+app.add_typer(rules_command.app, name="rules", short_help="List and explain the rules.")
+app.add_typer(config_command.app, name="config", short_help="Show the settings in effect.")
+app.add_typer(
+    pipeline_command.app, name="pipeline", short_help="Analyze many captures into tables, on Spark."
+)
 
 
 def version_line() -> str:
@@ -129,7 +131,7 @@ def options(
             metavar="bash|zsh|fish",
             callback=_show_completion,
             is_eager=True,
-            help="Print what makes this shell complete command lines.",
+            help="Print the completion script for this shell.",
         ),
     ] = None,
     install_completion: Annotated[
@@ -139,7 +141,7 @@ def options(
             metavar="bash|zsh|fish",
             callback=_install_completion,
             is_eager=True,
-            help="Put it where this shell finds it.",
+            help="Install the completion script for this shell.",
         ),
     ] = None,
 ) -> None:

@@ -57,8 +57,8 @@ Exit status: 0 fine, 1 findings that count, 2 a failure (an input that cannot
 be read at all, no Java, unknown option), 3 no AMQP 1.0 or 0-9-1 in any
 capture, 130 interrupted. 2 before 1 before 3 before 0; the tables have all
 there was.
-What is in a directory and is no capture is only reported, and has its row in the
-table files; but a SOURCE without any capture is a failure. If a SOURCE is
+A file in a directory that is no capture is reported, and has its row in the
+table files; a SOURCE without any capture is a failure. If a SOURCE is
 missing, or nothing at all can be read, the lake stays as it was.
 """
 
@@ -90,8 +90,8 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Many captures into tables, with the verdicts of `check`, on Spark.",
-    epilog="`amqpscope pipeline COMMAND --help` tells about a command.",
+    help="Analyze many captures into tables, with the findings of `check`, on Spark.",
+    epilog="Use `amqpscope pipeline COMMAND --help` for one command.",
 )
 
 
@@ -159,8 +159,8 @@ def run(
             "--set-by",
             metavar="directory|file|REGEX",
             rich_help_panel=_HOW,
-            help="Which files are one capture set: those of a directory, each alone, or those in whose path "
-            "the first group of REGEX matches the same.",
+            help="Which files form one capture set: all files of a directory, each file alone, or all "
+            "files for which the first group of REGEX matches the same text of the path.",
         ),
     ] = "directory",
     wanted: Annotated[
@@ -169,7 +169,8 @@ def run(
             "--tables",
             metavar="NAME,...",
             show_default=False,
-            help="Only these tables (files always); frames and deliveries are most of the work.",
+            help="Write only these tables (files is always written). Most of the time goes into frames and"
+            " deliveries.",
         ),
     ] = "",
     plan: Annotated[
@@ -177,7 +178,8 @@ def run(
         typer.Option(
             metavar="auto|chain|flow",
             rich_help_panel=_HOW,
-            help="chain: capture sets side by side. flow: connections side by side, by a shuffle.",
+            help="chain: process capture sets in parallel. flow: process connections in parallel, after a "
+            "shuffle.",
         ),
     ] = PlanChoice.auto,
     shuffle: Annotated[
@@ -185,8 +187,9 @@ def run(
         typer.Option(
             metavar="auto|references|payload",
             rich_help_panel=_HOW,
-            help="What the flow plan shuffles: references, for which files are read a second time, here and "
-            "there, or the payload itself. auto: references to local files that are not compressed.",
+            help="What the flow plan shuffles: references into the files, parts of which are then read a "
+            "second time, or the payload itself. auto: references, for local files that are not "
+            "compressed.",
         ),
     ] = ShuffleChoice.auto,
     split: Annotated[
@@ -208,7 +211,7 @@ def run(
         typer.Option(
             "--allow-empty",
             rich_help_panel=STATUS_PANEL,
-            help="Exit with 0 also without AMQP 1.0 or 0-9-1.",
+            help="Exit with status 0 even if there is no AMQP 1.0 or 0-9-1.",
         ),
     ] = False,
     allow_missing: Annotated[
@@ -216,7 +219,7 @@ def run(
         typer.Option(
             "--allow-missing",
             rich_help_panel=STATUS_PANEL,
-            help="Go on without a SOURCE that is missing; else nothing is replaced in the lake.",
+            help="Continue if a SOURCE is missing. Otherwise nothing in the lake is replaced.",
         ),
     ] = False,
     quiet: Annotated[
@@ -284,7 +287,7 @@ def run(
     return worst(_statuses(outcome.counts, policy.terms))
 
 
-@app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="What a lake says, in a few tables.")
+@app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="Summarize a lake in a few tables.")
 @interruptible
 def summary(
     lake: LakeArgument,
@@ -313,7 +316,7 @@ def summary(
     return Status.FINE
 
 
-@app.command(cls=HelpfulCommand, epilog=_SQL_EPILOG, short_help="Ask a lake in Spark SQL.")
+@app.command(cls=HelpfulCommand, epilog=_SQL_EPILOG, short_help="Query a lake with Spark SQL.")
 @interruptible
 def sql(
     lake: LakeArgument,
@@ -343,7 +346,7 @@ def sql(
     return Status.FINE
 
 
-@app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="The columns of the tables.")
+@app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="Show the columns of the tables.")
 def tables() -> int:
     """Show every table with its columns, their types and what they mean."""
     _need_extra()

@@ -79,7 +79,8 @@ def read(
         list[str],
         typer.Argument(
             metavar="PATH",
-            help="Captures, pcap or pcapng, also in gzip or zstd; directories of them; - is standard input.",
+            help="Capture files (pcap or pcapng, also compressed with gzip or zstd) or directories of "
+            "them; - reads standard input.",
         ),
     ],
     connection: Annotated[
@@ -87,7 +88,7 @@ def read(
         typer.Option(
             metavar="WHICH",
             rich_help_panel=_WHICH,
-            help="Of this connection: its number, ADDRESS, ADDRESS:PORT or its id in JSON.",
+            help="Show only this connection: its number, ADDRESS, ADDRESS:PORT or its id in JSON.",
         ),
     ] = None,
     channel: Annotated[
@@ -124,8 +125,8 @@ def read(
             "--from",
             metavar="BOUND",
             rich_help_panel=_WHICH,
-            help="From here on: a packet number, +SECONDS after the first frame, or an ISO 8601 time "
-            "(UTC unless it says otherwise).",
+            help="Start here: a packet number, +SECONDS after the first frame, or an ISO 8601 time (UTC "
+            "unless it names an offset).",
         ),
     ] = None,
     last: Annotated[
@@ -140,7 +141,7 @@ def read(
             metavar="N",
             rich_help_panel=_WHICH,
             show_default=False,
-            help="The first so many, then stop reading.",
+            help="Stop after this many frames.",
         ),
     ] = None,
     verbose: Annotated[
@@ -151,7 +152,7 @@ def read(
             count=True,
             show_default=False,
             rich_help_panel=_HOW,
-            help="All fields; -vv also message bodies, and the octets of what is malformed.",
+            help="Show all fields; -vv also shows message bodies, and the octets of malformed data.",
         ),
     ] = 0,
     time: Annotated[
@@ -167,7 +168,7 @@ def read(
             metavar="text|json|ndjson",
             show_default=False,
             rich_help_panel=_HOW,
-            help="text; ndjson: one JSON object a line and frame; json: one object with all frames.",
+            help="text; ndjson: one JSON object per line and frame; json: one object with all frames.",
         ),
     ] = ReadFormat.text,
     bodies: Annotated[
@@ -183,7 +184,8 @@ def read(
         typer.Option(
             "--merge",
             rich_help_panel=_OTHER,
-            help="All of it is one capture, in the order of time: a rotated set, or several taps.",
+            help="Merge all files into one capture, ordered by time: a rotated set, or captures from "
+            "several points of the network.",
         ),
     ] = False,
     via: Annotated[
@@ -192,8 +194,8 @@ def read(
             "--via",
             metavar="tshark",
             rich_help_panel=_OTHER,
-            help="Have tshark take the packets apart, for link layers that are not known here (slow; needs "
-            "pyshark and tshark).",
+            help="Let tshark decode the packets, for link layers that amqpscope does not know (slow; needs"
+            " pyshark and tshark).",
         ),
     ] = None,
     allow_empty: Annotated[
@@ -201,7 +203,7 @@ def read(
         typer.Option(
             "--allow-empty",
             rich_help_panel=_OTHER,
-            help="Exit with 0 also without AMQP 1.0 or 0-9-1.",
+            help="Exit with status 0 even if there is no AMQP 1.0 or 0-9-1.",
         ),
     ] = False,
 ) -> int:

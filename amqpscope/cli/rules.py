@@ -97,7 +97,7 @@ Exit status: 0 fine, 1 with --check: the pages differ, 2 a failure (a file of
 that name that is no such page, no permission).
 """
 
-_DIFFERENCES_TOLD = 20
+_DIFFERENCES_SHOWN = 20
 
 _WIDEST = 100
 """Columns of a ladder on a terminal that has more: what is further apart is not seen together."""
@@ -107,7 +107,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="The rules: the catalogue, one explained, what is checked.",
+    help="List and explain the rules, and show which ones are checked.",
 )
 
 
@@ -136,7 +136,7 @@ class Severity(enum.StrEnum):
 _FORMAT = typer.Option("--format", metavar="text|json", show_default=False, help="text; json: one object.")
 
 
-@app.command("list", cls=HelpfulCommand, epilog=_LIST_EPILOG, short_help="Every rule, a line each.")
+@app.command("list", cls=HelpfulCommand, epilog=_LIST_EPILOG, short_help="List every rule, one per line.")
 def list_rules(
     protocol: Annotated[
         str | None, typer.Option(metavar="|".join(PROTOCOLS), help="Only of this protocol.")
@@ -149,7 +149,9 @@ def list_rules(
     ] = None,
     done: Annotated[
         bool | None,
-        typer.Option("--checked/--unchecked", help="Only those that are checked, or are not."),
+        typer.Option(
+            "--checked/--unchecked", help="List only rules that are checked, or only those that are not."
+        ),
     ] = None,
     form: Annotated[RuleListFormat, _FORMAT] = RuleListFormat.text,
 ) -> int:
@@ -179,7 +181,11 @@ def list_rules(
     return Status.FINE
 
 
-@app.command(cls=HelpfulCommand, epilog=_EXPLAIN_EPILOG, short_help="One rule, with a drawing of each kind.")
+@app.command(
+    cls=HelpfulCommand,
+    epilog=_EXPLAIN_EPILOG,
+    short_help="Explain a rule, with a legal and an illegal example.",
+)
 def explain(
     rules: Annotated[
         list[str],
@@ -222,31 +228,34 @@ def explain(
 
 
 @app.command(
-    "pages", cls=HelpfulCommand, epilog=_PAGES_EPILOG, short_help="All of it as Markdown, a page a rule."
+    "pages", cls=HelpfulCommand, epilog=_PAGES_EPILOG, short_help="Write one Markdown page per rule."
 )
 def write_pages(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Where they are written; it is made if it is not there.")
     ],
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit with 1 if the pages there are other ones.")
+        bool, typer.Option("--check", help="Write nothing; exit with status 1 if the existing pages differ.")
     ] = False,
 ) -> int:
     """Write every rule as a page of Markdown, with indexes and the captures that it draws."""
-    shelf = RulePageWriter(folder, CapturePairs())
+    pages_writer = RulePageWriter(folder, CapturePairs())
     if check:
-        wrong = shelf.differences()
-        for line in wrong[:_DIFFERENCES_TOLD]:
+        wrong = pages_writer.differences()
+        for line in wrong[:_DIFFERENCES_SHOWN]:
             print(printable(line))
-        if len(wrong) > _DIFFERENCES_TOLD:
-            print(f"and {len(wrong) - _DIFFERENCES_TOLD} more")
+        if len(wrong) > _DIFFERENCES_SHOWN:
+            print(f"and {len(wrong) - _DIFFERENCES_SHOWN} more")
         return Status.FINDINGS if wrong else Status.FINE
-    print(printable(f"{folder}: {shelf.write()}"))
+    print(printable(f"{folder}: {pages_writer.write()}"))
     return Status.FINE
 
 
 @app.command(
-    "coverage", cls=HelpfulCommand, epilog=_COVERAGE_EPILOG, short_help="What of the catalogue is checked."
+    "coverage",
+    cls=HelpfulCommand,
+    epilog=_COVERAGE_EPILOG,
+    short_help="Show which rules of the catalogue are checked.",
 )
 def show_coverage(
     captures: Annotated[
@@ -295,7 +304,9 @@ def _print_json(whole: dict[str, Any]) -> None:
     print(json.dumps(whole, indent=1))
 
 
-@app.command("profiles", cls=HelpfulCommand, epilog=_PROFILES_EPILOG, short_help="Known habits of products.")
+@app.command(
+    "profiles", cls=HelpfulCommand, epilog=_PROFILES_EPILOG, short_help="List known product deviations."
+)
 def list_profiles(form: Annotated[RuleListFormat, _FORMAT] = RuleListFormat.text) -> int:
     """List products and the rules that they are known to break, with the sources of that."""
     if form is RuleListFormat.json:

@@ -70,12 +70,12 @@ _TIMES = "Time: " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FOR
 EPILOG = """\b
 The timeline is that of `read`. Below a frame stands, behind !!, what is wrong
 with it, as soon as that is definite; what the other peer did about it follows
-behind ->. A peer that is silent for too long is reported while it is.
+behind ->. A peer that is silent for too long is reported at once.
 
 \b
-What the machine could not take in time is counted and reported. Frames are left
-out of the timeline, never out of what is judged or recorded, when they come
-faster than they can be shown.
+Packets that the kernel had to drop are counted and reported. When frames
+arrive faster than they can be shown, the timeline omits some; checks and
+recordings never omit any.
 
 \b
 Examples:
@@ -102,8 +102,8 @@ def sniff(
             metavar="NAME",
             rich_help_panel=_FROM,
             show_default=False,
-            help="This interface, or several (-i lo -i eth0); any: all (the default); -: a capture from "
-            "standard input.",
+            help="Network interface; may be repeated (-i lo -i eth0). any: all interfaces (the default); "
+            "-: a capture on standard input.",
         ),
     ] = None,
     listed: Annotated[
@@ -117,8 +117,8 @@ def sniff(
             metavar="EXPRESSION",
             rich_help_panel=_FROM,
             show_default=False,
-            help="Only packets that fit this expression of tcpdump's (needs scapy and libpcap); without it "
-            "those of AMQP's ports.",
+            help="Capture only packets that match this tcpdump expression (needs scapy and libpcap). "
+            "Default: packets of the AMQP ports.",
         ),
     ] = "",
     any_port: Annotated[
@@ -129,7 +129,8 @@ def sniff(
         typer.Option(
             "--top",
             rich_help_panel=_SHOWN,
-            help="A full screen instead: connections by what hurts, links, credit; ? lists its keys.",
+            help="Show a full-screen view: connections with problems first, links, credit. Press ? for its"
+            " keys.",
         ),
     ] = False,
     only: Annotated[
@@ -161,7 +162,7 @@ def sniff(
             count=True,
             show_default=False,
             rich_help_panel=_SHOWN,
-            help="All fields; -vv also message bodies.",
+            help="Show all fields; -vv also shows message bodies.",
         ),
     ] = 0,
     time: Annotated[
@@ -193,7 +194,7 @@ def sniff(
             metavar="FILE",
             rich_help_panel=_FILES,
             show_default=False,
-            help="Record the packets as pcapng, findings as comments on them; -: to standard output.",
+            help="Record the packets as pcapng, with findings as packet comments; -: to standard output.",
         ),
     ] = None,
     rotate: Annotated[
@@ -203,7 +204,8 @@ def sniff(
             metavar="LIMIT",
             rich_help_panel=_FILES,
             show_default=False,
-            help="Begin another file behind so much: 100MB, 15min, 100000packets. May be given for each.",
+            help="Start a new file after this size, time or number of packets: 100MB, 15min, "
+            "100000packets. May be repeated.",
         ),
     ] = None,
     files: Annotated[
@@ -212,7 +214,7 @@ def sniff(
             metavar="N",
             rich_help_panel=_FILES,
             show_default=False,
-            help="Keep only the newest N files.",
+            help="Keep only the N newest files.",
         ),
     ] = None,
     until: Annotated[
@@ -221,8 +223,8 @@ def sniff(
             metavar="RULE,...",
             rich_help_panel=_END,
             show_default=False,
-            help="When this rule is broken, * and ? standing for any characters. With -w only what came "
-            "shortly before is recorded.",
+            help="Stop when this rule is broken (* and ? are wildcards). With -w, record only the packets "
+            "shortly before and after.",
         ),
     ] = None,
     before: Annotated[
@@ -231,13 +233,17 @@ def sniff(
             metavar="TIME",
             rich_help_panel=_END,
             show_default=False,
-            help=f"How much before that, {_BEFORE}s if not said. It is kept in memory, at most 128 MiB.",
+            help=f"With --until and -w, record this much before the finding (default: {_BEFORE}s), "
+            "at most 128 MiB.",
         ),
     ] = None,
     duration: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", rich_help_panel=_END, show_default=False, help="After this time: 90s, 15min, 2h."
+            metavar="TIME",
+            rich_help_panel=_END,
+            show_default=False,
+            help="Stop after this time: 90s, 15min, 2h.",
         ),
     ] = None,
     most: Annotated[
@@ -248,7 +254,7 @@ def sniff(
             metavar="N",
             rich_help_panel=_END,
             show_default=False,
-            help="After so many packets, and those that came with the last.",
+            help="Stop after this many packets (and those of the same block).",
         ),
     ] = None,
     select: SelectOption = None,

@@ -47,7 +47,8 @@ def summary(
         list[str],
         typer.Argument(
             metavar="PATH",
-            help="Captures, pcap or pcapng, also in gzip or zstd; directories of them; - is standard input.",
+            help="Capture files (pcap or pcapng, also compressed with gzip or zstd) or directories of "
+            "them; - reads standard input.",
         ),
     ],
     connection: Annotated[
@@ -56,20 +57,25 @@ def summary(
             metavar="WHICH", help="Only this connection: its number, ADDRESS, ADDRESS:PORT or its id."
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also connections that are not AMQP.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="List connections that are not AMQP, too.")
+    ] = False,
     form: Annotated[
         SummaryFormat,
         typer.Option(
             "--format",
             metavar="text|json",
             show_default=False,
-            help="text; json: one object a line and capture.",
+            help="text; json: one JSON object per capture and line.",
         ),
     ] = SummaryFormat.text,
     merge: Merge = False,
     via: Via = None,
     allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Exit with 0 also if there is no AMQP 1.0 or 0-9-1 to read.")
+        bool,
+        typer.Option(
+            "--allow-empty", help="Exit with status 0 even if there is no AMQP 1.0 or 0-9-1 to read."
+        ),
     ] = False,
 ) -> int:
     """Show what happened on each connection: who talked, which links, how much, how it ended and why."""

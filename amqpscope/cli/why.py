@@ -45,9 +45,9 @@ Earlier frames are reported with what they do for the one in question:
   matters to  a finding names it
 
 \b
-With --end each end is traced back to what it answers: a finding, the method
-that a close names, an error reported before, a silence. What only came before is
-reported as such.
+With --end, each end is traced back to its cause: a finding, the method that a
+close names, an error reported before, or a silence. An event that only came
+before the end is reported as `perhaps`.
 
 \b
 The capture is read several times; - is copied to a temporary file first.
@@ -98,7 +98,8 @@ def why(
         bool,
         typer.Option(
             "--end",
-            help="Instead: why each connection, session, link and channel ended, back to the first cause.",
+            help="Explain instead why each connection, session, link and channel ended, back to the first "
+            "cause.",
         ),
     ] = False,
     connection: Annotated[
@@ -106,7 +107,8 @@ def why(
         typer.Option(
             "--connection",
             metavar="WHICH",
-            help="With --end, of this connection: its number, ADDRESS, ADDRESS:PORT or its id in JSON.",
+            help="With --end, explain only this connection: its number, ADDRESS, ADDRESS:PORT or its id in"
+            " JSON.",
         ),
     ] = None,
     frame: Annotated[
@@ -115,8 +117,8 @@ def why(
             "--frame",
             metavar="N",
             show_default=False,
-            help="Explain the Nth frame of the packet, counted from 1; else those that something is found "
-            "at, or the first few.",
+            help="Explain only the Nth frame of the packet, counted from 1. Default: the frames with "
+            "findings, or the first few frames.",
         ),
     ] = 0,
     form: Annotated[

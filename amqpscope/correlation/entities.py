@@ -19,7 +19,7 @@ from amqpscope.correlation.virtual_host import (
     precedes,
     what_of,
 )
-from amqpscope.limits import EXCLUSIVE_PATIENCE, MAX_CORRELATED_LINKS, MAX_ENTITY_DEEDS
+from amqpscope.limits import EXCLUSIVE_PATIENCE, MAX_CORRELATED_LINKS, MAX_ENTITY_OPERATIONS
 from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp091 import entities, existence
 from amqpscope.tracking.amqp091.summary import Summary
@@ -273,7 +273,7 @@ class _Judge:
         made: TopologyOperation | None = None
         if not self.host.sure or operation.method == "queue.unbind":
             return False
-        for one in self.host.queues[name][:MAX_ENTITY_DEEDS]:
+        for one in self.host.queues[name][:MAX_ENTITY_OPERATIONS]:
             if one is operation:
                 break
             if one.method == "queue.delete" and one.outcome != "closed":
@@ -322,7 +322,7 @@ class _Judge:
             or b"x-queue-type" in made.arguments
         ):
             return  # it may be of a kind that knows no exclusive consumers
-        for consumer in self.host.consumers.get(name, [])[:MAX_ENTITY_DEEDS]:
+        for consumer in self.host.consumers.get(name, [])[:MAX_ENTITY_OPERATIONS]:
             if consumer.has(EXCLUSIVE) and consumer.connection is not operation.connection:
                 if self.host.consumes(consumer, operation):
                     self.findings.append(entities.exclusive_consumer_not_alone(operation, consumer))
@@ -331,7 +331,7 @@ class _Judge:
             self._asks_to_be_alone(name, operation)
 
     def _asks_to_be_alone(self, name: str, operation: TopologyOperation) -> None:
-        for consumer in self.host.consumers.get(name, [])[:MAX_ENTITY_DEEDS]:
+        for consumer in self.host.consumers.get(name, [])[:MAX_ENTITY_OPERATIONS]:
             if consumer.connection is not operation.connection and self.host.consumes(consumer, operation):
                 self.findings.append(entities.exclusive_consumer_beside_others(operation, consumer))
                 return
@@ -379,7 +379,7 @@ class _Judge:
     def _not_cancelled(self, operation: TopologyOperation) -> None:
         """The server closed the channel over a cancel."""
         key = (id(operation.connection), operation.channel, operation.tag)
-        for consumer in self.host.consumers_by_tag.get(key, [])[:MAX_ENTITY_DEEDS]:
+        for consumer in self.host.consumers_by_tag.get(key, [])[:MAX_ENTITY_OPERATIONS]:
             if consumer.outcome != "ok" or not precedes(consumer, operation):
                 continue
             for one in self.host.queues.get(consumer.queue, []):

@@ -19,7 +19,7 @@ from itertools import accumulate, islice
 from typing import Final
 
 from amqpscope.correlation.order import by_time
-from amqpscope.limits import MAX_ENTITY_DEEDS, MAX_RETURNED_DEEDS
+from amqpscope.limits import MAX_ENTITY_OPERATIONS, MAX_RETURNED_OPERATIONS
 from amqpscope.tracking.amqp091.summary import Summary
 from amqpscope.tracking.amqp091.topology_operations import (
     AUTO_DELETE,
@@ -85,7 +85,7 @@ class VirtualHost:
         self.sure: bool = sure
         self.elsewhere: set[tuple[str, str]] = elsewhere
         self.summaries: dict[int, Summary] = {id(one.connection): one for one in summaries}
-        # Deeds whose answer is at fault: it shows nothing.
+        # Operations whose answer is at fault: it shows nothing.
         self.disbelieved: set[int] = set()
         # Connections are in the order of time already: what was asked for at once stays so.
         operations = by_time([summary.operations for summary in summaries])
@@ -98,8 +98,8 @@ class VirtualHost:
         self.consumers_by_tag: dict[tuple[int, int, str], list[TopologyOperation]] = {}
         self._cancels: dict[tuple[int, int, str], list[TopologyOperation]] = {}
         self._closes: dict[tuple[int, int], list[TopologyOperation]] = {}
-        # Deeds of which nobody need look through all: those that delete a queue or exchange, or may have made
-        # one that goes by itself, by what they name; bindings by exchange, and by exchange and key.
+        # Operations of which nobody need look through all: those that delete a queue or exchange, or may have
+        # made one that goes by itself, by what they name; bindings by exchange, and by exchange and key.
         self._hazards: dict[tuple[str, str], list[TopologyOperation]] = {}
         self._from: dict[str, list[list[TopologyOperation]]] = {}
         # The types that an exchange was declared with.
@@ -169,7 +169,7 @@ class VirtualHost:
         by: TopologyOperation | None = None
         made: TopologyOperation | None = None
         state = UNKNOWN
-        for one in reversed(operations[max(at - MAX_ENTITY_DEEDS, 0) : at]):
+        for one in reversed(operations[max(at - MAX_ENTITY_OPERATIONS, 0) : at]):
             if by is None:
                 if not precedes(one, operation):
                     if changes(one):
@@ -188,7 +188,7 @@ class VirtualHost:
                     made = one
         if by is None:
             return None
-        for one in operations[at + 1 : at + 1 + MAX_ENTITY_DEEDS]:
+        for one in operations[at + 1 : at + 1 + MAX_ENTITY_OPERATIONS]:
             if (
                 operation.over >= 0
                 and one.spot.time > operation.over
@@ -226,7 +226,7 @@ class VirtualHost:
     def lasting_queue(self, name: str, operation: TopologyOperation) -> TopologyOperation | None:
         """The declaration of a queue that was there when a message was published, and goes not by itself."""
         operations = self.queues.get(name)
-        if not operations or len(operations) > MAX_RETURNED_DEEDS:
+        if not operations or len(operations) > MAX_RETURNED_OPERATIONS:
             return None
         later = [one for one in operations if precedes(operation, one)]
         at = len(operations) - len(later)
@@ -287,7 +287,7 @@ class VirtualHost:
         self, operations: list[TopologyOperation], at: int, made: TopologyOperation, kind: str, name: str
     ) -> bool:
         """Whether nothing showed it to be gone between its declaration and the operation number `at`."""
-        for one in reversed(operations[max(at - MAX_ENTITY_DEEDS, 0) : at]):
+        for one in reversed(operations[max(at - MAX_ENTITY_OPERATIONS, 0) : at]):
             if one is made:
                 return True
             if self._shows(one, kind, name) == GONE:
@@ -326,7 +326,7 @@ class VirtualHost:
 
     def consumer(self, name: str, operation: TopologyOperation) -> TopologyOperation | None:
         """One on another channel that consumed from the queue all the time of a operation."""
-        for consumer in self.consumers.get(name, [])[:MAX_ENTITY_DEEDS]:
+        for consumer in self.consumers.get(name, [])[:MAX_ENTITY_OPERATIONS]:
             if consumer.connection is operation.connection and consumer.channel == operation.channel:
                 continue
             if self.consumes(consumer, operation):
@@ -336,7 +336,7 @@ class VirtualHost:
     def consuming(self, name: str, operation: TopologyOperation) -> int:
         """How many may have consumed from the queue at the time of a operation."""
         return sum(
-            1 for one in self.consumers.get(name, [])[:MAX_ENTITY_DEEDS] if one.outcome != "closed"
+            1 for one in self.consumers.get(name, [])[:MAX_ENTITY_OPERATIONS] if one.outcome != "closed"
         ) - (1 if operation.outcome != "closed" else 0)
 
     def consumes(self, consumer: TopologyOperation, operation: TopologyOperation) -> bool:
@@ -355,13 +355,13 @@ class VirtualHost:
             return False
         where = (id(consumer.connection), consumer.channel)
         for ends in (self._closes.get(where, []), self._cancels.get((*where, consumer.tag), [])):
-            if len(ends) > MAX_ENTITY_DEEDS:
+            if len(ends) > MAX_ENTITY_OPERATIONS:
                 return False
             for end in ends:
                 if end.spot.time >= consumer.spot.time and not _after(end, operation):
                     return False
         hazards = self._hazards.get(("queue", consumer.queue), [])
-        if len(hazards) > MAX_ENTITY_DEEDS:
+        if len(hazards) > MAX_ENTITY_OPERATIONS:
             return False
         for one in hazards:
             if _deletes(one) and one is not operation:
@@ -378,7 +378,7 @@ class VirtualHost:
             return None
         if self._unbound.get(id(operations), at) < at:
             return None
-        for one in reversed(operations[max(at - MAX_ENTITY_DEEDS, 0) : at]):
+        for one in reversed(operations[max(at - MAX_ENTITY_OPERATIONS, 0) : at]):
             if one.outcome == "ok" and precedes(one, operation) and self.kept(one, operation):
                 return one
         return None
@@ -397,10 +397,10 @@ class VirtualHost:
         self, bindings: list[list[TopologyOperation]], operation: TopologyOperation, method: str = ""
     ) -> TopologyOperation | None:
         """One of the first of these that was never taken away, and is there when a operation is done."""
-        for operations in bindings[:MAX_ENTITY_DEEDS]:
+        for operations in bindings[:MAX_ENTITY_OPERATIONS]:
             if id(operations) in self._unbound:
                 continue
-            for one in operations[:MAX_ENTITY_DEEDS]:
+            for one in operations[:MAX_ENTITY_OPERATIONS]:
                 bound = one.method == method if method else one.method.endswith(".bind")
                 if bound and one.outcome == "ok" and precedes(one, operation) and self.kept(one, operation):
                     return one
@@ -425,7 +425,7 @@ class VirtualHost:
             if (kind, name) in self.elsewhere:
                 return False
             hazards = self._hazards.get((kind, name), [])
-            if len(hazards) > MAX_ENTITY_DEEDS:
+            if len(hazards) > MAX_ENTITY_OPERATIONS:
                 return False
             for one in hazards:
                 if one is operation:

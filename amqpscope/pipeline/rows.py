@@ -208,8 +208,9 @@ class Recorder:
                 self.fail(error, analysis.connection)
 
     def fail(self, error: Exception, connection: Connection | None) -> None:
-        """An error of amqpscope itself came up in the rows of a connection, None: when connections were held
-        against each other. To be called where `error` is caught; one for want of memory is raised again.
+        """An error of amqpscope itself came up in the rows of a connection, None: when connections were
+        compared with each other. To be called where `error` is caught; one for want of memory is raised
+        again.
         """
         if isinstance(error, MemoryError):
             raise error

@@ -1,6 +1,6 @@
 """How much is kept of connections to be compared with others."""
 
-from amqpscope.limits import MAX_CORRELATED_DEEDS, MAX_CORRELATED_MESSAGES, MAX_KEPT_EXCERPTS
+from amqpscope.limits import MAX_CORRELATED_MESSAGES, MAX_CORRELATED_OPERATIONS, MAX_KEPT_EXCERPTS
 from dissectors.wire import i64
 
 __all__ = ["CorrelationBudget"]
@@ -14,5 +14,5 @@ class CorrelationBudget:
 
     def __init__(self) -> None:
         self.left: i64 = MAX_CORRELATED_MESSAGES
-        self.operations: i64 = MAX_CORRELATED_DEEDS
+        self.operations: i64 = MAX_CORRELATED_OPERATIONS
         self.excerpts: i64 = MAX_KEPT_EXCERPTS

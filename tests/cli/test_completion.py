@@ -248,9 +248,9 @@ def test_helps_go_to_the_shells_that_show_them(capsys: pytest.CaptureFixture[str
     assert completion.answer("bash", ["rules", "pr"]) == 0
     assert reported.readouterr().out == "profiles\n"
     assert completion.answer("fish", ["rules", "pr"]) == 0
-    assert reported.readouterr().out == "profiles\tKnown habits of products.\n"
+    assert reported.readouterr().out == "profiles\tList known product deviations.\n"
     assert completion.answer("zsh", ["rules", "pr"]) == 0
-    assert reported.readouterr().out == "profiles:Known habits of products.\n"
+    assert reported.readouterr().out == "profiles:List known product deviations.\n"
     assert completion.answer("zsh", ["check", "x"]) == 0
     assert reported.readouterr().out == ":files\n"
 

@@ -39,15 +39,15 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "--help")
     listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:9])
     assert listed == {
-        "read": "What was said, frame by frame.",
-        "summary": "What happened on each connection, and how it ended.",
-        "check": "Who broke which rule, where, and in which state.",
-        "why": "What allows or forbids a packet, and what followed.",
-        "diff": "Where two runs of one scenario part.",
-        "sniff": "What is said now on an interface, with verdicts.",
-        "rules": "What is checked; a rule explained.",
-        "config": "What captures are held to here.",
-        "pipeline": "Many captures into tables, on Spark.",
+        "read": "Show the conversation, frame by frame.",
+        "summary": "Summarize each connection and how it ended.",
+        "check": "Report protocol violations: which peer, rule, packet and state.",
+        "why": "Explain what allows or forbids a packet, and what followed.",
+        "diff": "Compare two runs of one scenario.",
+        "sniff": "Capture live, and report violations as they happen.",
+        "rules": "List and explain the rules.",
+        "config": "Show the settings in effect.",
+        "pipeline": "Analyze many captures into tables, on Spark.",
     }
     assert "who breaks the protocol: decodes and judges AMQP 1.0" in " ".join(result.out.split())
     assert amqpscope(capsys).out == result.out
@@ -61,7 +61,7 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
         "2 before 1 before 3 before 0",
         "--fail-on error|warning|note|never",
         "--fail-on-possible",
-        "--strict / --no-strict As --fail-on warning --fail-on-possible.",
+        "--strict / --no-strict Same as --fail-on warning --fail-on-possible.",
         "--allow-empty",
         "--max-per-rule N",
         "--format text|json|ndjson|markdown|junit|sarif|github",

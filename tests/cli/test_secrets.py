@@ -361,7 +361,7 @@ def test_token_in_a_malformed_transfer(
     check(traffic, tmp_path, capsys)
 
 
-# ---- telling keys, and passwords in addresses -------------------------------------------------------------
+# ---- keys that name a secret, and passwords in addresses ----------------------------------------------
 
 KEYS = [
     "password",
@@ -389,7 +389,7 @@ def fields(key: str) -> list[tuple[bytes, bytes]]:
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_telling_keys(broken: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_secret_keys(broken: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also where something else in the frame or message is malformed, so that its octets would be shown."""
     traffic = Traffic()
     for key in KEYS:

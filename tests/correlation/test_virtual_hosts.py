@@ -18,7 +18,7 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.packet import SegmentSink
 from amqpscope.capture.segment import Segment
 from amqpscope.correlation.correlate import correlate
-from amqpscope.limits import MAX_DEEDS, MAX_GETS, MAX_PASSAGES
+from amqpscope.limits import MAX_GETS, MAX_OPERATIONS, MAX_PASSAGES
 from amqpscope.tracking.amqp091.summary import Summary
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
 
@@ -64,19 +64,19 @@ def left_by(d: Dialogue091) -> Summary:
 
 
 @pytest.mark.parametrize("more", [0, 1])
-def test_so_many_deeds_are_kept_of_a_connection(more: int) -> None:
+def test_so_many_operations_are_kept_of_a_connection(more: int) -> None:
     d = Dialogue091()
     entities.ready(d)
     d.segment = 60_000
     with d.together(d.client):
-        for _ in range(MAX_DEEDS + more):
+        for _ in range(MAX_OPERATIONS + more):
             d.client.method("queue.declare", queue="q", no_wait=True)
     d.goodbye()
     one = left_by(d)
-    assert (len(one.operations), one.whole) == (MAX_DEEDS, not more)
+    assert (len(one.operations), one.whole) == (MAX_OPERATIONS, not more)
 
 
-def test_who_polls_leaves_few_deeds() -> None:
+def test_who_polls_leaves_few_operations() -> None:
     d = Dialogue091()
     entities.ready(d)
     for _ in range(MAX_GETS + 3):

@@ -144,7 +144,7 @@ KEYS = ("password", "client-secret", "access_token", "Authorization", "api.key")
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_telling_names_in_tables(key: str) -> None:
+def test_secret_names_in_tables(key: str) -> None:
     pairs = {key: MARKER, "nested": {key: ("x", SECRET)}, "listed": ("A", [{key: MARKER}]), "n": ("A", [])}
     octets = b"".join(
         (

@@ -1,4 +1,4 @@
-"""Portraits as plain values, and what they must say: what the endpoints do once all has reached them."""
+"""Snapshots as plain values, and what they must say: what the endpoints do once all has reached them."""
 
 from __future__ import annotations
 

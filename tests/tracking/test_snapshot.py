@@ -145,10 +145,10 @@ def test_what_the_ends_agreed_on() -> None:
 def test_of_many_links_the_first_are_shown() -> None:
     d = Dialogue()
     d.begun(client={"handle_max": 0xFFFF}, server={"handle_max": 0xFFFF})
-    for number in range(limits.MAX_PORTRAYED_LINKS + 5):
+    for number in range(limits.MAX_SNAPSHOT_LINKS + 5):
         d.client.attach(SENDER, handle=number, name=f"l{number}")
     (session,) = snapshot_of(d.pcap()).sessions
-    assert [link.name for link in session.links] == [f"l{n}" for n in range(limits.MAX_PORTRAYED_LINKS)]
+    assert [link.name for link in session.links] == [f"l{n}" for n in range(limits.MAX_SNAPSHOT_LINKS)]
     assert session.more_links == 5
 
 

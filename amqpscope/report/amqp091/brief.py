@@ -1,4 +1,4 @@
-"""What one line of the timeline says of an AMQP 0-9-1 frame: what matters, the most telling fields first.
+"""What one line of the timeline says of an AMQP 0-9-1 frame: what matters, the most important fields first.
 
 A method's line begins with what it is about: `#7` is delivery-tag 7; why something failed stands first and is
 reported with the method that caused it. Then come the other fields in their order, what is true as a bare

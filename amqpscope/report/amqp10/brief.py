@@ -1,4 +1,4 @@
-"""What one line of the timeline says of an AMQP 1.0 frame: what matters, the most telling fields first.
+"""What one line of the timeline says of an AMQP 1.0 frame: what matters, the most important fields first.
 
 A frame's details begin with what it is about (delivery, link or peer), then what happened to it, then
 numbers. Session windows are written `incoming-window=2048@7`: room for 2048 transfers from id 7 on.

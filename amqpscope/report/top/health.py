@@ -1,8 +1,8 @@
 """What hurts on a connection, by its snapshot and the time: broken rules, overdue answers, what is blocked.
 
-A pain has a rank. Proven faults come first, then what is overdue, then what stands still because somebody
-grants nothing, then what is only suspected, and last what is merely a lot. These are hints for whoever looks
-at the screen, not verdicts: those are the rules'.
+A health issue has a rank. Proven faults come first, then what is overdue, then what stands still because
+somebody grants nothing, then what is only suspected, and last what is merely a lot. These are hints for
+whoever looks at the screen, not verdicts: those are the rules'.
 """
 
 from typing import Final

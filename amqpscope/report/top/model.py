@@ -38,7 +38,7 @@ MAX_LINES_OF_ALL: Final = 20_000
 MAX_LINES_MADE: Final = 400
 """Lines made in one update, besides those of the connection that is looked at: some 20 milliseconds."""
 
-PORTRAIT_SECONDS: Final = 0.05
+SNAPSHOT_SECONDS: Final = 0.05
 """What the snapshots of one update may take, besides that of the picked connection: one takes some 30
 microseconds, or some milliseconds where thousands of frames are under way, and packets wait meanwhile. One is
 made anyway."""
@@ -166,7 +166,7 @@ class TopModel:
             self.packets = packets
         self.dropped = dropped
         self._end(self._measure(analyses, passed if measure else 0.0))
-        self._portray(looked_at)
+        self._snapshot(looked_at)
         self._write(looked_at[0] if looked_at else None)
         self.overdue = self.blocked = 0
         for row in self.rows.values():
@@ -245,38 +245,38 @@ class TopModel:
         del self.rows[row.connection]
         self.names.forget(row.connection)
 
-    def _portray(self, looked_at: list[Row]) -> None:
-        """Portraits of those that changed: of the picked one, the others on the screen, then of all.
+    def _snapshot(self, looked_at: list[Row]) -> None:
+        """Snapshots of those that changed: of the picked one, the others on the screen, then of all.
 
         If not all can be made, those that waited longest come first.
         """
         if looked_at:
-            self._portray_one(looked_at[0])
-        until = time.perf_counter() + PORTRAIT_SECONDS
-        first = [row for row in looked_at[1:] if row.portrayed != row.frames]
-        others = [row for row in self.rows.values() if row.analysis and row.portrayed != row.frames]
-        first.sort(key=_last_portrayed)
-        others.sort(key=_last_portrayed)
+            self._snapshot_one(looked_at[0])
+        until = time.perf_counter() + SNAPSHOT_SECONDS
+        first = [row for row in looked_at[1:] if row.snapshot_frames != row.frames]
+        others = [row for row in self.rows.values() if row.analysis and row.snapshot_frames != row.frames]
+        first.sort(key=_last_snapshot)
+        others.sort(key=_last_snapshot)
         for row in (*first, *others):
-            if self._portray_one(row) and time.perf_counter() > until:
+            if self._snapshot_one(row) and time.perf_counter() > until:
                 return
 
-    def _portray_one(self, row: Row) -> bool:
+    def _snapshot_one(self, row: Row) -> bool:
         """Make a snapshot if the last is not of this moment; whether one was made."""
         analysis = row.analysis
-        if analysis is None or row.portrayed == row.frames or analysis.judge is None:
+        if analysis is None or row.snapshot_frames == row.frames or analysis.judge is None:
             return False
         row.snapshot = analysis.judge.snapshot()
-        row.portrayed = row.frames
+        row.snapshot_frames = row.frames
         row.unsettled = unsettled_of(row.snapshot)
         counts = counts_of(row.snapshot)
-        passed = (self.now - row.portrayed_at) / _SECOND
-        if row.portrayed_at and passed > 0:
+        passed = (self.now - row.snapshot_time) / _SECOND
+        if row.snapshot_time and passed > 0:
             row.rates = {
                 which: max(count - row.counts.get(which, 0), 0) / passed for which, count in counts.items()
             }
         row.counts = counts
-        row.portrayed_at = self.now
+        row.snapshot_time = self.now
         return True
 
     def _write(self, picked: Row | None) -> None:
@@ -383,8 +383,8 @@ def _worth_keeping(row: Row) -> tuple[object, ...]:
     return (row.wrong > 0, row.over_since)
 
 
-def _last_portrayed(row: Row) -> int:
-    return row.portrayed_at
+def _last_snapshot(row: Row) -> int:
+    return row.snapshot_time
 
 
 def _last_changed(row: Row) -> int:

@@ -258,7 +258,7 @@ def inside(row: Row, now: int, width: int) -> list[Line]:
     if snapshot is None:
         lines.append([("dim", "nothing is known of its state")])
         return lines
-    if row.over_since and row.portrayed != row.frames:
+    if row.over_since and row.snapshot_frames != row.frames:
         lines.append([("dim", "it was over before its last state could be looked at")])
         lines += [[(issue.style, f"! {issue.text}")] for issue in row.health_issues]
         return lines

@@ -90,14 +90,14 @@ class Row:
         "octet_rate",
         "octets",
         "over_since",
-        "portrayed",
-        "portrayed_at",
         "possible",
         "rank",
         "rates",
         "recent",
         "reported",
         "snapshot",
+        "snapshot_frames",
+        "snapshot_time",
         "timeline",
         "trend",
         "unsettled",
@@ -139,8 +139,8 @@ class Row:
         self.recent: list[tuple[FrameRecord, Link | None]] = []
         self.came = 0
         # At how many frames, and when, the snapshot was made.
-        self.portrayed = -1
-        self.portrayed_at = 0
+        self.snapshot_frames = -1
+        self.snapshot_time = 0
         self.counts: dict[Which, int] = {}
         self.rates: dict[Which, float] = {}
         self.writer: Timeline | None = None
@@ -221,7 +221,7 @@ class Row:
         return self.errors + self.warnings + self.possible
 
 
-def _by_pain(row: Row) -> tuple[object, ...]:
+def _by_health(row: Row) -> tuple[object, ...]:
     # By the magnitude only, so that rows do not change places every second.
     return (
         -row.rank,
@@ -251,7 +251,7 @@ def _by_name(row: Row) -> tuple[object, ...]:
 
 
 SORTS: Final[dict[str, Callable[[Row], tuple[object, ...]]]] = {
-    "what hurts": _by_pain,
+    "what hurts": _by_health,
     "frames/s": _by_rate,
     "unsettled": _by_unsettled,
     "newest": _by_age,

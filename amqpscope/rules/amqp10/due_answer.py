@@ -5,7 +5,7 @@
 
 from typing import Final
 
-from amqpscope.limits import MAX_OFFENCES
+from amqpscope.limits import MAX_VIOLATIONS
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.pending_error import PendingErrorResponse
@@ -315,7 +315,7 @@ def offend(case: Case, rule: str, due: str, condition: str, channel: i64, handle
     """For the frame before the judge the other peer owes an answer, for its sender's channel and handle."""
     record = case.record
     pending_errors = case.peer.pending_errors
-    if len(pending_errors) >= MAX_OFFENCES:
+    if len(pending_errors) >= MAX_VIOLATIONS:
         return
     end = record.frame.offset + record.frame.size
     pending_error = PendingErrorResponse(rule, due, condition, end, record.packet, record.time)

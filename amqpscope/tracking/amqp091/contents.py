@@ -10,7 +10,7 @@ that was committed.
 import zlib
 from typing import Any, Final
 
-from amqpscope.limits import MAX_PASSED_HEADER, MAX_PASSED_OCTETS, MIN_TELLING_BODY
+from amqpscope.limits import MAX_PASSED_HEADER, MAX_PASSED_OCTETS, MIN_DISTINCT_BODY
 from amqpscope.model.records import Connection, FrameRef
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_MESSAGE_ID
@@ -112,7 +112,7 @@ class Content:
 
     def finish(self) -> None:
         """The last octet of it came."""
-        if not self.identity and self.sum >= 0 and self.size >= MIN_TELLING_BODY:
+        if not self.identity and self.sum >= 0 and self.size >= MIN_DISTINCT_BODY:
             self.identity = f"{self.size} octets, {self.sum:08x}"
 
     def mentions(self, name: bytes) -> bool:

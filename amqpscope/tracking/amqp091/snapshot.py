@@ -8,7 +8,7 @@ deliveries that it has not received yet are in its inbox; with confirms it is th
 
 from typing import Final
 
-from amqpscope.limits import MAX_PORTRAYED_DELIVERIES, MAX_PORTRAYED_LINKS
+from amqpscope.limits import MAX_SNAPSHOT_DELIVERIES, MAX_SNAPSHOT_LINKS
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import ConnectionView
@@ -158,7 +158,7 @@ def take_snapshot(client: Endpoint, server: Endpoint) -> ConnectionSnapshot:
         state = _state(number, ours, theirs, to_client, to_server)
         if state == "CLOSED":
             continue
-        if len(snapshot.channels) >= MAX_PORTRAYED_LINKS:
+        if len(snapshot.channels) >= MAX_SNAPSHOT_LINKS:
             snapshot.more_channels += 1
             continue
         snapshot.channels.append(_channel(number, state, ours, theirs, to_client, to_server))
@@ -312,11 +312,11 @@ def _add_consumers(
             tags.append(tag)
     counts: dict[str, int] = {}
     total: i64 = len(client.deliveries.unacknowledged)
-    if consumers and total <= MAX_PORTRAYED_DELIVERIES:
+    if consumers and total <= MAX_SNAPSHOT_DELIVERIES:
         for delivery in client.deliveries.unacknowledged.values():
             if delivery.consumer is not None:
                 counts[delivery.consumer] = counts.get(delivery.consumer, 0) + 1
-    counted = total <= MAX_PORTRAYED_DELIVERIES
+    counted = total <= MAX_SNAPSHOT_DELIVERIES
     for tag, count in way.deliveries.items():
         if tag not in free:
             total += count
@@ -324,7 +324,7 @@ def _add_consumers(
     snapshot.unacknowledged = total
     at = 0
     for consumer in consumers:
-        if len(snapshot.consumers) >= MAX_PORTRAYED_LINKS:
+        if len(snapshot.consumers) >= MAX_SNAPSHOT_LINKS:
             snapshot.more_consumers += 1
             continue
         tag = tags[at]

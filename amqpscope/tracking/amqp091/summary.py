@@ -10,8 +10,8 @@ from dissectors.wire import i64
 
 __all__ = ["Summary"]
 
-# Deeds that take as much as a link of AMQP 1.0.
-_DEEDS_A_LINK = 4
+# Operations that take as much as a link of AMQP 1.0.
+_OPERATIONS_A_LINK = 4
 
 
 class Summary(ConnectionSummary):
@@ -47,7 +47,7 @@ class Summary(ConnectionSummary):
 
     @property
     def weight(self) -> int:
-        return 1 + (len(self.operations) + len(self.contents)) // _DEEDS_A_LINK
+        return 1 + (len(self.operations) + len(self.contents)) // _OPERATIONS_A_LINK
 
     @property
     def rabbitmq(self) -> bool:

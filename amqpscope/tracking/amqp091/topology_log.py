@@ -11,7 +11,7 @@ those that ask to be returned. Of basic.get only so many are put down, and those
 
 from typing import Any, Final
 
-from amqpscope.limits import MAX_AWAITED_RETURNS, MAX_DEED_ARGUMENTS, MAX_DEEDS, MAX_GETS
+from amqpscope.limits import MAX_AWAITED_RETURNS, MAX_GETS, MAX_OPERATION_ARGUMENTS, MAX_OPERATIONS
 from amqpscope.model.records import Connection, FrameRecord, FrameRef
 from amqpscope.tracking.amqp091.endpoint import unreadable
 from amqpscope.tracking.amqp091.message_samples import SETTLING, MessageSamples
@@ -186,20 +186,20 @@ class TopologyLog:
             self._over(channel)
             return
         self._wait(operation)
-        if name == "basic.consume" and operation.tag and len(self._consuming) < MAX_DEEDS:
+        if name == "basic.consume" and operation.tag and len(self._consuming) < MAX_OPERATIONS:
             self._consuming[channel, operation.tag] = operation
 
     def _wait(self, operation: TopologyOperation) -> None:
         """The outcome of a operation is not known yet. Of too many on a channel the oldest is given up."""
         waiting = self._open.setdefault(operation.channel, [])
-        if len(waiting) >= MAX_DEEDS:
+        if len(waiting) >= MAX_OPERATIONS:
             del waiting[0]
             self.whole = False
         waiting.append(operation)
 
     def _keep(self, operation: TopologyOperation) -> None:
         """Put a operation down."""
-        if len(self.operations) >= MAX_DEEDS or self.allowance.operations <= 0:
+        if len(self.operations) >= MAX_OPERATIONS or self.allowance.operations <= 0:
             self.whole = False
             return
         self.allowance.operations -= 1
@@ -280,7 +280,7 @@ class TopologyLog:
         if (
             operation.method == "exchange.declare"
             and operation.has(INTERNAL)
-            and len(self._internal) < MAX_DEEDS
+            and len(self._internal) < MAX_OPERATIONS
         ):
             self._internal.add(operation.exchange)
         self._settle(operation, "empty" if name == "basic.get-empty" else "ok", spot, end, spot.time)
@@ -558,4 +558,4 @@ def _flags(passive: bool, durable: bool, no_wait: bool) -> i64:
 def _octets(table: FieldTable | None) -> bytes | None:
     if table is None:
         return b""
-    return table.octets if len(table.octets) <= MAX_DEED_ARGUMENTS else None
+    return table.octets if len(table.octets) <= MAX_OPERATION_ARGUMENTS else None

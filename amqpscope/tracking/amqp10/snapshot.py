@@ -12,7 +12,7 @@ shown and the others counted.
 
 from typing import Final
 
-from amqpscope.limits import MAX_PORTRAYED_DELIVERIES, MAX_PORTRAYED_LINKS
+from amqpscope.limits import MAX_SNAPSHOT_DELIVERIES, MAX_SNAPSHOT_LINKS
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.tracking.amqp10.endpoint_state import EndpointState
 from amqpscope.tracking.amqp10.link import LinkEnd
@@ -238,7 +238,7 @@ def take_snapshot(client: EndpointState, server: EndpointState) -> ConnectionSna
     to_client = Underway(client)
     to_server = Underway(server)
     snapshot = ConnectionSnapshot(_end(CLIENT, client, to_client), _end(SERVER, server, to_server))
-    room: i64 = MAX_PORTRAYED_LINKS
+    room: i64 = MAX_SNAPSHOT_LINKS
     # Those of the client's sessions that the server has not, and the other way round, have one end.
     joined: set[int] = set()
     for session in client.sessions.values():
@@ -391,10 +391,10 @@ def _add_links(
         on: OnLink | None = None
         if session_mail is not None:
             on = session_mail.links.get((link.name, link.sender))
-        _portray_link(snapshot, link, on)
+        _snapshot_link(snapshot, link, on)
 
 
-def _portray_link(snapshot: LinkSnapshot, link: LinkEnd, on: OnLink | None) -> None:
+def _snapshot_link(snapshot: LinkSnapshot, link: LinkEnd, on: OnLink | None) -> None:
     """What one end of a link tells of it."""
     state = link.state
     theirs = link.peer_attach
@@ -473,7 +473,7 @@ def _count(
     """The unsettled deliveries of one end of a session, and of its links."""
     unsettled = end.sent.unsettled
     settled: set[int] = set()
-    work: i64 = MAX_PORTRAYED_DELIVERIES
+    work: i64 = MAX_SNAPSHOT_DELIVERIES
     on = way.of(end)
     said: list[Disposition] = [] if on is None else on.settled
     for body in said:
@@ -488,7 +488,7 @@ def _count(
             break
         settled.update(among(unsettled, first, last))
     snapshot.unsettled = len(unsettled) - len(settled)
-    left: i64 = MAX_PORTRAYED_DELIVERIES
+    left: i64 = MAX_SNAPSHOT_DELIVERIES
     for number, delivery in unsettled.items():
         left -= 1
         if left < 0:

@@ -371,10 +371,10 @@ def test_without_colour_the_picked_line_is_marked() -> None:
     assert "\x1b[7m" in "".join(painted(view.render(80, 24), 80, colour=True))
 
 
-def test_portraits_take_turns_where_there_is_no_time_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snapshots_take_turns_where_there_is_no_time_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     capture = Capture()
     dialogues = [blocked(capture, number) for number in range(1, 6)]
-    monkeypatch.setattr(bounds, "PORTRAIT_SECONDS", 0)
+    monkeypatch.setattr(bounds, "SNAPSHOT_SECONDS", 0)
     table = ConnectionTable("lo", AnalysisOutput(judge=True, live=True), KeptConnections(False))
     PcapReader(table).feed(capture.pcap())
     assert len(table.open_connections()) == len(dialogues)
@@ -416,7 +416,7 @@ def test_packets_may_be_older_than_the_clock_before_them() -> None:
     assert "  5.0s  1 open" in picture(view)
 
 
-def test_portraits_of_what_is_on_the_screen_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snapshots_of_what_is_on_the_screen_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     capture = Capture()
     dialogues = [peers(capture, number) for number in range(1, 6)]
     for d in dialogues:
@@ -433,10 +433,10 @@ def test_portraits_of_what_is_on_the_screen_take_turns(monkeypatch: pytest.Monke
         at = len(octets)
         view.update(turn * SECOND, table.open_connections())
         view.render(80, 24)
-        monkeypatch.setattr(bounds, "PORTRAIT_SECONDS", 0)
+        monkeypatch.setattr(bounds, "SNAPSHOT_SECONDS", 0)
     picked, *others = view.model.rows.values()
-    assert picked.portrayed_at == 11 * SECOND
-    assert sorted(row.portrayed_at // SECOND for row in others) == [8, 9, 10, 11]
+    assert picked.snapshot_time == 11 * SECOND
+    assert sorted(row.snapshot_time // SECOND for row in others) == [8, 9, 10, 11]
 
 
 def test_others_keep_few_lines_and_the_picked_one_many() -> None:
