@@ -3,7 +3,8 @@
 A layer stands between TCP and AMQP, or between another layer and AMQP: it takes octets and hands on those
 that it carries. It has a stream for each direction, since what one peer says may decide how the other one is
 read. A layer knows neither packets nor captures: each stream gets octets in order with their provenance, is
-told what is missing, and hands on octets in order, with the provenance of the octets that made them readable.
+reported what is missing, and hands on octets in order, with the provenance of the octets that made them
+readable.
 
 Offsets of what a stream hands on are its own. They have to grow, and `inner` translates: TCP acknowledges
 octets as they were sent, and whoever judges frames asks how many octets of the innermost stream that were.
@@ -120,7 +121,7 @@ class LayerKind(ABC):
     def begins(self, first: Opening, second: Opening) -> i64:
         """Whether such a layer begins with the first octets of the two directions: NONE, MORE or BEGINS.
 
-        What is told of some octets has to be told of any longer beginning.
+        What is decided about some octets must hold for any longer beginning.
         """
 
     @abstractmethod

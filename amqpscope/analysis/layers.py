@@ -263,7 +263,7 @@ class LayerStack:
         for direction, offset, octets, missing, provenance in held:
             stack.held.append(_Held(direction, offset, octets, missing, Provenance(*provenance)))
             stack.held_octets += len(octets) + _EACH
-        for holder, told in zip(stack.holders, holders, strict=True):
-            holder.origin, holder.front, holder.closed, holder.ended = told
+        for holder, reported in zip(stack.holders, holders, strict=True):
+            holder.origin, holder.front, holder.closed, holder.ended = reported
         stack.connect()
         return stack

@@ -104,7 +104,7 @@ StrictOption = Annotated[
         "--strict/--no-strict",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="Same as --fail-on warning --fail-on-possible.",
+        help="As --fail-on warning --fail-on-possible.",
     ),
 ]
 AllowEmpty = Annotated[

@@ -108,7 +108,7 @@ def wrapped(turns: list[Turn]) -> list[Turn]:
     return greetings + [Turn(one.direction, bytes(octet ^ key for octet in one.octets)) for one in turns]
 
 
-def told(kind: str) -> list[Turn]:
+def reported(kind: str) -> list[Turn]:
     """A conversation with a fault of the client that only what the server said makes one."""
     if kind == "amqp10":
         d = Dialogue()
@@ -176,7 +176,7 @@ def read(turns: list[Turn], shift: int, lost: int = -1, moved: int = 0, segment:
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("segment", [0, 1, 7])
 def test_what_it_carries_is_read_as_in_the_clear(kind: str, depth: int, segment: int) -> None:
-    clear = layered = told(kind)
+    clear = layered = reported(kind)
     for _ in range(depth):
         layered = wrapped(layered)
     before = depth * 2 * (SIZE // segment if segment == 1 else 1)
@@ -189,7 +189,7 @@ def test_what_it_carries_is_read_as_in_the_clear(kind: str, depth: int, segment:
 
 @pytest.mark.parametrize("kind", ["amqp10", "amqp091"])
 def test_a_proxy_header_before_it(kind: str) -> None:
-    clear = told(kind)
+    clear = reported(kind)
     found = read([Turn(0, PROXY), *wrapped(clear)], 3)
     expected = read([Turn(0, PROXY), *clear], 1, moved=len(PROXY))
     assert found.frames == expected.frames
@@ -201,7 +201,7 @@ def test_a_proxy_header_before_it(kind: str) -> None:
 @pytest.mark.parametrize("depth", [1, 2])
 def test_a_loss_inside(kind: str, depth: int) -> None:
     """Each packet is lost once: frames and findings are those of the clear twin with the same loss."""
-    clear = layered = told(kind)
+    clear = layered = reported(kind)
     for _ in range(depth):
         layered = wrapped(layered)
     before = 2 * depth
@@ -216,7 +216,7 @@ def test_a_loss_inside(kind: str, depth: int) -> None:
 @pytest.mark.parametrize("proxy", [b"", PROXY])
 def test_moved_to_another_process_after_each_segment(kind: str, proxy: bytes) -> None:
     """Segments are cut so that greetings, frames and the PROXY header go over several of them."""
-    layered = ([Turn(0, proxy)] if proxy else []) + wrapped(wrapped(told(kind)))
+    layered = ([Turn(0, proxy)] if proxy else []) + wrapped(wrapped(reported(kind)))
     frames = []
     for reload in (False, True):
         drive = Drive(reload=reload)
@@ -265,7 +265,7 @@ def test_what_is_no_layer_after_all_is_given_out(turns: list[Turn]) -> None:
 
 
 def test_layers_in_layers_have_a_bound() -> None:
-    layered = told("amqp10")
+    layered = reported("amqp10")
     for _ in range(MAX_LAYERS + 1):
         layered = wrapped(layered)
     drive = Drive()
@@ -278,6 +278,6 @@ def test_layers_in_layers_have_a_bound() -> None:
 def test_a_plain_connection_has_no_stack() -> None:
     """Its octets go to the analysis as they come."""
     drive = Drive()
-    for turn in told("amqp091"):
+    for turn in reported("amqp091"):
         drive.send(turn.direction, turn.octets)
         assert drive.analysis.stack is None

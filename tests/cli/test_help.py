@@ -61,7 +61,7 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
         "2 before 1 before 3 before 0",
         "--fail-on error|warning|note|never",
         "--fail-on-possible",
-        "--strict / --no-strict Same as --fail-on warning --fail-on-possible.",
+        "--strict / --no-strict As --fail-on warning --fail-on-possible.",
         "--allow-empty",
         "--max-per-rule N",
         "--format text|json|ndjson|markdown|junit|sarif|github",

@@ -208,8 +208,11 @@ def test_read_shows_its_frames(capture: Path, capsys: pytest.CaptureFixture[str]
     assert text.status == 0
     assert "says 'hello'" in text.out and "says 'good day'" in text.out
     data = [json.loads(line) for line in amqpscope(capsys, "read", "--format", "ndjson", capture).lines]
-    told = [(one["protocol"], one["kind"], one["name"], one["fields"]) for one in data]
-    assert told[:2] == [("toy", "toy", "say", {"text": "hello"}), ("toy", "toy", "say", {"text": "good day"})]
+    reported = [(one["protocol"], one["kind"], one["name"], one["fields"]) for one in data]
+    assert reported[:2] == [
+        ("toy", "toy", "say", {"text": "hello"}),
+        ("toy", "toy", "say", {"text": "good day"}),
+    ]
 
 
 def test_check_judges_it(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""TCP conversations for tests, and a sink that remembers what it was reported and checks that it could be.
+"""TCP conversations for tests, and a sink that remembers what it was given and checks that it could be.
 
     wire = Wire(isn=(7, 9))
     wire.syn(0); wire.syn(1); wire.data(0, b"abc"); wire.data(1, b"de"); wire.fin(0)
