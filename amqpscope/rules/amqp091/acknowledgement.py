@@ -31,7 +31,8 @@ def ack_of_none(case: Case) -> None:
     Evidence: tag and multiple bit
     Why it matters: The server closes the channel. Delivery-tag 0 stands for all unacknowledged deliveries,
     and only when multiple is set.
-    Silent when: never, because the frame alone shows the fault.
+    Silent when: the basic.ack has multiple, or stands on a channel that is not open; another rule reports the
+    channel.
     How to mend it: Acknowledge with the delivery-tag that basic.deliver or basic.get-ok carried. To
     acknowledge all outstanding deliveries, send delivery-tag 0 with multiple set. Look for a delivery-tag
     variable that is still at its initial value 0.
@@ -52,7 +53,7 @@ def reject_of_none(case: Case) -> None:
     Evidence: Reject.delivery-tag
     Why it matters: The server closes the channel. A basic.reject always names exactly one delivery, so
     delivery-tag 0 cannot stand for several.
-    Silent when: never, because the frame alone shows the fault.
+    Silent when: the basic.reject stands on a channel that is not open; another rule reports the channel.
     How to mend it: Reject with the delivery-tag that basic.deliver or basic.get-ok carried, one basic.reject
     per delivery. Look for a delivery-tag variable that is still at its initial value 0.
     """
@@ -146,8 +147,13 @@ def nack_of_unknown_delivery(case: Case, tag: int, reason: str, certainty: i64) 
     Evidence: unacked tags
     Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
     on the channel.
-    Silent when: something before the basic.nack on the channel was not captured. Another rule, B-ACK-DUP,
-    reports it when a basic.nack without multiple names a delivery that was settled before.
+    Silent when: something before the basic.nack on the channel was not captured, or the delivery was sent
+    with no-ack, which another rule reports. Another rule, B-ACK-DUP, reports it when a basic.nack without
+    multiple names a delivery that was settled before. With multiple the finding is only possible, not
+    certain, when the delivery may have been recovered, or when earlier deliveries are still unacknowledged
+    and the server is not RabbitMQ.
+    Possible because: The delivery may have been recovered in the meantime, or the {other} may accept the
+    basic.nack because it covers earlier deliveries.
     How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
     delivery-tag 0 only with multiple set, and discard the tags of a channel when it closes.
     """
@@ -188,9 +194,13 @@ def ack_up_to_settled_delivery(case: Case, tag: int, others: int, certainty: i64
     Evidence: unacked tags
     Why it matters: RabbitMQ looks for the named delivery itself. If that delivery is already settled,
     RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged deliveries.
-    Silent when: something before the basic.ack on the channel was not captured. The finding is only possible,
-    not certain, at servers other than RabbitMQ while deliveries before the named one are still
-    unacknowledged, because LavinMQ and others accept such a basic.ack.
+    Silent when: something before the basic.ack on the channel was not captured, the channel is about to be
+    closed, or the delivery was sent with no-ack, which another rule reports. The finding is only possible,
+    not certain, when the delivery may have been recovered, and at servers other than RabbitMQ while
+    deliveries before the named one are still unacknowledged, because LavinMQ and others accept such a
+    basic.ack.
+    Possible because: The delivery may have been recovered in the meantime, or the {other} may accept the
+    basic.ack because it covers earlier deliveries.
     How to mend it: For a basic.ack with multiple, use the delivery-tag of a delivery that is still
     unacknowledged, such as the highest outstanding one. Do not mix single and multiple acknowledgements
     without tracking which tags are outstanding.

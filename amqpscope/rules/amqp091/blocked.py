@@ -62,7 +62,8 @@ def blocked_out_of_turn(case: Case) -> None:
     Evidence: blocked flag per connection
     Why it matters: The client cannot know whether it may publish, because the notifications of the server
     contradict each other.
-    Silent when: octets of the server were not captured.
+    Silent when: octets of the server were not captured, or the client does not announce the capability
+    connection.blocked, which another rule reports.
     How to mend it: Keep one blocked flag per connection. Send connection.blocked only when the flag changes
     from false to true, and connection.unblocked only when it changes back.
     """

@@ -149,7 +149,8 @@ def number_above_limit(case: Case) -> None:
     Why it matters: The broker may have no room for the channel, and answers by closing the connection. Some
     brokers only count how many channels are open.
     Silent when: connection.tune-ok, or anything since then, was not captured, or the peers agreed on no
-    limit.
+    limit. Other rules report a channel.open on a channel that is open, and more open channels than
+    channel-max.
     How to mend it: Assign channel numbers from 1 to the channel-max sent in connection.tune-ok, and reuse
     freed numbers instead of counting upwards.
     """

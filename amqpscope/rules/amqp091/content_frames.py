@@ -213,6 +213,7 @@ closes the connection with 541.
 Silent when: the frame was not captured whole, or octets before the frame were not captured. When the server
 sends the content header, the finding is only possible, not certain, and the rule reports it once, because a
 server hands on what it received.
+Possible because: The {peer} may hand this on as it received it.
 How to mend it: Set a flag for exactly those properties that are written, and write the properties in the
 order of the flags. Compute the payload size of the frame from the encoded properties.
 """
@@ -232,6 +233,7 @@ Why it matters: The receiver reads the octets that belong to the unknown flag as
 Silent when: the frame was not captured whole, or octets before the frame were not captured. When the server
 sends the content header, the finding is only possible, not certain, and the rule reports it once, because a
 server hands on what it received. RabbitMQ ignores the two low flags.
+Possible because: The {peer} may hand this on as it received it.
 How to mend it: Set only the 14 flags of the defined properties, bits 15 to 2 of the flag word. Leave bit 1
 clear, and set bit 0 only when another flag word follows.
 """

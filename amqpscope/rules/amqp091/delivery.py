@@ -188,7 +188,8 @@ def more_than_the_window(
     breaks the specification's meaning, too (false: the channel, true: the connection). The rule reports
     nothing for consumers that existed before a basic.qos with `global`, because RabbitMQ still sends what its
     queues had already handed out. After an acknowledgement that names no unacknowledged delivery, the rule
-    reports nothing on the channel.
+    reports nothing on the channel. The finding is only possible, not certain, when the server may not have
+    read the newest basic.qos, or may apply a window of the channel to each consumer.
     How to mend it: Count the unacknowledged deliveries for each prefetch-count window, and reduce the count
     only when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """

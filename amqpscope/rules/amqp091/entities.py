@@ -102,8 +102,9 @@ def unlike_exchange_accepted(
     Source: XML:exchange.declare.passive.equivalent
     Evidence: declared properties per vhost and exchange
     Why it matters: The client goes on as if the exchange had the properties that it asked for.
-    Silent when: octets of the connections to this server were not captured, or the exchange is declared or
-    deleted at the same time. The rule does not compare arguments.
+    Silent when: octets of the connections to this server were not captured, the exchange is declared or
+    deleted at the same time, the exchange was declared to delete itself, or the declaration is passive or has
+    no-wait. The rule does not compare arguments.
     Only possible because: Another client may have deleted the exchange in the meantime.
     How to mend it: On exchange.declare without passive, compare type, durable and arguments with those of the
     existing exchange. If they differ, send channel.close instead of exchange.declare-ok.
@@ -125,7 +126,8 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     Evidence: declared properties per vhost and queue
     Why it matters: The client goes on as if the queue had the properties that it asked for.
     Silent when: octets of the connections to this server were not captured, the queue is declared or deleted
-    at the same time, or the queue was declared to delete itself. The rule does not compare arguments.
+    at the same time, the queue was declared to delete itself, or the declaration is passive or has no-wait.
+    The rule compares neither arguments nor auto-delete, and of an exclusive queue not durable.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     deleted the queue.
     How to mend it: On queue.declare without passive, compare durable, exclusive and arguments with those of
@@ -366,7 +368,10 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     amq.match
     Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring them, so
     their binds and publishes fail and their channels are closed.
-    Silent when: octets of the connection were not captured, or the answer may refer to the queue.
+    Silent when: octets of the connection were not captured, or the answer may refer to the queue. The finding
+    is only possible, not certain, for amq.headers and amq.match, because a server need not have the type
+    headers.
+    Possible because: The {peer} need not have this exchange if it does not support the type headers.
     How to mend it: Create `amq.direct`, `amq.fanout` and the amq exchange of every other standard type the
     server supports when a virtual host is created. Recreate missing ones when the server starts, and do not
     allow their deletion.

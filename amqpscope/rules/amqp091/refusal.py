@@ -286,6 +286,8 @@ def default_exchange_not_bound(case: Case, refusal: Refusal) -> None:
     Why it matters: The specification lets the empty name stand for the default exchange; brokers refuse it,
     as RabbitMQ's errata say. Clients must do without this queue.bind.
     Silent when: the same was already reported on the connection, or the reply-code is not 403.
+    Only possible because: The {other} may have refused the binding for another reason, for example missing
+    permissions.
     How to mend it: Accept an empty exchange name in queue.bind, if strict conformance is required. On the
     client's side, drop this queue.bind: every queue is bound to the default exchange under its name anyway.
     """

@@ -33,6 +33,7 @@ value. RabbitMQ does not check.
 Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
 only possible, and is reported once, when the fault is among the properties of a message that a server sends,
 because a server hands on the properties as it received them.
+Possible because: The {peer} may hand this on as it received it.
 How to mend it: Reject or remove zero octets before encoding a short string such as a queue name, exchange
 name or routing key. Do not include the terminating zero of a C string in the length.
 """
@@ -51,6 +52,7 @@ messages.
 Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
 only possible, and is reported once, when the fault is among the properties of a message that a server sends,
 because a server hands on the properties as it received them.
+Possible because: The {peer} may hand this on as it received it.
 How to mend it: Encode all short strings as UTF-8, not as Latin-1 or another character set. Carry binary
 identifiers in hexadecimal or Base64, or in a header value.
 """
@@ -69,6 +71,7 @@ too.
 Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
 only possible, and is reported once, when the fault is among the properties of a message that a server sends,
 because a server hands on the properties as it received them.
+Possible because: The {peer} may hand this on as it received it.
 How to mend it: Compute the length of a string or table in octets after encoding, not in characters. Make sure
 that no value is truncated and that two threads do not write to one buffer.
 """
@@ -86,6 +89,7 @@ Why it matters: A receiver that has no room for such a name refuses the table, o
 Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
 only possible, and is reported once, when the fault is among the properties of a message that a server sends,
 because a server hands on the properties as it received them.
+Possible because: The {peer} may hand this on as it received it.
 How to mend it: Keep the names of headers and arguments at 128 characters or below. Move long data from the
 name of the field into its value.
 """
@@ -108,6 +112,7 @@ tables.
 Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
 only possible, and is reported once, when the fault is among the properties of a message that a server sends,
 because a server hands on the properties as it received them.
+Possible because: The {peer} may hand this on as it received it.
 How to mend it: Replace an existing field instead of appending a second one when building a table. Code that
 adds a header to a forwarded message checks first whether the header is present.
 """
@@ -126,6 +131,7 @@ Why it matters: The receiver cannot know the length of the value, so the rest of
 Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
 only possible, and is reported once, when the fault is among the properties of a message that a server sends,
 because a server hands on the properties as it received them.
+Possible because: The {peer} may hand this on as it received it.
 How to mend it: Encode each value with one of the defined type tags, in upper or lower case as defined. Check
 that the length of the preceding value is correct, because a wrong length shifts all later tags.
 """
@@ -144,6 +150,7 @@ RabbitMQ closes the connection with 541, or drops it.
 Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
 only possible, and is reported once, when the fault is among the properties of a message that a server sends,
 because a server hands on the properties as it received them.
+Possible because: The {peer} may hand this on as it received it.
 How to mend it: Write the length after encoding the content, as the exact number of octets that follow the
 length field. Check the size of every value type, for example of timestamps, decimals and nested tables.
 """
@@ -258,6 +265,7 @@ def retired_property(case: Case) -> None:
     Silent when: octets before the message were not captured, or the same was already reported on the
     connection. The finding is only possible when the server sends the message, because a server hands on what
     it received.
+    Possible because: The {peer} may hand this on as it received it.
     How to mend it: Leave the fourteenth property out: clear its property flag in the content header and write
     no value. Carry the information in headers or app-id instead.
     """
@@ -284,7 +292,9 @@ def field_name_that_begins_oddly(case: Case, name: str) -> None:
     Why it matters: This rarely matters: a server should refuse the name with 503 or 502, but no server is
     known to, and Spring, for example, uses the header name `__TypeId__`.
     Silent when: octets before the field table were not captured, the same was already reported on the
-    connection, or the name stands in a table inside a table.
+    connection, or the name stands in a table inside a table. The finding is only possible, not certain, when
+    the server sends the message, because a server hands on what it received.
+    Possible because: The {peer} may hand the name on as it received it.
     How to mend it: Begin names of headers and arguments with a letter, '$' or '#', if the application must
     work with every broker. Otherwise leave names such as `__TypeId__` as they are.
     """

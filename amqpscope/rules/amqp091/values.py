@@ -142,6 +142,7 @@ def exchange_name_too_long(case: Case) -> None:
     RabbitMQ accepts 255 octets.
     Silent when: octets before the method were not captured, or the same was already reported on the
     connection. The finding is only possible when the server sends the name, because a client has chosen it.
+    Possible because: The {peer} may hand this on as it received it.
     How to mend it: Shorten the exchange name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters.
     """
@@ -166,6 +167,7 @@ def exchange_name_of_odd_characters(case: Case, character: str) -> None:
     Silent when: octets before the method were not captured, or the same was already reported on the
     connection, for example by amqp091/X-DECL-SYNTAX where an exchange is declared. The finding is only
     possible when the server sends the name, because a client has chosen it.
+    Possible because: The {peer} may hand this on as it received it.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace spaces,
     slashes and other characters where names are built from other data.
     """
@@ -191,6 +193,7 @@ def queue_name_too_long(case: Case) -> None:
     Silent when: octets before the method were not captured, or the same was already reported on the
     connection. The finding is only possible when the server sends the name, because a client may have chosen
     it.
+    Possible because: The {peer} may hand this on as it received it.
     How to mend it: Shorten the queue name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters; hash long parts of generated names.
     """
@@ -215,6 +218,7 @@ def queue_name_of_odd_characters(case: Case, character: str) -> None:
     Silent when: octets before the method were not captured; the same was already reported on the connection,
     for example by amqp091/Q-DECL-SYNTAX where a queue is declared; or the name begins with `amq.`, as names
     made up by brokers do. The finding is only possible when the server sends the name.
+    Possible because: The {peer} may hand this on as it received it.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
     slashes and other characters where names are built from other data.
     """

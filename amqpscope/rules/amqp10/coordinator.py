@@ -200,8 +200,10 @@ def id_of_a_live_transaction(case: Case, transaction: Transaction, certainty: i6
     Evidence: declared ids
     Why it matters: Neither peer can separate the work of the two transactions. A rollback of one transaction
     discards the work of both.
-    Silent when: octets of either peer were not captured, or the control link of the first transaction was
-    detached. The finding is only possible, not certain, when the first transaction may have timed out.
+    Silent when: octets of either peer were not captured, the control link of the first transaction was
+    detached, or the controller may have known that the first transaction was discharged.
+    Only possible because: The first transaction may have ended without a discharge, for example by a time-out
+    of the {peer}.
     How to mend it: Create each txn-id from a counter or a random value that all control links share. Reuse a
     txn-id only after its transaction is discharged.
     """

@@ -93,8 +93,10 @@ def credit_not_counted_down(case: Case, link: LinkEnd, total: i64) -> None:
     Evidence: successive sender flows
     Why it matters: The second flow misstates how many deliveries the sender may still send. The receiver may
     grant too little or too much link-credit.
-    Silent when: the receiver may have granted other link-credit between the two flows, deliveries were
-    aborted or resumed, or octets were not captured.
+    Silent when: the receiver may have granted other link-credit between the two flows, the sender started no
+    delivery between them, deliveries were aborted, resumed or are under way, the flow says no delivery-count
+    or no link-credit, its delivery-count is not the number of deliveries, the link is drained, or octets were
+    not captured.
     How to mend it: Decrease link-credit by one whenever delivery-count rises by one, in one place and under
     one lock. Take both values of a flow from the same moment.
     """

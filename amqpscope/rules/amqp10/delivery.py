@@ -239,8 +239,10 @@ def delivery_id_out_of_sequence(case: Case, value: int, number: i64, last: i64) 
     Evidence: delivery-ids in order of first transfers
     Why it matters: All delivery-ids of a session come from one sequence. A receiver that settles ranges of
     delivery-ids settles the wrong deliveries.
-    Silent when: octets since the session's begin were not captured. The finding is only possible, not
-    certain, when delivery-ids are only left out.
+    Silent when: octets since the session's begin were not captured, or earlier deliveries without a
+    delivery-id explain the gap. Another rule reports a delivery-id that an unsettled delivery still has
+    (D-ID-UNIQUE), and another one an id that wraps at a wrong number (T-SERIAL). The finding is only
+    possible, not certain, when delivery-ids are only left out.
     Possible because: Delivery-ids were left out, but none is used twice. The specification can be read as
     allowing gaps.
     How to mend it: Assign delivery-ids from one counter per session that all links share, and write the
@@ -428,7 +430,8 @@ def settled_on_unsettled_link(case: Case, link: LinkEnd, body: Transfer) -> None
     Evidence: attach mode, settled flags
     Why it matters: The receiver relies on stating an outcome for every delivery. The sender forgets the
     delivery at once, so a rejection or a loss has no effect.
-    Silent when: the attach of the sender was not captured.
+    Silent when: the attach of the sender or octets since then were not captured, the delivery is aborted, or
+    the delivery is resumed.
     How to mend it: Send every delivery with settled=false on a link attached with snd-settle-mode
     `unsettled`. If you want to send settled deliveries, attach with snd-settle-mode `settled` or `mixed`.
     """

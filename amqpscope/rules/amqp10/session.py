@@ -300,6 +300,8 @@ def flow_without_next_incoming_id(case: Case, session: SessionEnd, body: Flow) -
     Why it matters: The other peer then computes its remaining window as if none of its transfers had arrived.
     It may stop sending.
     Silent when: the other peer's begin was not captured, or the sender of the flow may not have received it.
+    The finding is only possible, not certain, when the sender may have received the begin without having read
+    it.
     How to mend it: Set next-incoming-id in every flow as soon as the peer's begin has arrived. Initialize it
     from the next-outgoing-id of that begin and add one for each transfer received.
     """

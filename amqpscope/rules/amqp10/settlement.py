@@ -260,9 +260,10 @@ def outcome_not_offered(case: Case, number: i64, name: str, certainty: i64) -> N
     Evidence: sender source.outcomes, receiver states
     Why it matters: The source does not support the requested outcome. The sender cannot apply it and may end
     the link with amqp:not-allowed.
-    Silent when: the sender's attach was not captured, lists no outcomes, or something that stands for none:
-    which one was meant by it nobody knows. Possible when the sender attached the link again and the receiver
-    may not have read that.
+    Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that stands for no
+    known outcome; or the receiver settles the delivery first on a link with rcv-settle-mode second, which
+    D-RCVMODE-SECOND reports. The finding is only possible, not certain, when the sender attached the link
+    again and the receiver may not have read that attach.
     How to mend it: Read the outcomes field of the source in the sender's attach, and state only those
     outcomes or the default-outcome. If the application asks for another outcome, map it to a listed one or
     return an error.
