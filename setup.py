@@ -173,7 +173,7 @@ def extensions() -> list[Extension]:
         if MODE == "require":
             raise
         return []
-    found = list(mypycify(["--strict", *COMPILED], opt_level="3", debug_level="0"))
+    found = list(mypycify(["--strict", "--follow-imports=silent", *COMPILED], opt_level="3", debug_level="0"))
     if os.name == "posix":
         for extension in found:
             # Nobody replaces a function of ours while it runs: calls need no detour, and may be inlined.

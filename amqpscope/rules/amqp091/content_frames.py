@@ -18,7 +18,7 @@ __all__ = ["PROBLEMS", "body_of_no_octets"]
 RULES: Final = Rules("amqp091/content_frames")
 
 
-F_CONTENT_CH_NONZERO: Final = RULES.rule(
+F_CONTENT_CH_NONZERO: Final[str] = RULES.rule(
     "F-CONTENT-CH-NONZERO", "MUST NOT", "tier A", answer="connection.close 504"
 )
 
@@ -43,7 +43,7 @@ def content_on_channel_0(case: Case, problem: Problem) -> None:
         proved(case, rule, problem)
 
 
-F_CONTENT_HEADER_NEXT: Final = RULES.rule(
+F_CONTENT_HEADER_NEXT: Final[str] = RULES.rule(
     "F-CONTENT-HEADER-NEXT", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
 """A peer sends another frame on the channel where the content header of the preceding method is due.
@@ -62,7 +62,7 @@ synchronization.
 """
 
 
-F_CONTENT_NO_METHOD: Final = RULES.rule(
+F_CONTENT_NO_METHOD: Final[str] = RULES.rule(
     "F-CONTENT-NO-METHOD", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
 """A peer sends a method on the channel while octets of a message's body are still due.
@@ -80,7 +80,7 @@ synchronization.
 """
 
 
-F_CONTENT_ONE_HEADER: Final = RULES.rule(
+F_CONTENT_ONE_HEADER: Final[str] = RULES.rule(
     "F-CONTENT-ONE-HEADER", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
 """A peer sends a content header on the channel while octets of another message's body are still due.
@@ -95,7 +95,7 @@ frames of a message under one lock, and do not share a channel between threads w
 """
 
 
-F_HEADER_ORPHAN: Final = RULES.rule(
+F_HEADER_ORPHAN: Final[str] = RULES.rule(
     "F-HEADER-ORPHAN", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
 """A peer sends a content header on the channel without a preceding method that has content.
@@ -111,7 +111,7 @@ the content header. Write method, content header and body as one unit on the sam
 """
 
 
-F_BODY_ORPHAN: Final = RULES.rule(
+F_BODY_ORPHAN: Final[str] = RULES.rule(
     "F-BODY-ORPHAN", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
 """A peer sends a body frame on the channel where no body is due.
@@ -127,7 +127,7 @@ have been sent. Write all frames of a message on the same channel under one lock
 """
 
 
-F_BODY_OVERRUN: Final = RULES.rule(
+F_BODY_OVERRUN: Final[str] = RULES.rule(
     "F-BODY-OVERRUN", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
 """A peer sends body frames with more octets for a message than the content header announces.
@@ -143,7 +143,7 @@ octets, not characters, and compute the size after encoding or compression.
 """
 
 
-F_BODY_ZERO: Final = RULES.rule(
+F_BODY_ZERO: Final[str] = RULES.rule(
     "F-BODY-ZERO", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
 """A peer sends a body frame after a content header that announces an empty body.
@@ -159,7 +159,7 @@ announce its exact number of octets in the content header.
 """
 
 
-F_HEADER_CLASS: Final = RULES.rule(
+F_HEADER_CLASS: Final[str] = RULES.rule(
     "F-HEADER-CLASS",
     "MUST",
     "tier A",
@@ -180,7 +180,7 @@ method. Check the byte order of the field.
 """
 
 
-F_HEADER_WEIGHT: Final = RULES.rule(
+F_HEADER_WEIGHT: Final[str] = RULES.rule(
     "F-HEADER-WEIGHT", "MUST", "tier A", answer="connection.close 505", proved="certain"
 )
 """A peer sends a content header whose weight is not zero.
@@ -196,7 +196,7 @@ order class-id, weight, body-size, property flags.
 """
 
 
-F_HEADER_DECODE: Final = RULES.rule(
+F_HEADER_DECODE: Final[str] = RULES.rule(
     "F-HEADER-DECODE",
     "IMPLIED",
     "tier A",
@@ -219,7 +219,7 @@ order of the flags. Compute the payload size of the frame from the encoded prope
 """
 
 
-F_HEADER_FLAGS: Final = RULES.rule(
+F_HEADER_FLAGS: Final[str] = RULES.rule(
     "F-HEADER-FLAGS", "IMPLIED", "tier A", answer="connection.close 501", proved="properties"
 )
 """A peer sends a content header with a flag that stands for no property, or that announces a flag word which
@@ -239,7 +239,7 @@ clear, and set bit 0 only when another flag word follows.
 """
 
 
-F_BODY_EMPTY: Final = RULES.rule(
+F_BODY_EMPTY: Final[str] = RULES.rule(
     "F-BODY-EMPTY", "IMPLIED", "tier C", note="No error is tied to it, and both peers go on."
 )
 

@@ -19,7 +19,7 @@ __all__ = ["PROBLEMS", "method_of_the_other_peer"]
 RULES: Final = Rules("amqp091/framing")
 
 
-F_FRAME_END: Final = RULES.rule(
+F_FRAME_END: Final[str] = RULES.rule(
     "F-FRAME-END", "MUST", "tier A", answer="to close the socket", broker_codes=("501",), proved="certain"
 )
 """A peer sends a frame whose payload is not followed by the octet 0xCE.
@@ -35,7 +35,7 @@ Serialize writes to the socket: frames of several threads that share a connectio
 """
 
 
-F_FRAME_TYPE: Final = RULES.rule(
+F_FRAME_TYPE: Final[str] = RULES.rule(
     "F-FRAME-TYPE", "MUST", "tier A", answer="to close the socket", broker_codes=("501",), proved="certain"
 )
 """A peer sends a frame whose type is not method, content header, body or heartbeat.
@@ -53,7 +53,7 @@ writes.
 """
 
 
-F_CH0_CONNECTION: Final = RULES.rule(
+F_CH0_CONNECTION: Final[str] = RULES.rule(
     "F-CH0-CONNECTION", "MUST", "tier A", answer="connection.close 503", proved="certain"
 )
 """A peer sends a method of the class connection on a channel other than 0.
@@ -69,7 +69,7 @@ connection.close and connection.close-ok.
 """
 
 
-F_CH0_HEARTBEAT: Final = RULES.rule(
+F_CH0_HEARTBEAT: Final[str] = RULES.rule(
     "F-CH0-HEARTBEAT",
     "MUST",
     "tier A",
@@ -89,7 +89,7 @@ of per channel.
 """
 
 
-F_HEARTBEAT_SHAPE: Final = RULES.rule(
+F_HEARTBEAT_SHAPE: Final[str] = RULES.rule(
     "F-HEARTBEAT-SHAPE", "IMPLIED", "tier A", answer="connection.close 501", proved="certain"
 )
 """A peer sends a heartbeat that has a payload or no size field, instead of the eight octets of a frame
@@ -106,7 +106,7 @@ frame end 0xCE.
 """
 
 
-F_METHOD_CH_NONZERO: Final = RULES.rule(
+F_METHOD_CH_NONZERO: Final[str] = RULES.rule(
     "F-METHOD-CH-NONZERO", "IMPLIED", "tier A", answer="connection.close 504"
 )
 
@@ -130,7 +130,7 @@ def method_of_a_channel_on_channel_0(case: Case, problem: Problem) -> None:
         case.reported.add((case.me.peer, F_CONTENT_CH_NONZERO))
 
 
-F_METHOD_KNOWN: Final = RULES.rule(
+F_METHOD_KNOWN: Final[str] = RULES.rule(
     "F-METHOD-KNOWN",
     "IMPLIED",
     "tier A",
@@ -151,7 +151,7 @@ for methods of an older AMQP version and for extensions that the other peer has 
 """
 
 
-F_METHOD_ARGS: Final = RULES.rule(
+F_METHOD_ARGS: Final[str] = RULES.rule(
     "F-METHOD-ARGS", "IMPLIED", "tier A", answer="connection.close 502", proved="certain"
 )
 """A peer sends a method whose payload ends before all arguments of the method.
@@ -166,7 +166,7 @@ reserved arguments and the octet that holds the bits. Calculate the frame size f
 """
 
 
-F_METHOD_TRAILING: Final = RULES.rule(
+F_METHOD_TRAILING: Final[str] = RULES.rule(
     "F-METHOD-TRAILING", "IMPLIED", "tier A", answer="connection.close 502", proved="certain"
 )
 """A peer sends a method with octets after its last argument.
@@ -182,7 +182,7 @@ consecutive bits packed into one octet. Calculate the frame size from the encode
 """
 
 
-F_METHOD_DIRECTION: Final = RULES.rule(
+F_METHOD_DIRECTION: Final[str] = RULES.rule(
     "F-METHOD-DIRECTION", "IMPLIED", "tier A", answer="connection.close 503"
 )
 
