@@ -46,7 +46,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION = 21
+_DUMP_VERSION = 22
 
 
 class ConnectionAnalysis(FrameSink):

@@ -124,7 +124,7 @@ class Diagnosis091(Diagnosis):
         self.conversation.take(record)
 
     def reported(self) -> list[Diagnosed]:
-        for number, channel in self.view.channels.items():
+        for number, channel in self.view.table.channels.items():
             self._leave(number, channel, "at the end of the capture")
         if self.blocked is not None:
             self._tell("diag/blocked", self.blocked[1], "publishers are blocked until the end of the capture")
@@ -146,14 +146,14 @@ class Diagnosis091(Diagnosis):
         self.last[peer] = (last_time, packet)
 
     def _silent(self, peer: str, known: tuple[int, int], packet: int, time: int) -> None:
-        since = max(known[0], int(self.view.tune_ok_time))
-        if self.view.heartbeat > 0 and time - since > self.silences.get(peer, (0, 0, 0))[0]:
+        since = max(known[0], int(self.view.agreed.time))
+        if self.view.agreed.heartbeat > 0 and time - since > self.silences.get(peer, (0, 0, 0))[0]:
             self.silences[peer] = (time - since, known[1], packet)
 
     def _method(self, method: Method, channel: int, record: FrameRecord) -> None:
         packet, time = int(record.packet), int(record.time)
         name = method.definition().name
-        on = self.view.channels.get(channel)
+        on = self.view.table.channels.get(channel)
         if isinstance(method, ConnectionBlocked) and self.blocked is None:
             self.blocked = (time, packet)
         elif isinstance(method, (ConnectionUnblocked, ConnectionClose)) and self.blocked is not None:
@@ -264,7 +264,7 @@ class Diagnosis091(Diagnosis):
 
     def _lapses(self) -> list[Diagnosed]:
         """Who let the heartbeat lapse: the end of what was captured counts as a frame of both."""
-        heartbeat = int(self.view.heartbeat)
+        heartbeat = int(self.view.agreed.heartbeat)
         if heartbeat <= 0:
             return []
         end, packet = max(self.last.values())

@@ -126,7 +126,7 @@ def judge_connection_close(case: Case, method: ConnectionClose) -> None:
             refused.judge_refused_immediate(case)
         return
     if method.class_id == 60 and method.method_id == 120 and method.reply_code not in _NOT_FOR_IT:
-        for channel in case.view.channels.values():
+        for channel in case.view.table.channels.values():
             if channel.publishes.nacked.firsts:
                 confirm.judge_nack_refused(case, channel)
                 return

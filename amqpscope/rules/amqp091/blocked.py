@@ -68,12 +68,12 @@ def blocked_out_of_turn(case: Case) -> None:
     from false to true, and connection.unblocked only when it changes back.
     """
     view = case.view
-    before = f"blocked in packet {view.blocked_packet}" if view.blocked else "not blocked"
+    before = f"blocked in packet {view.blocking.packet}" if view.blocking.blocked else "not blocked"
     case.report(
         C_BLOCKED_PAIR,
         f"{case.name}, and the connection is {before}",
-        evidence={"blocked": view.blocked},
-        others=[int(view.blocked_packet)] if view.blocked else [],
+        evidence={"blocked": view.blocking.blocked},
+        others=[int(view.blocking.packet)] if view.blocking.blocked else [],
     )
 
 
@@ -104,10 +104,10 @@ def published_while_blocked(case: Case, since: i64, certainty: i64) -> None:
     case.report_once(
         C_BLOCKED_PUBLISH,
         f"basic.publish, {since / 1_000_000_000:.3f} s after connection.blocked "
-        f"(packet {case.view.blocked_packet}) was received",
+        f"(packet {case.view.blocking.packet}) was received",
         certainty,
         {"blocked": True},
-        [int(case.view.blocked_packet)],
+        [int(case.view.blocking.packet)],
     )
 
 
@@ -118,7 +118,7 @@ def judge_blocked(case: Case, blocks: bool) -> None:
     view = case.view
     if view.client is not None and view.client.lacks(_CAPABILITY):
         blocked_told_unasked(case)
-    elif view.blocked == blocks:
+    elif view.blocking.blocked == blocks:
         blocked_out_of_turn(case)
 
 
@@ -129,5 +129,5 @@ def judge_publish(case: Case) -> None:
     since = case.record.time - me.blocked_time
     free = me.stalls.free(me.blocked_time, case.record.time)
     if me.by_client and me.whole and me.blocked_time > 0 and free > _ON_ITS_WAY:
-        certainty: i64 = CERTAIN if me.knowledge.confirmed(view.blocked_end) else POSSIBLE
+        certainty: i64 = CERTAIN if me.knowledge.confirmed(view.blocking.end) else POSSIBLE
         published_while_blocked(case, since, certainty)

@@ -154,13 +154,13 @@ def number_above_limit(case: Case) -> None:
     How to mend it: Assign channel numbers from 1 to the channel-max sent in connection.tune-ok, and reuse
     freed numbers instead of counting upwards.
     """
-    limit = case.view.channel_max
+    limit = case.view.agreed.channel_max
     case.report(
         CH_NUM_MAX,
         f"channel {case.record.frame.channel} is opened, the highest is {limit}",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "channel_max": int(limit)},
-        [int(case.view.tune_ok_packet)],
+        [int(case.view.agreed.packet)],
     )
     case.astray = ALL
 
@@ -186,10 +186,10 @@ def too_many_open(case: Case) -> None:
     view = case.view
     case.report(
         CH_COUNT_MAX,
-        f"a channel is opened while {view.open_channels} are open, {view.channel_max} may be",
+        f"a channel is opened while {view.table.open} are open, {view.agreed.channel_max} may be",
         CERTAIN,
-        {"channels": int(view.open_channels), "channel_max": int(view.channel_max)},
-        [int(view.tune_ok_packet)],
+        {"channels": int(view.table.open), "channel_max": int(view.agreed.channel_max)},
+        [int(view.agreed.packet)],
     )
 
 
@@ -204,10 +204,10 @@ def _judge_open(case: Case) -> bool:
                 reused_too_early(case, channel)
         return False
     view = case.view
-    if view.channel_max > 0 and view.whole:
-        if view.open_channels >= view.channel_max:
+    if view.agreed.channel_max > 0 and view.whole:
+        if view.table.open >= view.agreed.channel_max:
             too_many_open(case)
-        elif case.record.frame.channel > view.channel_max:
+        elif case.record.frame.channel > view.agreed.channel_max:
             number_above_limit(case)
     return True
 
@@ -458,7 +458,7 @@ def judge_end(case: Case, last: i64, over: bool) -> None:
     if case.view.finished(me.by_client):
         return
     mine = "SERVER CLOSES" if me.by_client else "CLIENT CLOSES"
-    for channel in case.view.channels.values():
+    for channel in case.view.table.channels.values():
         state = channel.state
         if (state != mine and state != "BOTH CLOSE") or not channel.whole:
             continue

@@ -57,7 +57,7 @@ def stream_ended_without_close(case: Case, certainty: i64, clock_in_doubt: bool)
     How to mend it: Send connection.close, wait for connection.close-ok with a time-out, and only then close
     the socket. Applications should close the connection object before the process exits.
     """
-    evidence: dict[str, object] = {"open_channels": int(case.view.open_channels)}
+    evidence: dict[str, object] = {"open_channels": int(case.view.table.open)}
     if clock_in_doubt:
         evidence["clock_in_doubt"] = True
         certainty = POSSIBLE
@@ -322,11 +322,11 @@ def judge_frame(case: Case) -> bool:
     """Any frame but a heartbeat, once one of the two has closed. False: its sender may say no more."""
     view = case.view
     by_client = case.me.by_client
-    done = view.client_done if by_client else view.server_done
+    done = view.ending.client_done if by_client else view.ending.server_done
     if done > 0:
         frame_after_close_ok(case, done)
         return False
-    own = view.closed_by_client if by_client else view.closed_by_server
+    own = view.ending.by_client if by_client else view.ending.by_server
     body = case.record.frame.body
     if own is None or isinstance(body, ConnectionCloseOk):
         return True
@@ -353,7 +353,7 @@ def judge_close(case: Case, method: ConnectionClose) -> None:
 def judge_close_ok(case: Case) -> None:
     """A connection.close-ok."""
     view = case.view
-    asked = view.closed_by_server if case.me.by_client else view.closed_by_client
+    asked = view.ending.by_server if case.me.by_client else view.ending.by_client
     if asked is None and case.me.whole:
         close_ok_of_nothing(case)
 
@@ -369,10 +369,10 @@ def judge_method_id(case: Case, class_id: i64, method_id: i64) -> None:
     if class_id <= 0 or method_id <= 0 or not case.me.whole or _heard_broken(case):
         return
     view = case.view
-    heard = view.said_by_server if case.me.by_client else view.said_by_client
+    heard = view.said_by_server.numbers if case.me.by_client else view.said_by_client.numbers
     if int(class_id << 16 | method_id) in heard:
         return
-    said = view.said_by_client if case.me.by_client else view.said_by_server
+    said = view.said_by_client.numbers if case.me.by_client else view.said_by_server.numbers
     if class_id == _CLASS_CONNECTION and int(class_id << 16 | method_id) in said:
         return
     close_names_a_method_never_said(case, class_id, method_id)
@@ -396,12 +396,12 @@ def judge_end(
         return  # not all that it had received was captured
     view = case.view
     by_client = me.by_client
-    own = view.closed_by_client if by_client else view.closed_by_server
-    theirs = view.closed_by_server if by_client else view.closed_by_client
-    answered = (view.client_done if by_client else view.server_done) > 0
-    if own is not None and (view.server_done if by_client else view.client_done) > 0:
-        waited = spot.time - view.done_time
-        if me.stalls.free(view.done_time, spot.time) > SOCKET_PATIENCE:
+    own = view.ending.by_client if by_client else view.ending.by_server
+    theirs = view.ending.by_server if by_client else view.ending.by_client
+    answered = (view.ending.client_done if by_client else view.ending.server_done) > 0
+    if own is not None and (view.ending.server_done if by_client else view.ending.client_done) > 0:
+        waited = spot.time - view.ending.done_time
+        if me.stalls.free(view.ending.done_time, spot.time) > SOCKET_PATIENCE:
             socket_kept(case, waited)
     if after_peer:
         return

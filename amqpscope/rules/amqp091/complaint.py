@@ -270,12 +270,12 @@ def judge_connection_close(case: Case, code: i64, text: str, class_id: i64, meth
     view = case.view
     words = text.lower()
     if view.state == "OPEN":
-        if code in _OF_FRAMES and view.heartbeat == 0 and "heartbeat" in words and case.me.whole:
+        if code in _OF_FRAMES and view.agreed.heartbeat == 0 and "heartbeat" in words and case.me.whole:
             heartbeat_refused(case, code)
         named = (int(class_id), int(method_id))
         if code == 540 and not case.me.by_client and named in (_CONSUME, _GET):
             judge_refused_mode(case, words, named)
-    elif code == 501 and not case.me.by_client and view.tune_ok_end < 0 and case.me.whole and case.peer.whole:
+    elif code == 501 and not case.me.by_client and view.agreed.end < 0 and case.me.whole and case.peer.whole:
         most = case.peer.sent_end - _HEADER
         if 0 < most <= ALWAYS_TAKEN and "frame" in words:
             if "too large" in words or "too big" in words or "frame_max" in words or "frame size" in words:
@@ -289,7 +289,7 @@ def judge_refused_mode(case: Case, words: str, named: tuple[int, int]) -> None:
     name = "basic.consume" if named == _CONSUME else "basic.get"
     found: Request | None = None
     without = False
-    for channel in case.view.channels.values():
+    for channel in case.view.table.channels.values():
         if not channel.is_open:
             continue
         for request in channel.requests:

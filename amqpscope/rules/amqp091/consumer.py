@@ -443,8 +443,8 @@ def judge_consume(case: Case, channel: Channel, method: BasicConsume) -> None:
             if value is not None and (not isinstance(value, int) or isinstance(value, (bool, Moment))):
                 priority_no_integer(case, value)
     if method.exclusive and queue and case.me.whole:
-        for number, consumer in case.view.roster.of(queue):
-            other = case.view.channels[number]
+        for number, consumer in case.view.table.roster.of(queue):
+            other = case.view.table.channels[number]
             if consumer.ready and other.is_open and not other.cancelling(consumer.tag):
                 exclusive_beside_others(case, consumer, other)
                 return
@@ -524,8 +524,8 @@ def judge_consume_ok(case: Case, channel: Channel, method: BasicConsumeOk) -> No
                 break
     if begun is None or not begun.queue or not case.me.whole:
         return
-    for number, consumer in case.view.roster.of(begun.queue):
-        other = case.view.channels[number]
+    for number, consumer in case.view.table.roster.of(begun.queue):
+        other = case.view.table.channels[number]
         if consumer.exclusive and consumer is not begun:
             if consumer.ready and other.is_open and not other.cancelling(consumer.tag):
                 granted_beside_exclusive(case, consumer, other)

@@ -62,7 +62,7 @@ def silent_for_too_long(case: Case, silence: i64, delay: i64, certainty: i64) ->
         f"{silence / _SECOND:.3f} s without a frame, the heartbeat delay is {delay} s",
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
-        [int(case.view.tune_ok_packet)],
+        [int(case.view.agreed.packet)],
         case.now() - silence + delay * _SECOND,
     )
 
@@ -88,7 +88,7 @@ def silent_while_closing(case: Case, silence: i64, delay: i64, certainty: i64) -
         f"{silence / _SECOND:.3f} s without a frame during the close, the heartbeat delay is {delay} s",
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
-        [int(case.view.tune_ok_packet)],
+        [int(case.view.agreed.packet)],
         case.now() - silence + delay * _SECOND,
     )
 
@@ -149,7 +149,7 @@ def silence_put_up_with(case: Case, silence: i64, delay: i64) -> None:
 def judge_silence(case: Case) -> None:
     """A frame that ends its sender's silence, or is said into the other one's."""
     view = case.view
-    delay = view.heartbeat
+    delay = view.agreed.heartbeat
     if delay <= 0:
         return
     me = case.me
@@ -165,7 +165,7 @@ def judge_silence(case: Case) -> None:
         and me.whole
         and not _stalled(case, since)
     ):
-        if view.closed_by_client is None and view.closed_by_server is None:
+        if view.ending.by_client is None and view.ending.by_server is None:
             silent_for_too_long(case, now - since, delay, _attested(case, since, now, limit))
         elif not _over(me):
             silent_while_closing(case, now - since, delay, _attested(case, since, now, limit))
@@ -178,7 +178,7 @@ def judge_silence(case: Case) -> None:
         and peer.whole
     ):
         # It was there when two delays were over, and said something later.
-        if me.last_time - since > limit - delay * _SECOND and view.closing == "OPEN":
+        if me.last_time - since > limit - delay * _SECOND and view.ending.state == "OPEN":
             if not _stalled(case, since) and case.pace.attested(since, now) > limit:
                 silence_put_up_with(case, now - since, delay)
 
@@ -186,8 +186,14 @@ def judge_silence(case: Case) -> None:
 def overdue(connection: Connection, me: Endpoint, now: i64) -> Overdue | None:
     """Whether a peer, `me`, is silent at `now` for longer than the heartbeat delay."""
     view = me.view
-    delay = view.heartbeat
-    if delay <= 0 or me.tuned_time == 0 or not me.whole or view.closing != "OPEN" or view.blocked:
+    delay = view.agreed.heartbeat
+    if (
+        delay <= 0
+        or me.tuned_time == 0
+        or not me.whole
+        or view.ending.state != "OPEN"
+        or view.blocking.blocked
+    ):
         return None
     if me.stalls.free(me.last_time, now, me.sent_end) <= _allowed(delay):
         return None
@@ -197,7 +203,7 @@ def overdue(connection: Connection, me: Endpoint, now: i64) -> Overdue | None:
 def judge_heartbeat(case: Case) -> None:
     """A heartbeat: whether the time for it has come."""
     me = case.me
-    if me.whole and (case.view.tune_end if me.by_client else case.view.tune_ok_end) < 0:
+    if me.whole and (case.view.proposed.end if me.by_client else case.view.agreed.end) < 0:
         heartbeat_too_early(case)
 
 
@@ -207,7 +213,7 @@ def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool) -> b
     True: the other one was silent so long that ending the stream is what is asked for, or may have been.
     """
     spot = case.spot
-    delay = case.view.heartbeat
+    delay = case.view.agreed.heartbeat
     if spot is None or delay <= 0 or after_peer or (reason != "fin" and reason != "rst"):
         return False
     if not case.peer.whole:
@@ -228,7 +234,7 @@ def may_have_given_up(case: Case) -> bool:
     They are in doubt by as much as the clock went back.
     """
     spot = case.spot
-    delay = case.view.heartbeat
+    delay = case.view.agreed.heartbeat
     if spot is None or delay <= 0:
         return False
     since = _last_heard(case, spot.time)
@@ -251,7 +257,7 @@ def _last_heard(case: Case, time: i64) -> i64:
 
 def judge_given_up(case: Case, ended: FrameRef) -> None:
     """One peer, `case.me`, ended its stream at `ended`, before the other one did: whether that was silent."""
-    if case.view.heartbeat <= 0 or not case.me.whole or not case.peer.whole:
+    if case.view.agreed.heartbeat <= 0 or not case.me.whole or not case.peer.whole:
         return
     before = case.spot
     peer = case.peer
@@ -262,7 +268,7 @@ def judge_given_up(case: Case, ended: FrameRef) -> None:
 
 def _silent_till_the_end(case: Case, end: Endpoint, time: i64) -> None:
     view = case.view
-    delay = view.heartbeat
+    delay = view.agreed.heartbeat
     limit = _allowed(delay)
     since = end.last_time
     if (
@@ -273,7 +279,7 @@ def _silent_till_the_end(case: Case, end: Endpoint, time: i64) -> None:
     ):
         return
     certainty = _attested(case, since, time, limit)
-    if view.closed_by_client is None and view.closed_by_server is None:
+    if view.ending.by_client is None and view.ending.by_server is None:
         silent_for_too_long(case, time - since, delay, certainty)
     else:
         silent_while_closing(case, time - since, delay, certainty)
@@ -296,7 +302,7 @@ def _attested(case: Case, since: i64, until: i64, limit: i64) -> i64:
 
 def _over(end: Endpoint) -> bool:
     """Whether a peer has nothing more to say: close-ok was said, by it or to it."""
-    return end.view.client_done > 0 or end.view.server_done > 0
+    return end.view.ending.client_done > 0 or end.view.ending.server_done > 0
 
 
 def _stalled(case: Case, since: i64) -> bool:
@@ -305,4 +311,9 @@ def _stalled(case: Case, since: i64) -> bool:
     """
     mine = case.me.view
     theirs = case.peer.view
-    return mine.blocked or theirs.blocked or mine.unblocked_time > since or theirs.unblocked_time > since
+    return (
+        mine.blocking.blocked
+        or theirs.blocking.blocked
+        or mine.blocking.unblocked_time > since
+        or theirs.blocking.unblocked_time > since
+    )

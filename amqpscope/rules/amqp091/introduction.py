@@ -230,7 +230,7 @@ def mechanism_not_offered(case: Case, mechanism: str) -> None:
         "start-ok names no security mechanism"
         if not mechanism
         else "start-ok names a security mechanism that start does not offer",
-        evidence={"offered": listed(case.view.mechanisms)},
+        evidence={"offered": listed(case.view.login.mechanisms)},
     )
 
 
@@ -256,7 +256,7 @@ def weaker_mechanism_than_offered(case: Case, mechanism: str, better: str) -> No
         C_STARTOK_MECH_BEST,
         f"the client picks {mechanism}, although the server offers {better[:40]}",
         POSSIBLE,
-        {"offered": listed(case.view.mechanisms)},
+        {"offered": listed(case.view.login.mechanisms)},
     )
 
 
@@ -308,7 +308,7 @@ def locale_not_offered(case: Case) -> None:
     case.report(
         C_STARTOK_LOCALE_OFFERED,
         "start-ok names a locale that start does not offer",
-        evidence={"offered": listed(case.view.locales)},
+        evidence={"offered": listed(case.view.login.locales)},
     )
 
 
@@ -383,18 +383,18 @@ def judge_start_ok(case: Case, method: ConnectionStartOk) -> None:
     """The client's answer."""
     view = case.view
     mechanism = method.mechanism
-    if view.server is not None and mechanism is not None and any(view.mechanisms):
-        if mechanism not in view.mechanisms:
+    if view.server is not None and mechanism is not None and any(view.login.mechanisms):
+        if mechanism not in view.login.mechanisms:
             mechanism_not_offered(case, mechanism)
         elif mechanism in _WEAK:
-            for better in view.mechanisms:
+            for better in view.login.mechanisms:
                 if better.startswith(_STRONG):
                     weaker_mechanism_than_offered(case, mechanism, better)
                     break
     if method.response == b"" and mechanism and mechanism not in _MAY_BE_EMPTY:
         empty_response(case, CERTAIN if mechanism in _SPEAKS_FIRST else POSSIBLE)
-    if view.server is not None and method.locale is not None and any(view.locales):
-        if method.locale not in view.locales:
+    if view.server is not None and method.locale is not None and any(view.login.locales):
+        if method.locale not in view.login.locales:
             locale_not_offered(case)
     if method.client_properties is not None:
         properties = PeerProperties(method.client_properties)
@@ -406,7 +406,12 @@ def judge_start_ok(case: Case, method: ConnectionStartOk) -> None:
 def judge_secure_ok(case: Case, method: ConnectionSecureOk) -> None:
     """The client's answer to a challenge."""
     view = case.view
-    if method.response == b"" and case.me.whole and view.challenges == 1 and view.mechanism != "GSSAPI":
+    if (
+        method.response == b""
+        and case.me.whole
+        and view.login.challenges == 1
+        and view.login.mechanism != "GSSAPI"
+    ):
         empty_answer_to_a_challenge(case)
 
 

@@ -235,7 +235,7 @@ class Judge(AnyJudge):
             sizes.judge_size(case, size)
         elif size == _EMPTY and frame.kind == "body" and not frame.problems and me.whole:
             content_frames.body_of_no_octets(case)
-        if case.view.heartbeat > 0:
+        if case.view.agreed.heartbeat > 0:
             heartbeat.judge_silence(case)
         if not sized or (frame.missing > 0 and frame.payload_size == 0 and isinstance(body, Method)):
             # What seems absent among its arguments may only not have been captured.
@@ -254,7 +254,7 @@ class Judge(AnyJudge):
             method = body
             # On another channel it is a fault of its own, and what it means all the same.
             of_connection = method.definition().class_id == CONNECTION_CLASS
-        if view.closing != "OPEN" and not closing.judge_frame(case):
+        if view.ending.state != "OPEN" and not closing.judge_frame(case):
             return
         if view.state != "OPEN":
             if not negotiation.judge_first(case):
@@ -303,8 +303,8 @@ class Judge(AnyJudge):
             basic.judge_connection_close(case, method)
         elif isinstance(method, ConnectionCloseOk):
             closing.judge_close_ok(case)
-            if not case.me.by_client and case.view.server_done == 0:
-                for channel in case.view.channels.values():
+            if not case.me.by_client and case.view.ending.server_done == 0:
+                for channel in case.view.table.channels.values():
                     basic.judge_closed(case, channel)
         elif isinstance(method, (ConnectionBlocked, ConnectionUnblocked)):
             blocked.judge_blocked(case, isinstance(method, ConnectionBlocked))
@@ -338,7 +338,7 @@ class Judge(AnyJudge):
                 flow.judge_content(case, channel)
             elif channel.demands:
                 flow.judge_promptness(case, channel)
-            if case.view.blocked:
+            if case.view.blocking.blocked:
                 blocked.judge_publish(case)
         else:
             self.naming_method(case, channel, method)
@@ -430,7 +430,7 @@ class Judge(AnyJudge):
         case.channel = None
         case.found = 0
         unfinished = me.unfinished
-        if reason == "fin" and unfinished is not None and not after_peer and me.view.closing == "OPEN":
+        if reason == "fin" and unfinished is not None and not after_peer and me.view.ending.state == "OPEN":
             if me.whole and 0 <= acknowledged <= peer.sent_end:
                 case.spot = unfinished
                 sizes.frame_cut_off(case)
@@ -446,7 +446,7 @@ class Judge(AnyJudge):
         self.ends.append(spot if ended else None)
         if len(self.ends) == 2:
             self.given_up(case, self.ends[0], self.ends[1])
-        if ended and not after_peer and me.view.closing == "OPEN" and peer.view.closing == "OPEN":
+        if ended and not after_peer and me.view.ending.state == "OPEN" and peer.view.ending.state == "OPEN":
             name = FIN if reason == "fin" else RST
             self.answered(PeerError(me.peer, name, "", packet, time, acknowledged, me.knowledge.must))
         self.found_of(case.found, None)
@@ -464,7 +464,7 @@ class Judge(AnyJudge):
         product = "" if view.server is None else view.server.product
         return Summary(
             self.connection,
-            view.vhost,
+            view.opening.virtual_host,
             product,
             max(self.client.last_time, self.server.last_time),
             self.over,

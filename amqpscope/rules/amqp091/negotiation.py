@@ -257,5 +257,5 @@ def judge_update_secret(case: Case, method: ConnectionUpdateSecret) -> None:
     view = case.view
     if view.state != "OPEN" and view.state != "OPENING":
         secret_at_the_wrong_time(case, "before the connection is open")
-    elif view.channels[0].awaited(False, "connection.update-secret-ok") >= 0:
+    elif view.table.channels[0].awaited(False, "connection.update-secret-ok") >= 0:
         secret_at_the_wrong_time(case, "before the last one is answered")

@@ -265,7 +265,11 @@ def judge_properties(case: Case, channel: Channel, header: ContentHeader) -> Non
     properties = header.properties(RABBITMQ)
     if properties.expiration is not None and not counts_milliseconds(properties.expiration):
         odd_expiration(case, properties.expiration)
-    if flags & HAS_USER_ID != 0 and case.view.user is not None and properties.user_id != case.view.user:
+    if (
+        flags & HAS_USER_ID != 0
+        and case.view.login.user is not None
+        and properties.user_id != case.view.login.user
+    ):
         other_user(case)
     if copies and properties.headers is not None:
         judge_copies(case, properties.headers)

@@ -501,7 +501,7 @@ def judge_connection_close(case: Case, code: i64, text: str, class_id: i64, meth
         return
     found: Refusal | None = None
     waited = True
-    for channel in case.view.channels.values():
+    for channel in case.view.table.channels.values():
         request = _request(channel, name) if channel.is_open and channel.whole else None
         if request is not None:
             if found is not None:

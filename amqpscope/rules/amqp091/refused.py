@@ -238,7 +238,7 @@ def judge_recovered(case: Case, channel: Channel) -> None:
 
 def judge_refused_immediate(case: Case) -> None:
     """A server's connection.close with 540 that names basic.publish."""
-    for channel in case.view.channels.values():
+    for channel in case.view.table.channels.values():
         for publish in channel.publishes.flagged:
             if publish.immediate:
                 immediate_refused(case)

@@ -132,7 +132,7 @@ def virtual_host_unknown(case: Case, code: i64) -> None:
     closing = int(record.packet)
     before = case.spot
     case.spot = FrameRef(
-        1 - record.direction, view.open_packet, view.open_time, view.open_end, "connection.open", 0
+        1 - record.direction, view.opening.packet, view.opening.time, view.opening.end, "connection.open", 0
     )
     case.report(
         C_OPEN_VHOST_EXISTS,
@@ -173,7 +173,7 @@ def wrong_mechanism_answered(case: Case) -> None:
         C_STARTOK_MECH_REACT,
         f"{case.name} in answer to a security mechanism that was not offered",
         CERTAIN,
-        {"offered": listed(case.view.mechanisms)},
+        {"offered": listed(case.view.login.mechanisms)},
     )
 
 
@@ -203,7 +203,7 @@ def too_large_frame_max_answered(case: Case) -> None:
         C_TUNEOK_FRAMEMAX_REACT,
         f"{case.name} in answer to a frame-max above the limit",
         CERTAIN,
-        {"frame_max": int(case.view.frame_max), "limit": int(case.view.tune_frame_max)},
+        {"frame_max": int(case.view.agreed.frame_max), "limit": int(case.view.proposed.frame_max)},
     )
 
 
@@ -233,7 +233,7 @@ def too_large_channel_max_answered(case: Case) -> None:
         C_TUNEOK_CHMAX_REACT,
         f"{case.name} in answer to a channel-max above the limit",
         CERTAIN,
-        {"channel_max": int(case.view.channel_max), "limit": int(case.view.tune_channel_max)},
+        {"channel_max": int(case.view.agreed.channel_max), "limit": int(case.view.proposed.channel_max)},
     )
 
 
@@ -270,7 +270,7 @@ def judge_close(case: Case, method: ConnectionClose) -> None:
     else:
         close_before_open(case)
         text = (method.reply_text or "").lower()
-        if state == "OPENING" and view.vhost:
+        if state == "OPENING" and view.opening.virtual_host:
             if code in _NO_SUCH_PATH or (code == _NOT_ALLOWED and "not found" in text):
                 virtual_host_unknown(case, code)
 
@@ -290,14 +290,14 @@ def judge_answer(case: Case, method: Method) -> None:
 
 
 def _wrong_mechanism(view: ConnectionView) -> bool:
-    if view.client is None or not any(view.mechanisms) or view.mechanism == UNREADABLE:
+    if view.client is None or not any(view.login.mechanisms) or view.login.mechanism == UNREADABLE:
         return False
-    return view.mechanism not in view.mechanisms
+    return view.login.mechanism not in view.login.mechanisms
 
 
 def _frame_max_too_large(view: ConnectionView) -> bool:
-    return 0 < view.tune_frame_max < view.frame_max
+    return 0 < view.proposed.frame_max < view.agreed.frame_max
 
 
 def _channel_max_too_large(view: ConnectionView) -> bool:
-    return 0 < view.tune_channel_max < view.channel_max
+    return 0 < view.proposed.channel_max < view.agreed.channel_max

@@ -26,8 +26,8 @@ _UNTUNED: Final = ("START", "HEADED", "STARTED", "ANSWERED", "CHALLENGED", "TUNE
 def judge_size(case: Case, size: i64) -> None:
     """A frame of more than `ALWAYS_TAKEN` octets."""
     view = case.view
-    agreed = view.frame_max
-    if view.tune_ok_end < 0:
+    agreed = view.agreed.frame_max
+    if view.agreed.end < 0:
         if case.me.whole and view.state in _UNTUNED:
             frame_before_tuning(case, size)
     elif 0 < agreed < size:
@@ -62,7 +62,7 @@ def frame_too_large(case: Case, size: i64, agreed: i64) -> None:
     if not me.whole:
         certainty = POSSIBLE
     elif not me.by_client:
-        certainty = me.knowledge.certainty(case.view.tune_ok_end)
+        certainty = me.knowledge.certainty(case.view.agreed.end)
     if over <= _TOLERATED and me.by_client and case.view.rabbitmq:
         message += ": RabbitMQ does not count the octets around the payload"
         case.report_once(F_FRAME_SIZE, message, certainty, evidence)

@@ -178,12 +178,12 @@ def judge_tune(case: Case, method: ConnectionTune) -> None:
 def judge_tune_ok(case: Case, method: ConnectionTuneOk) -> None:
     """The client's choice."""
     view = case.view
-    limit = view.tune_frame_max
+    limit = view.proposed.frame_max
     if 0 < method.frame_max < _FRAME_MIN:
         chosen_frame_max_too_small(case, method.frame_max)
     elif limit > 0 and method.frame_max >= 0 and (method.frame_max == 0 or method.frame_max > limit):
         chosen_frame_max_too_large(case, method.frame_max, limit)
-    limit = view.tune_channel_max
+    limit = view.proposed.channel_max
     if limit > 0 and method.channel_max >= 0 and (method.channel_max == 0 or method.channel_max > limit):
         chosen_channel_max_too_large(case, method.channel_max, limit)
     elif limit == 0 and method.channel_max == 0:

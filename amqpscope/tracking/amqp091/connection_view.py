@@ -13,6 +13,7 @@ from amqpscope.tracking.amqp091.closing import Closing
 from amqpscope.tracking.amqp091.consumers import Roster
 from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.amqp091.set_up import Blocking, ConnectionEnd, Login, Opening, Tuning
 from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
 from dissectors.amqp091.arguments import Method, MethodType
 from dissectors.amqp091.methods import (
@@ -122,79 +123,87 @@ _MOST_PROPERTIES: Final = 64
 _LONGEST: Final = 200
 
 
-class ConnectionView:
-    """One AMQP 0-9-1 connection as one endpoint knows it.
+class MethodsSaid:
+    """Which methods a peer has said."""
 
-    state: of its set-up, as in `states.CONNECTION`; closing: of its end, as in `states.CHANNEL`, where OPEN
-    says that it has none yet. whole: nothing was missed. blind: more may be missing by now than is known.
-    headers: the protocol headers, (by the client, id, major, minor, revision); refused: the server has sent
-    one, which refuses the client's. The fields of the set-up are -1, "" or None until they are said; `*_end`
-    is the offset behind the method in its sender's stream.
-    """
+    def __init__(self) -> None:
+        # class-id << 16 | method-id of each.
+        self.numbers: set[int] = set()
+        # The last one, which is among them.
+        self.last: MethodType | None = None
 
-    def __init__(self, counting: bool = True) -> None:
-        self.counting: bool = counting
-        self.state: str = "START"
-        self.closing: str = "OPEN"
-        self.whole: bool = True
-        self.blind: bool = False
-        self.headers: list[tuple[bool, int, int, int, int]] = []
-        self.refused: bool = False
-        self.version: tuple[int, int] = (-1, -1)
-        self.server: PeerProperties | None = None
-        # It reads RabbitMQ's dialect and rules: it says that it is RabbitMQ, or LavinMQ; and of RabbitMQ
-        # which release, major times 10,000 and minor, -1 if it does not say.
-        self.rabbitmq: bool = False
-        self.release: i64 = -1
-        self.client: PeerProperties | None = None
-        self.mechanisms: list[str] = []
-        self.locales: list[str] = []
-        self.mechanism: str = ""
-        # The user that logged in, None if that is not known. What else the login says is never kept.
-        self.user: str | None = None
-        # What the server proposes, and what the client answers.
-        self.tune_channel_max: i64 = -1
-        self.tune_frame_max: i64 = -1
-        self.tune_heartbeat: i64 = -1
-        self.channel_max: i64 = -1
-        self.frame_max: i64 = -1
-        self.heartbeat: i64 = -1
-        self.tune_end: i64 = -1
-        self.tune_ok_end: i64 = -1
-        self.tune_ok_packet: i64 = 0
-        self.tune_ok_time: i64 = 0
-        # connection.open, and how many times the client was challenged before.
-        self.open_packet: i64 = 0
-        self.open_time: i64 = 0
-        self.open_end: i64 = -1
-        self.challenges: i64 = 0
-        # The methods that each of the two has said, as class-id << 16 | method-id.
-        self.said_by_client: set[int] = set()
-        self.said_by_server: set[int] = set()
-        self.vhost: str = ""
-        self.closed_by_client: Closing | None = None
-        self.closed_by_server: Closing | None = None
-        # close-ok was said, and where; when the last one was.
-        self.client_done: i64 = 0
-        self.server_done: i64 = 0
-        self.done_time: i64 = 0
-        self.blocked: bool = False
-        self.blocked_end: i64 = -1
-        self.blocked_packet: i64 = 0
-        self.blocked_time: i64 = 0
-        self.unblocked_time: i64 = 0
+    def add(self, definition: MethodType) -> None:
+        """It says this one."""
+        self.last = definition
+        self.numbers.add(int(definition.class_id << 16 | definition.method_id))
+
+
+class ChannelTable:
+    """The channels of a connection."""
+
+    def __init__(self) -> None:
         # The consumers of all channels.
         self.roster: Roster = Roster()
         # Every channel that was opened or used, by its number; 0 has the requests of the connection.
         self.channels: dict[int, Channel] = {0: _connection_channel(self.roster)}
         # The channels of which something may be known to be missing for the first time.
-        self._unharmed: list[Channel] = [self.channels[0]]
-        self.open_channels: i64 = 0
-        self._last: Channel | None = None
-        self._last_number: i64 = _NO_CHANNEL
-        # What each of them said last, which is among the methods above.
-        self._client_said: MethodType | None = None
-        self._server_said: MethodType | None = None
+        self.unharmed: list[Channel] = [self.channels[0]]
+        # How many are open.
+        self.open: i64 = 0
+        # The number that was asked for last, and what was found.
+        self.last_number: i64 = _NO_CHANNEL
+        self.last: Channel | None = None
+
+    def find(self, number: i64) -> Channel | None:
+        """The channel of this number, if it was ever opened or used."""
+        if number == self.last_number:
+            return self.last
+        found = self.channels.get(int(number))
+        self.last = found
+        self.last_number = number
+        return found
+
+
+class ConnectionView:
+    """One AMQP 0-9-1 connection as one endpoint knows it."""
+
+    def __init__(self, counting: bool = True) -> None:
+        # The endpoint sends deliveries, and counts those of each consumer.
+        self.counting: bool = counting
+        # Its set-up, as in `states.CONNECTION`.
+        self.state: str = "START"
+        # Nothing was missed.
+        self.whole: bool = True
+        # More may be missing by now than is known.
+        self.blind: bool = False
+        # The protocol headers: by the client, id, major, minor, revision.
+        self.headers: list[tuple[bool, int, int, int, int]] = []
+        # The server has sent a header, which refuses the client's.
+        self.refused: bool = False
+        # The version that the server names, -1 until it does.
+        self.version: tuple[int, int] = (-1, -1)
+        # What each peer says of itself, None until it does.
+        self.server: PeerProperties | None = None
+        self.client: PeerProperties | None = None
+        # The server reads RabbitMQ's dialect and rules: it says that it is RabbitMQ, or LavinMQ.
+        self.rabbitmq: bool = False
+        # The release of RabbitMQ, major times 10,000 and minor, -1 if it does not say.
+        self.release: i64 = -1
+        # How the client logs in, and what it opens.
+        self.login: Login = Login()
+        self.opening: Opening = Opening()
+        # The limits that the server proposes, and those that the client agrees to.
+        self.proposed: Tuning = Tuning()
+        self.agreed: Tuning = Tuning()
+        # Whether the server takes messages.
+        self.blocking: Blocking = Blocking()
+        # How it is closed.
+        self.ending: ConnectionEnd = ConnectionEnd()
+        # The methods that each of the two has said.
+        self.said_by_client: MethodsSaid = MethodsSaid()
+        self.said_by_server: MethodsSaid = MethodsSaid()
+        # The channels, and their consumers.
+        self.table: ChannelTable = ChannelTable()
 
     def _knows_server(self, server: PeerProperties) -> None:
         """The server has reported what it is; or that could not be read, then it is as if nobody had seen
@@ -226,33 +235,28 @@ class ConnectionView:
 
     def channel(self, number: i64) -> Channel | None:
         """The channel of this number, if it was ever opened or used."""
-        if number == self._last_number:
-            return self._last
-        found = self.channels.get(int(number))
-        self._last = found
-        self._last_number = number
-        return found
+        return self.table.find(number)
 
     def some_channels(self) -> list[Channel]:
         """The channels that were opened or used first, and 0."""
-        return list(islice(self.channels.values(), MAX_COMPARED_CHANNELS))
+        return list(islice(self.table.channels.values(), MAX_COMPARED_CHANNELS))
 
     def finished(self, by_client: bool) -> bool:
         """Whether a peer has closed the connection, or answered the other one's close."""
         if by_client:
-            return self.closed_by_client is not None or self.client_done > 0
-        return self.closed_by_server is not None or self.server_done > 0
+            return self.ending.by_client is not None or self.ending.client_done > 0
+        return self.ending.by_server is not None or self.ending.server_done > 0
 
     def lost(self) -> None:
         """Something was missed: nothing follows any more from what was not seen so far."""
         self.whole = False
-        for channel in self._unharmed:
+        for channel in self.table.unharmed:
             channel.lost()
-        self._unharmed = []
+        self.table.unharmed = []
 
     def sure_again(self, channel: Channel) -> None:
         """Something on a channel is known anew: the next loss is one for the channel, too."""
-        self._unharmed.append(channel)
+        self.table.unharmed.append(channel)
 
     def disorder(self, number: i64) -> None:
         """Of what is said on a channel it is not known what counts."""
@@ -278,12 +282,9 @@ class ConnectionView:
     def method(self, by_client: bool, number: i64, method: Method, end: i64, packet: i64, time: i64) -> None:
         """A method, of the client's or of the server's, on a channel; `end`: offset behind its frame."""
         definition = method.definition()
-        if by_client and definition is not self._client_said:
-            self._client_said = definition
-            self.said_by_client.add(int(definition.class_id << 16 | definition.method_id))
-        elif not by_client and definition is not self._server_said:
-            self._server_said = definition
-            self.said_by_server.add(int(definition.class_id << 16 | definition.method_id))
+        said = self.said_by_client if by_client else self.said_by_server
+        if definition is not said.last:
+            said.add(definition)
         if number == CONNECTION_CHANNEL or definition.class_id == CONNECTION_CLASS:
             # On another channel it is a fault, and what it means all the same.
             self._connection(by_client, method, end, packet, time)
@@ -303,7 +304,7 @@ class ConnectionView:
         before = channel.is_open
         channel.apply(by_client, method, end, packet, time)
         if before and not channel.is_open:
-            self.open_channels -= 1
+            self.table.open -= 1
         if channel.state == "CLOSED" and isinstance(method, ChannelCloseOk):
             channel.empty()
 
@@ -319,32 +320,32 @@ class ConnectionView:
             # Whether the server takes it for the channel that is there or for another, nobody knows.
             known.whole = False
             return
-        if known is None and len(self.channels) > MAX_CHANNELS:
+        if known is None and len(self.table.channels) > MAX_CHANNELS:
             self.lost()
             return
         if known is not None:
             known.empty()
-        channel = Channel(number, self.roster, self.counting)
+        channel = Channel(number, self.table.roster, self.counting)
         # A life that begins here is whole, whatever was missed before; what was agreed may not be known.
         if self.blind:
             channel.lost()
         else:
-            self._unharmed.append(channel)
+            self.table.unharmed.append(channel)
         channel.open(method, end, packet, time)
-        self.channels[int(number)] = channel
-        self._last_number = _NO_CHANNEL
-        self.open_channels += 1
+        self.table.channels[int(number)] = channel
+        self.table.last_number = _NO_CHANNEL
+        self.table.open += 1
 
     def unknown(self, number: i64) -> Channel | None:
         """A channel that is in use and was never seen to be opened; None if there are too many."""
-        if len(self.channels) > MAX_CHANNELS:
+        if len(self.table.channels) > MAX_CHANNELS:
             return None
-        channel = Channel(number, self.roster, self.counting)
+        channel = Channel(number, self.table.roster, self.counting)
         channel.state = "OPEN"
         channel.lost()
-        self.channels[int(number)] = channel
-        self._last_number = _NO_CHANNEL
-        self.open_channels += 1
+        self.table.channels[int(number)] = channel
+        self.table.last_number = _NO_CHANNEL
+        self.table.open += 1
         return channel
 
     def _connection(self, by_client: bool, method: Method, end: i64, packet: i64, time: i64) -> None:
@@ -359,24 +360,24 @@ class ConnectionView:
                 packet,
                 time,
             )
-            self.closing = advance(CHANNEL, {}, self.closing, side + "close")
-            if by_client and self.closed_by_client is None:
-                self.closed_by_client = closing
-            elif not by_client and self.closed_by_server is None:
-                self.closed_by_server = closing
+            self.ending.state = advance(CHANNEL, {}, self.ending.state, side + "close")
+            if by_client and self.ending.by_client is None:
+                self.ending.by_client = closing
+            elif not by_client and self.ending.by_server is None:
+                self.ending.by_server = closing
             return
         if isinstance(method, ConnectionCloseOk):
-            self.closing = advance(CHANNEL, {}, self.closing, side + "close-ok")
-            self.done_time = time
+            self.ending.state = advance(CHANNEL, {}, self.ending.state, side + "close-ok")
+            self.ending.done_time = time
             if by_client:
-                self.client_done = packet
+                self.ending.client_done = packet
             else:
-                self.server_done = packet
+                self.ending.server_done = packet
             return
         name = method.definition().name
         if name.startswith("connection."):
             self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, side + name[len("connection.") :])
-        self.channels[0].apply(by_client, method, end, packet, time)
+        self.table.channels[0].apply(by_client, method, end, packet, time)
         if by_client:
             self._client_says(method, end, packet, time)
         else:
@@ -386,20 +387,20 @@ class ConnectionView:
         if isinstance(method, ConnectionStartOk):
             if method.client_properties is not None:  # else it was cut off
                 self.client = PeerProperties(method.client_properties)
-            self.mechanism = readable(method.mechanism)
-            self.user = _user(self.mechanism, method.response)
+            self.login.mechanism = readable(method.mechanism)
+            self.login.user = _user(self.login.mechanism, method.response)
         elif isinstance(method, ConnectionTuneOk):
-            self.channel_max = method.channel_max
-            self.frame_max = method.frame_max
-            self.heartbeat = method.heartbeat
-            self.tune_ok_end = end
-            self.tune_ok_packet = packet
-            self.tune_ok_time = time
+            self.agreed.channel_max = method.channel_max
+            self.agreed.frame_max = method.frame_max
+            self.agreed.heartbeat = method.heartbeat
+            self.agreed.end = end
+            self.agreed.packet = packet
+            self.agreed.time = time
         elif isinstance(method, ConnectionOpen):
-            self.vhost = method.virtual_host or ""
-            self.open_packet = packet
-            self.open_time = time
-            self.open_end = end
+            self.opening.virtual_host = method.virtual_host or ""
+            self.opening.packet = packet
+            self.opening.time = time
+            self.opening.end = end
         elif isinstance(method, ConnectionSecureOk):
             pass  # a secret
 
@@ -408,23 +409,24 @@ class ConnectionView:
             self.version = (int(method.version_major), int(method.version_minor))
             if method.server_properties is not None:
                 self._knows_server(PeerProperties(method.server_properties))
-            self.mechanisms = _words(method.mechanisms)
-            self.locales = _words(method.locales)
+            self.login.mechanisms = _words(method.mechanisms)
+            self.login.locales = _words(method.locales)
         elif isinstance(method, ConnectionTune):
-            self.tune_channel_max = method.channel_max
-            self.tune_frame_max = method.frame_max
-            self.tune_heartbeat = method.heartbeat
-            self.tune_end = end
+            self.proposed.channel_max = method.channel_max
+            self.proposed.frame_max = method.frame_max
+            self.proposed.heartbeat = method.heartbeat
+            self.proposed.end = end
+            self.proposed.packet = packet
+            self.proposed.time = time
         elif isinstance(method, ConnectionBlocked):
-            self.blocked = True
-            self.blocked_end = end
-            self.blocked_packet = packet
-            self.blocked_time = time
+            self.blocking.blocked = True
+            self.blocking.end = end
+            self.blocking.packet = packet
         elif isinstance(method, ConnectionUnblocked):
-            self.blocked = False
-            self.unblocked_time = time
+            self.blocking.blocked = False
+            self.blocking.unblocked_time = time
         elif isinstance(method, ConnectionSecure):
-            self.challenges += 1
+            self.login.challenges += 1
         elif isinstance(method, ConnectionOpenOk):
             pass  # only the state
 
@@ -432,57 +434,40 @@ class ConnectionView:
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
-        closes = (self.closed_by_client, self.closed_by_server)
+        parts = (self.login, self.opening, self.proposed, self.agreed, self.blocking, self.ending)
         return (
-            (self.state, self.closing, (self.whole, self.blind), tuple(self.headers), self.version),
-            self.counting,
+            (self.counting, self.state, self.whole, self.blind),
+            (tuple(self.headers), self.version),
             None if self.server is None else self.server.dump(),
             None if self.client is None else self.client.dump(),
-            (tuple(self.mechanisms), tuple(self.locales), self.mechanism, self.vhost, self.user),
-            (int(self.tune_channel_max), int(self.tune_frame_max), int(self.tune_heartbeat)),
-            (int(self.channel_max), int(self.frame_max), int(self.heartbeat)),
-            (int(self.tune_end), int(self.tune_ok_end), int(self.tune_ok_packet), int(self.tune_ok_time)),
-            (int(self.open_packet), int(self.open_time), int(self.open_end), int(self.challenges)),
-            (tuple(sorted(self.said_by_client)), tuple(sorted(self.said_by_server))),
-            tuple(None if one is None else one.dump() for one in closes),
-            (int(self.client_done), int(self.server_done), int(self.done_time)),
-            (self.blocked, int(self.blocked_end), int(self.blocked_packet)),
-            (int(self.blocked_time), int(self.unblocked_time)),
-            tuple(channel.dump() for channel in self.channels.values()),
-            int(self.open_channels),
+            tuple(part.dump() for part in parts),
+            tuple(tuple(sorted(said.numbers)) for said in (self.said_by_client, self.said_by_server)),
+            tuple(channel.dump() for channel in self.table.channels.values()),
+            int(self.table.open),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "ConnectionView":
         """What `dump` gave, as an object again."""
-        about, counting, server, client, words, proposed, agreed, tuned, opened = state[:9]
-        said, closes, done, blocked, times, channels, open_channels = state[9:]
-        one = ConnectionView(counting)
-        one.state, one.closing, (one.whole, one.blind), headers, one.version = about
-        one.headers = list(headers)
+        about, (headers, version), server, client, parts, said, channels, opened = state
+        one = ConnectionView(about[0])
+        _, one.state, one.whole, one.blind = about
+        one.headers, one.version = list(headers), version
         one.refused = any(not by_client for by_client, *_ in headers)
         if server is not None:
             one._knows_server(PeerProperties.load(server))
         one.client = None if client is None else PeerProperties.load(client)
-        mechanisms, locales, one.mechanism, one.vhost, one.user = words
-        one.mechanisms, one.locales = list(mechanisms), list(locales)
-        one.tune_channel_max, one.tune_frame_max, one.tune_heartbeat = proposed
-        one.channel_max, one.frame_max, one.heartbeat = agreed
-        one.tune_end, one.tune_ok_end, one.tune_ok_packet, one.tune_ok_time = tuned
-        one.open_packet, one.open_time, one.open_end, one.challenges = opened
-        one.said_by_client, one.said_by_server = set(said[0]), set(said[1])
-        by_client, by_server = closes
-        one.closed_by_client = None if by_client is None else Closing.load(by_client)
-        one.closed_by_server = None if by_server is None else Closing.load(by_server)
-        one.client_done, one.server_done, one.done_time = done
-        one.blocked, one.blocked_end, one.blocked_packet = blocked
-        one.blocked_time, one.unblocked_time = times
-        one.channels = {}
+        login, opening, proposed, agreed, blocking, ending = parts
+        one.login, one.opening = Login.load(login), Opening.load(opening)
+        one.proposed, one.agreed = Tuning.load(proposed), Tuning.load(agreed)
+        one.blocking, one.ending = Blocking.load(blocking), ConnectionEnd.load(ending)
+        one.said_by_client.numbers, one.said_by_server.numbers = set(said[0]), set(said[1])
+        one.table.channels = {}
         for saved in channels:
-            channel = Channel.load(saved, one.roster)
-            one.channels[int(channel.number)] = channel
-        one._unharmed = list(one.channels.values())
-        one.open_channels = open_channels
+            channel = Channel.load(saved, one.table.roster)
+            one.table.channels[int(channel.number)] = channel
+        one.table.unharmed = list(one.table.channels.values())
+        one.table.open = opened
         return one
 
 

@@ -282,11 +282,11 @@ class Endpoint(Recipient):
             self.view.header(self.by_client, body)
             if self.by_client and not _ours(body):
                 self.lost()
-        if not self.view.blocked:
+        if not self.view.blocking.blocked:
             self.blocked_time = 0
         elif self.blocked_time == 0:
             self.blocked_time = record.last_time
-        if self.tuned_time == 0 and self.view.tune_ok_end >= 0:
+        if self.tuned_time == 0 and self.view.agreed.end >= 0:
             self.tuned_time = record.last_time
         if publish is not None:
             self.view.publish(frame.channel, publish)
@@ -337,7 +337,7 @@ class Endpoint(Recipient):
                 if closing is not None:
                     knowledge.prove(closing.end)
             elif name == "connection.close-ok":
-                closing = self.view.closed_by_server if self.by_client else self.view.closed_by_client
+                closing = self.view.ending.by_server if self.by_client else self.view.ending.by_client
                 if closing is not None:
                     knowledge.prove(closing.end)
 

@@ -143,16 +143,16 @@ def take_snapshot(client: Endpoint, server: Endpoint) -> ConnectionSnapshot:
     snapshot = ConnectionSnapshot(_end(CLIENT, client, to_client), _end(SERVER, server, to_server))
     theirs = server.view
     ours = client.view
-    snapshot.virtual_host = ours.vhost
-    snapshot.blocked = theirs.blocked
-    snapshot.client.max_frame_size = ours.frame_max
-    snapshot.client.channel_max = ours.channel_max
-    snapshot.client.idle = ours.heartbeat * _SECOND if ours.heartbeat >= 0 else UNKNOWN
-    snapshot.server.max_frame_size = theirs.tune_frame_max
-    snapshot.server.channel_max = theirs.tune_channel_max
-    snapshot.server.idle = theirs.tune_heartbeat * _SECOND if theirs.tune_heartbeat >= 0 else UNKNOWN
-    numbers = set(ours.channels)
-    numbers.update(theirs.channels)
+    snapshot.virtual_host = ours.opening.virtual_host
+    snapshot.blocked = theirs.blocking.blocked
+    snapshot.client.max_frame_size = ours.agreed.frame_max
+    snapshot.client.channel_max = ours.agreed.channel_max
+    snapshot.client.idle = ours.agreed.heartbeat * _SECOND if ours.agreed.heartbeat >= 0 else UNKNOWN
+    snapshot.server.max_frame_size = theirs.proposed.frame_max
+    snapshot.server.channel_max = theirs.proposed.channel_max
+    snapshot.server.idle = theirs.proposed.heartbeat * _SECOND if theirs.proposed.heartbeat >= 0 else UNKNOWN
+    numbers = set(ours.table.channels)
+    numbers.update(theirs.table.channels)
     numbers.discard(0)
     for number in sorted(numbers):
         state = _state(number, ours, theirs, to_client, to_server)
@@ -170,7 +170,7 @@ def _end(peer: str, end: Endpoint, mail: Mail) -> EndSnapshot:
     state = view.state
     for step in mail.steps:
         state = advance(CONNECTION, CONNECTION_REPAIR, state, step)
-    closing = view.closing
+    closing = view.ending.state
     for step in mail.closes:
         closing = advance(CHANNEL, {}, closing, step)
     if closing != "OPEN":
@@ -187,10 +187,10 @@ def _state(
     number: int, ours: ConnectionView, theirs: ConnectionView, to_client: Mail, to_server: Mail
 ) -> str:
     """The state of a channel when all has arrived: then it is the same for both."""
-    channel = ours.channels.get(number)
+    channel = ours.table.channels.get(number)
     mail = to_client
     if channel is None:
-        channel = theirs.channels.get(number)
+        channel = theirs.table.channels.get(number)
         mail = to_server
     state = "CLOSED" if channel is None else channel.state
     way = mail.channels.get(number)
@@ -204,11 +204,11 @@ def _channel(
     number: int, state: str, ours: ConnectionView, theirs: ConnectionView, to_client: Mail, to_server: Mail
 ) -> ChannelSnapshot:
     snapshot = ChannelSnapshot(number, state)
-    server = theirs.channels.get(number)
+    server = theirs.table.channels.get(number)
     if server is not None:
         snapshot.deliveries = server.deliveries.last
         snapshot.server_stopped = server.server_stopped
-    client = ours.channels.get(number)
+    client = ours.table.channels.get(number)
     if client is None:
         return snapshot
     inbound = to_client.channels.get(number) or Underway()

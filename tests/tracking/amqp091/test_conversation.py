@@ -160,8 +160,8 @@ def test_endpoints_of_the_rules_have_the_same_deliveries_messages_and_requests(p
             conversation, judge = pairs[connection]
             conversation.take(record)
             judge.take(record)
-            client, server = judge.client.view.channels, judge.server.view.channels
-            assert {*conversation.view.channels} == {*client, *server}
+            client, server = judge.client.view.table.channels, judge.server.view.table.channels
+            assert {*conversation.view.table.channels} == {*client, *server}
 
 
 def test_messages_are_numbered_in_confirm_mode() -> None:
