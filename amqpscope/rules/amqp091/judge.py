@@ -221,7 +221,7 @@ class Judge(AnyJudge):
         if frame.problems:
             sized = self.problems(case, frame)
         me = case.me
-        if me.pending_error:
+        if me.pending.kind:
             reaction.judge_reaction(case)
         if me.frames == 0:
             opening.judge_first_frame(case)
@@ -461,18 +461,14 @@ class Judge(AnyJudge):
         samples = self.topology_log.samples
         if whole and samples.all and not operations and not samples.contents:
             return None
-        product = "" if view.server is None else view.server.product
-        return Summary(
-            self.connection,
-            view.opening.virtual_host,
-            product,
-            max(self.client.last_time, self.server.last_time),
-            self.over,
-            whole,
-            operations,
-            samples.contents,
-            samples.all,
-        )
+        summary = Summary(self.connection, operations, samples.contents)
+        summary.all_contents = samples.all
+        summary.virtual_host = view.opening.virtual_host
+        summary.product = "" if view.server is None else view.server.product
+        summary.ended = max(self.client.last_time, self.server.last_time)
+        summary.over = self.over
+        summary.whole = whole
+        return summary
 
     def given_up(self, case: Case, client: FrameRef | None, server: FrameRef | None) -> None:
         """Both ends are known: whether the one that went first had waited for the other in vain."""

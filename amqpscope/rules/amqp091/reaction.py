@@ -24,29 +24,29 @@ def note_offence(case: Case, kind: str) -> None:
     or "name".
     """
     peer = case.peer
-    if case.me.whole and not peer.pending_error:
+    if case.me.whole and not peer.pending.kind:
         frame = case.record.frame
-        peer.pending_error = kind
-        peer.offence_end = frame.offset + frame.declared_size
-        peer.offence_packet = case.record.packet
+        peer.pending.kind = kind
+        peer.pending.end = frame.offset + frame.declared_size
+        peer.pending.packet = case.record.packet
 
 
 def judge_reaction(case: Case) -> None:
     """A frame of the peer that has to react."""
     me = case.me
-    kind = me.pending_error
-    if kind == "over" or me.knowledge.could < me.offence_end:
+    kind = me.pending.kind
+    if kind == "over" or me.knowledge.could < me.pending.end:
         return
     method = case.record.frame.body
     if isinstance(method, ConnectionCloseOk):
         return  # the connection is over: whether it would have gone on is not known
     if not isinstance(method, ConnectionClose):
-        if kind != "fatal" and me.knowledge.confirmed(me.offence_end):
+        if kind != "fatal" and me.knowledge.confirmed(me.pending.end):
             # It answers what came behind, as if nothing had happened.
-            me.pending_error = "over"
+            me.pending.kind = "over"
             _reaction(case, kind, 0)
         return
-    me.pending_error = "over"
+    me.pending.kind = "over"
     code = int(method.reply_code)
     if code in _HARD_ERRORS:
         _reaction(case, kind, code)
@@ -71,7 +71,7 @@ def _reaction(case: Case, kind: str, code: int) -> None:
 
 def _report(case: Case, rule: str, code: int, due: str, certainty: int) -> None:
     done = f"closes the connection with {code}" if code else "goes on"
-    packet = int(case.me.offence_packet)
+    packet = int(case.me.pending.packet)
     message = f"it {done} after what was sent in packet {packet}; {due} is due"
     case.report(rule, message, certainty, {"reply_code": code}, [packet])
 

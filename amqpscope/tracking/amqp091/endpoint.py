@@ -107,6 +107,17 @@ def completed_publish(record: FrameRecord, view: ConnectionView) -> Publish | No
     return Publish(method, message.announced, frame.offset + frame.size, packet, record.last_time)
 
 
+class PendingReaction:
+    """The first offence of the other peer on which an endpoint has to react."""
+
+    def __init__(self) -> None:
+        # The kind of reaction that is due, "" for none, "over" when it has come.
+        self.kind: str = ""
+        # The offset behind the offending frame in the other peer's stream, and its packet.
+        self.end: i64 = 0
+        self.packet: i64 = 0
+
+
 class Disorder:
     """Arrives behind a frame that is out of order: what is known of its channel is in doubt."""
 
@@ -131,7 +142,7 @@ class Endpoint(Recipient):
     it can have received of the other's. view: the connection as it could know it. sent_end: octets of its
     stream so far. frames: of it. opening: where the first one stands, if its stream was captured from its
     start; began_well: with a protocol header or a frame. unfinished: the frame in which its stream ended.
-    offence: the first of the other peer's that it has to react on, "over" when it has, and where.
+    pending: what the other peer has done that it has to react on.
     last_time, last_packet: of its last frame's last octet (ns), first octet. silent_since, silent_until: its
     longest silence between two frames (ns).
     closed_could: octets of the peer's stream that it could know when it sent connection.close, else -1.
@@ -154,9 +165,7 @@ class Endpoint(Recipient):
         self.opening: FrameRef | None = None
         self.began_well: bool = True
         self.unfinished: FrameRef | None = None
-        self.pending_error: str = ""
-        self.offence_end: i64 = 0
-        self.offence_packet: i64 = 0
+        self.pending: PendingReaction = PendingReaction()
         self.last_time: i64 = 0
         self.silent_since: i64 = 0
         self.silent_until: i64 = 0
@@ -348,7 +357,7 @@ class Endpoint(Recipient):
         return (
             (self.peer, self.whole, int(self.sent_end), int(self.frames), self.began_well, self.torn),
             tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
-            (self.pending_error, int(self.offence_end), int(self.offence_packet)),
+            (self.pending.kind, int(self.pending.end), int(self.pending.packet)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could), int(self.broken_at)),
             (int(self.silent_since), int(self.silent_until)),
             (int(self.tuned_time), int(self.blocked_time), int(self.returning)),
@@ -368,7 +377,7 @@ class Endpoint(Recipient):
         endpoint.torn = torn
         endpoint.began_well = began_well
         opening, unfinished = spots
-        endpoint.pending_error, endpoint.offence_end, endpoint.offence_packet = pending_error
+        endpoint.pending.kind, endpoint.pending.end, endpoint.pending.packet = pending_error
         endpoint.opening = None if opening is None else FrameRef.load(opening)
         endpoint.unfinished = None if unfinished is None else FrameRef.load(unfinished)
         endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames

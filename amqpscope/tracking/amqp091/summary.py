@@ -15,35 +15,27 @@ _OPERATIONS_A_LINK = 4
 
 
 class Summary(ConnectionSummary):
-    """One AMQP 0-9-1 connection.
-
-    virtual_host: that it opened. product: of the server, "" if it does not say. ended: the time (ns) of
-    the last frame. over: it was closed, or a stream of it ended. whole: both streams were captured from the
-    start, and all that was done on it is kept. operations: what was, in the order of the client's stream.
-    contents: the first messages of either peer; all_contents: whether these are all.
-    """
+    """One AMQP 0-9-1 connection."""
 
     def __init__(
-        self,
-        connection: Connection,
-        virtual_host: str,
-        product: str,
-        ended: i64,
-        over: bool,
-        whole: bool,
-        operations: list[TopologyOperation],
-        contents: list[Content],
-        all_contents: bool,
+        self, connection: Connection, operations: list[TopologyOperation], contents: list[Content]
     ) -> None:
         super().__init__(connection)
-        self.virtual_host: str = virtual_host
-        self.product: str = product
-        self.ended: i64 = ended
-        self.over: bool = over
-        self.whole: bool = whole
+        # What was done on it, in the order of the client's stream.
         self.operations: list[TopologyOperation] = operations
+        # The first messages of either peer, and whether these are all.
         self.contents: list[Content] = contents
-        self.all_contents: bool = all_contents
+        self.all_contents: bool = True
+        # The virtual host that it opened.
+        self.virtual_host: str = ""
+        # The server's product, "" if it does not say.
+        self.product: str = ""
+        # When its last frame was complete (ns).
+        self.ended: i64 = 0
+        # It was closed, or a stream of it ended.
+        self.over: bool = False
+        # Both streams were captured from the start, and all that was done on it is kept.
+        self.whole: bool = True
 
     @property
     def weight(self) -> int:
@@ -71,4 +63,8 @@ class Summary(ConnectionSummary):
         connection = Connection.load(about)
         loaded = [TopologyOperation.load(operation, connection) for operation in operations]
         kept = [Content.load(content, connection) for content in contents]
-        return Summary(connection, virtual_host, product, ended, over, whole, loaded, kept, everything)
+        summary = Summary(connection, loaded, kept)
+        summary.virtual_host, summary.product = virtual_host, product
+        summary.ended, summary.over, summary.whole = ended, over, whole
+        summary.all_contents = everything
+        return summary
