@@ -20,7 +20,7 @@ from dissectors.interface import Body
 from dissectors.limits import MAX_VALUES
 from dissectors.wire import i64, u16, u32, u64
 
-__all__ = ["NOT_BROKEN", "Composite", "CompositeType", "Field", "Reader", "TypeTable"]
+__all__ = ["NOT_BROKEN", "Composite", "CompositeType", "Field", "Reader", "SecretField", "TypeTable"]
 
 
 class Field(interface.BodyField):
@@ -38,14 +38,21 @@ class Field(interface.BodyField):
         default: object = None,
         requires: str = "",
         choices: dict[object, str] | None = None,
-        secret: bool = False,
     ) -> None:
-        super().__init__(name, type, secret)
+        super().__init__(name, type)
         self.mandatory = mandatory
         self.multiple = multiple
         self.default = default
         self.requires = requires
         self.choices: dict[object, str] = choices or {}
+
+
+class SecretField(Field):
+    """A field whose content must never be shown (credentials)."""
+
+    def __init__(self, name: str, type: str, mandatory: bool = False) -> None:
+        super().__init__(name, type, mandatory)
+        self.secret = True
 
 
 class CompositeType:

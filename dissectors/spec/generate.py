@@ -216,9 +216,7 @@ class FieldSource:
             words.append(f"requires={self.requires!r}")
         if self.choices:
             words.append("choices={" + ", ".join(f"{value}: {name!r}" for value, name in self.choices) + "}")
-        if self.secret:
-            words.append("secret=True")
-        return f"Field({', '.join(words)})"
+        return f"{'SecretField' if self.secret else 'Field'}({', '.join(words)})"
 
     def default_value(self) -> str:
         assert self.default is not None
@@ -308,7 +306,6 @@ def module_source(spec: Specification, module: str) -> str:
         "",
         "from typing import Final",
         "",
-        "from dissectors.amqp10.composite import Composite, CompositeType, Field, Reader",
     ]
     body: list[str] = []
     for name, element in spec.types.items():
@@ -320,6 +317,14 @@ def module_source(spec: Specification, module: str) -> str:
     for element in composites:
         body += composite_source(spec, element)
     text = "\n".join(body)
+    bases = [
+        "Composite",
+        "CompositeType",
+        "Field",
+        "Reader",
+        *(["SecretField"] if "SecretField(" in text else []),
+    ]
+    lines.append(f"from dissectors.amqp10.composite import {', '.join(bases)}")
     values = [name for name in ("Map", "Symbol") if f"{name} | None" in text or f"list[{name}]" in text]
     if module != "performatives" and "Error | None" in text:
         lines.append("from dissectors.amqp10.performatives import Error")
