@@ -84,6 +84,9 @@ class Recipient(ABC):
 
     def post(self, arrival: Arrival) -> None:
         """The peer has sent this."""
+        if arrival.end <= self.knowledge.could:
+            # Octets before it could not be read, so it was found late: this endpoint may have answered it.
+            arrival.lost = True
         self.inbox.append(arrival)
         waiting: i64 = len(self.inbox) - self.inbox_head
         if waiting > MAX_INBOX:

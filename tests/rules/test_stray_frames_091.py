@@ -94,3 +94,19 @@ def test_a_method_of_the_other_peer_leaves_other_channels_as_they_are() -> None:
     d.server.get_empty(channel=2)
     d.goodbye()
     assert certain(d) == [("F-METHOD-DIRECTION", "client"), ("CH-SYNC-UNSOLICITED", "server")]
+
+
+def test_a_frame_that_is_found_late_may_have_been_answered() -> None:
+    d = on_a_channel()
+    garbled = amqp.say("basic.recover-async", 1, requeue=True)
+    d.server.close_channel(404)
+    # By its size it goes on behind the open, which is found only when more octets have come.
+    d.client.say(garbled[:6] + bytes([garbled[6] + 26]) + garbled[7:])
+    d.client.channel_close_ok()
+    d.client.open_channel(1)
+    d.server.channel_open_ok(1)
+    d.client.publish()
+    d.consume("q", consumer_tag="c")
+    d.server.deliver(consumer_tag="c")
+    d.goodbye()
+    assert {peer for _, peer in certain(d)} == {"client"}
