@@ -60,12 +60,7 @@ class ArgumentsType:
 
 
 class MethodType(ArgumentsType):
-    """The definition of a method.
-
-    name: `basic.publish`. content: a content header follows it. from_client, from_server: who may send it,
-    RabbitMQ's extensions included. responses: the methods that answer it. extension: RabbitMQ's, not the
-    specification's. secret: one of its fields is; then its frame's octets must not be shown either.
-    """
+    """The definition of a method."""
 
     def __init__(
         self,
@@ -73,23 +68,24 @@ class MethodType(ArgumentsType):
         class_id: i64,
         method_id: i64,
         fields: tuple[ArgumentField, ...],
-        from_client: bool = False,
-        from_server: bool = False,
-        content: bool = False,
-        synchronous: bool = False,
         responses: tuple[str, ...] = (),
-        deprecated: bool = False,
-        extension: bool = False,
+        traits: tuple[str, ...] = (),
     ) -> None:
         super().__init__(name, class_id, fields)
         self.method_id: i64 = method_id
-        self.from_client: bool = from_client
-        self.from_server: bool = from_server
-        self.content: bool = content
-        self.synchronous: bool = synchronous
+        # The methods that answer it.
         self.responses: tuple[str, ...] = responses
-        self.deprecated: bool = deprecated
-        self.extension: bool = extension
+        # Who may send it, RabbitMQ's extensions included.
+        self.from_client: bool = "from-client" in traits
+        self.from_server: bool = "from-server" in traits
+        # A content header follows it.
+        self.content: bool = "content" in traits
+        # The specification calls it synchronous, or deprecated.
+        self.synchronous: bool = "synchronous" in traits
+        self.deprecated: bool = "deprecated" in traits
+        # It is RabbitMQ's, not the specification's.
+        self.extension: bool = "extension" in traits
+        # One of its fields is a secret; then its frame's octets must not be shown either.
         self.secret: bool = any(field.secret for field in fields)
 
 

@@ -27,9 +27,8 @@ CONNECTION_START: Final = MethodType(
         ArgumentField('mechanisms', 'longstr', 'longstr'),
         ArgumentField('locales', 'longstr', 'longstr'),
     ),
-    from_server=True,
-    synchronous=True,
     responses=('connection.start-ok',),
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -69,8 +68,7 @@ CONNECTION_START_OK: Final = MethodType(
         ArgumentField('response', 'longstr', 'longstr', secret=True),
         ArgumentField('locale', 'shortstr', 'shortstr'),
     ),
-    from_client=True,
-    synchronous=True,
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -105,9 +103,8 @@ CONNECTION_SECURE: Final = MethodType(
     (
         ArgumentField('challenge', 'longstr', 'longstr', secret=True),
     ),
-    from_server=True,
-    synchronous=True,
     responses=('connection.secure-ok',),
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -136,8 +133,7 @@ CONNECTION_SECURE_OK: Final = MethodType(
     (
         ArgumentField('response', 'longstr', 'longstr', secret=True),
     ),
-    from_client=True,
-    synchronous=True,
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -168,9 +164,8 @@ CONNECTION_TUNE: Final = MethodType(
         ArgumentField('frame-max', 'long', 'long'),
         ArgumentField('heartbeat', 'short', 'short'),
     ),
-    from_server=True,
-    synchronous=True,
     responses=('connection.tune-ok',),
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -205,8 +200,7 @@ CONNECTION_TUNE_OK: Final = MethodType(
         ArgumentField('frame-max', 'long', 'long'),
         ArgumentField('heartbeat', 'short', 'short'),
     ),
-    from_client=True,
-    synchronous=True,
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -241,9 +235,8 @@ CONNECTION_OPEN: Final = MethodType(
         ArgumentField('reserved-1', 'shortstr', 'shortstr', reserved=True),
         ArgumentField('reserved-2', 'bit', 'bit', reserved=True),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('connection.open-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -277,8 +270,7 @@ CONNECTION_OPEN_OK: Final = MethodType(
     (
         ArgumentField('reserved-1', 'shortstr', 'shortstr', reserved=True),
     ),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -310,10 +302,8 @@ CONNECTION_CLOSE: Final = MethodType(
         ArgumentField('class-id', 'class-id', 'short'),
         ArgumentField('method-id', 'method-id', 'short'),
     ),
-    from_client=True,
-    from_server=True,
-    synchronous=True,
     responses=('connection.close-ok',),
+    traits=('from-client', 'from-server', 'synchronous'),
 )
 
 
@@ -346,9 +336,7 @@ CONNECTION_CLOSE_OK: Final = MethodType(
     10,
     51,
     (),
-    from_client=True,
-    from_server=True,
-    synchronous=True,
+    traits=('from-client', 'from-server', 'synchronous'),
 )
 
 
@@ -372,8 +360,7 @@ CONNECTION_BLOCKED: Final = MethodType(
     (
         ArgumentField('reason', 'shortstr', 'shortstr'),
     ),
-    from_server=True,
-    extension=True,
+    traits=('from-server', 'extension'),
 )
 
 
@@ -400,8 +387,7 @@ CONNECTION_UNBLOCKED: Final = MethodType(
     10,
     61,
     (),
-    from_server=True,
-    extension=True,
+    traits=('from-server', 'extension'),
 )
 
 
@@ -426,10 +412,8 @@ CONNECTION_UPDATE_SECRET: Final = MethodType(
         ArgumentField('new-secret', 'longstr', 'longstr', secret=True),
         ArgumentField('reason', 'shortstr', 'shortstr'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('connection.update-secret-ok',),
-    extension=True,
+    traits=('from-client', 'synchronous', 'extension'),
 )
 
 
@@ -458,9 +442,7 @@ CONNECTION_UPDATE_SECRET_OK: Final = MethodType(
     10,
     71,
     (),
-    from_server=True,
-    synchronous=True,
-    extension=True,
+    traits=('from-server', 'synchronous', 'extension'),
 )
 
 
@@ -484,9 +466,8 @@ CHANNEL_OPEN: Final = MethodType(
     (
         ArgumentField('reserved-1', 'shortstr', 'shortstr', reserved=True),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('channel.open-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -515,8 +496,7 @@ CHANNEL_OPEN_OK: Final = MethodType(
     (
         ArgumentField('reserved-1', 'longstr', 'longstr', reserved=True),
     ),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -545,10 +525,8 @@ CHANNEL_FLOW: Final = MethodType(
     (
         ArgumentField('active', 'bit', 'bit'),
     ),
-    from_client=True,
-    from_server=True,
-    synchronous=True,
     responses=('channel.flow-ok',),
+    traits=('from-client', 'from-server', 'synchronous'),
 )
 
 
@@ -578,8 +556,7 @@ CHANNEL_FLOW_OK: Final = MethodType(
     (
         ArgumentField('active', 'bit', 'bit'),
     ),
-    from_client=True,
-    from_server=True,
+    traits=('from-client', 'from-server'),
 )
 
 
@@ -612,10 +589,8 @@ CHANNEL_CLOSE: Final = MethodType(
         ArgumentField('class-id', 'class-id', 'short'),
         ArgumentField('method-id', 'method-id', 'short'),
     ),
-    from_client=True,
-    from_server=True,
-    synchronous=True,
     responses=('channel.close-ok',),
+    traits=('from-client', 'from-server', 'synchronous'),
 )
 
 
@@ -648,9 +623,7 @@ CHANNEL_CLOSE_OK: Final = MethodType(
     20,
     41,
     (),
-    from_client=True,
-    from_server=True,
-    synchronous=True,
+    traits=('from-client', 'from-server', 'synchronous'),
 )
 
 
@@ -679,10 +652,8 @@ ACCESS_REQUEST: Final = MethodType(
         ArgumentField('write', 'bit', 'bit'),
         ArgumentField('read', 'bit', 'bit'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('access.request-ok',),
-    extension=True,
+    traits=('from-client', 'synchronous', 'extension'),
 )
 
 
@@ -722,9 +693,7 @@ ACCESS_REQUEST_OK: Final = MethodType(
     (
         ArgumentField('ticket', 'short', 'short'),
     ),
-    from_server=True,
-    synchronous=True,
-    extension=True,
+    traits=('from-server', 'synchronous', 'extension'),
 )
 
 
@@ -761,9 +730,8 @@ EXCHANGE_DECLARE: Final = MethodType(
         ArgumentField('no-wait', 'no-wait', 'bit'),
         ArgumentField('arguments', 'table', 'table'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('exchange.declare-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -807,8 +775,7 @@ EXCHANGE_DECLARE_OK: Final = MethodType(
     40,
     11,
     (),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -835,9 +802,8 @@ EXCHANGE_DELETE: Final = MethodType(
         ArgumentField('if-unused', 'bit', 'bit'),
         ArgumentField('no-wait', 'no-wait', 'bit'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('exchange.delete-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -871,8 +837,7 @@ EXCHANGE_DELETE_OK: Final = MethodType(
     40,
     21,
     (),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -901,10 +866,8 @@ EXCHANGE_BIND: Final = MethodType(
         ArgumentField('no-wait', 'no-wait', 'bit'),
         ArgumentField('arguments', 'table', 'table'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('exchange.bind-ok',),
-    extension=True,
+    traits=('from-client', 'synchronous', 'extension'),
 )
 
 
@@ -942,9 +905,7 @@ EXCHANGE_BIND_OK: Final = MethodType(
     40,
     31,
     (),
-    from_server=True,
-    synchronous=True,
-    extension=True,
+    traits=('from-server', 'synchronous', 'extension'),
 )
 
 
@@ -973,10 +934,8 @@ EXCHANGE_UNBIND: Final = MethodType(
         ArgumentField('no-wait', 'no-wait', 'bit'),
         ArgumentField('arguments', 'table', 'table'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('exchange.unbind-ok',),
-    extension=True,
+    traits=('from-client', 'synchronous', 'extension'),
 )
 
 
@@ -1014,9 +973,7 @@ EXCHANGE_UNBIND_OK: Final = MethodType(
     40,
     51,
     (),
-    from_server=True,
-    synchronous=True,
-    extension=True,
+    traits=('from-server', 'synchronous', 'extension'),
 )
 
 
@@ -1047,9 +1004,8 @@ QUEUE_DECLARE: Final = MethodType(
         ArgumentField('no-wait', 'no-wait', 'bit'),
         ArgumentField('arguments', 'table', 'table'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('queue.declare-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -1095,8 +1051,7 @@ QUEUE_DECLARE_OK: Final = MethodType(
         ArgumentField('message-count', 'message-count', 'long'),
         ArgumentField('consumer-count', 'long', 'long'),
     ),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -1134,9 +1089,8 @@ QUEUE_BIND: Final = MethodType(
         ArgumentField('no-wait', 'no-wait', 'bit'),
         ArgumentField('arguments', 'table', 'table'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('queue.bind-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -1174,8 +1128,7 @@ QUEUE_BIND_OK: Final = MethodType(
     50,
     21,
     (),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -1201,9 +1154,8 @@ QUEUE_PURGE: Final = MethodType(
         ArgumentField('queue', 'queue-name', 'shortstr'),
         ArgumentField('no-wait', 'no-wait', 'bit'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('queue.purge-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -1237,8 +1189,7 @@ QUEUE_PURGE_OK: Final = MethodType(
     (
         ArgumentField('message-count', 'message-count', 'long'),
     ),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -1271,9 +1222,8 @@ QUEUE_DELETE: Final = MethodType(
         ArgumentField('if-empty', 'bit', 'bit'),
         ArgumentField('no-wait', 'no-wait', 'bit'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('queue.delete-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -1311,8 +1261,7 @@ QUEUE_DELETE_OK: Final = MethodType(
     (
         ArgumentField('message-count', 'message-count', 'long'),
     ),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -1345,9 +1294,8 @@ QUEUE_UNBIND: Final = MethodType(
         ArgumentField('routing-key', 'shortstr', 'shortstr'),
         ArgumentField('arguments', 'table', 'table'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('queue.unbind-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -1382,8 +1330,7 @@ QUEUE_UNBIND_OK: Final = MethodType(
     50,
     51,
     (),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -1409,9 +1356,8 @@ BASIC_QOS: Final = MethodType(
         ArgumentField('prefetch-count', 'short', 'short'),
         ArgumentField('global', 'bit', 'bit', extension='apply to the whole channel instead of each new consumer'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('basic.qos-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -1443,8 +1389,7 @@ BASIC_QOS_OK: Final = MethodType(
     60,
     11,
     (),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -1475,9 +1420,8 @@ BASIC_CONSUME: Final = MethodType(
         ArgumentField('no-wait', 'no-wait', 'bit'),
         ArgumentField('arguments', 'table', 'table'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('basic.consume-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -1521,8 +1465,7 @@ BASIC_CONSUME_OK: Final = MethodType(
     (
         ArgumentField('consumer-tag', 'consumer-tag', 'shortstr'),
     ),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -1552,10 +1495,8 @@ BASIC_CANCEL: Final = MethodType(
         ArgumentField('consumer-tag', 'consumer-tag', 'shortstr'),
         ArgumentField('no-wait', 'no-wait', 'bit'),
     ),
-    from_client=True,
-    from_server=True,
-    synchronous=True,
     responses=('basic.cancel-ok',),
+    traits=('from-client', 'from-server', 'synchronous'),
 )
 
 
@@ -1587,9 +1528,7 @@ BASIC_CANCEL_OK: Final = MethodType(
     (
         ArgumentField('consumer-tag', 'consumer-tag', 'shortstr'),
     ),
-    from_client=True,
-    from_server=True,
-    synchronous=True,
+    traits=('from-client', 'from-server', 'synchronous'),
 )
 
 
@@ -1622,8 +1561,7 @@ BASIC_PUBLISH: Final = MethodType(
         ArgumentField('mandatory', 'bit', 'bit'),
         ArgumentField('immediate', 'bit', 'bit'),
     ),
-    from_client=True,
-    content=True,
+    traits=('from-client', 'content'),
 )
 
 
@@ -1664,8 +1602,7 @@ BASIC_RETURN: Final = MethodType(
         ArgumentField('exchange', 'exchange-name', 'shortstr'),
         ArgumentField('routing-key', 'shortstr', 'shortstr'),
     ),
-    from_server=True,
-    content=True,
+    traits=('from-server', 'content'),
 )
 
 
@@ -1704,8 +1641,7 @@ BASIC_DELIVER: Final = MethodType(
         ArgumentField('exchange', 'exchange-name', 'shortstr'),
         ArgumentField('routing-key', 'shortstr', 'shortstr'),
     ),
-    from_server=True,
-    content=True,
+    traits=('from-server', 'content'),
 )
 
 
@@ -1745,9 +1681,8 @@ BASIC_GET: Final = MethodType(
         ArgumentField('queue', 'queue-name', 'shortstr'),
         ArgumentField('no-ack', 'no-ack', 'bit'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('basic.get-ok', 'basic.get-empty'),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -1785,9 +1720,7 @@ BASIC_GET_OK: Final = MethodType(
         ArgumentField('routing-key', 'shortstr', 'shortstr'),
         ArgumentField('message-count', 'message-count', 'long'),
     ),
-    from_server=True,
-    content=True,
-    synchronous=True,
+    traits=('from-server', 'content', 'synchronous'),
 )
 
 
@@ -1825,8 +1758,7 @@ BASIC_GET_EMPTY: Final = MethodType(
     (
         ArgumentField('reserved-1', 'shortstr', 'shortstr', reserved=True),
     ),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -1856,8 +1788,7 @@ BASIC_ACK: Final = MethodType(
         ArgumentField('delivery-tag', 'delivery-tag', 'longlong'),
         ArgumentField('multiple', 'bit', 'bit'),
     ),
-    from_client=True,
-    from_server=True,
+    traits=('from-client', 'from-server'),
 )
 
 
@@ -1890,7 +1821,7 @@ BASIC_REJECT: Final = MethodType(
         ArgumentField('delivery-tag', 'delivery-tag', 'longlong'),
         ArgumentField('requeue', 'bit', 'bit'),
     ),
-    from_client=True,
+    traits=('from-client',),
 )
 
 
@@ -1922,8 +1853,7 @@ BASIC_RECOVER_ASYNC: Final = MethodType(
     (
         ArgumentField('requeue', 'bit', 'bit'),
     ),
-    from_client=True,
-    deprecated=True,
+    traits=('from-client', 'deprecated'),
 )
 
 
@@ -1953,8 +1883,8 @@ BASIC_RECOVER: Final = MethodType(
     (
         ArgumentField('requeue', 'bit', 'bit'),
     ),
-    from_client=True,
     responses=('basic.recover-ok',),
+    traits=('from-client',),
 )
 
 
@@ -1982,8 +1912,7 @@ BASIC_RECOVER_OK: Final = MethodType(
     60,
     111,
     (),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -2009,9 +1938,7 @@ BASIC_NACK: Final = MethodType(
         ArgumentField('multiple', 'bit', 'bit'),
         ArgumentField('requeue', 'bit', 'bit'),
     ),
-    from_client=True,
-    from_server=True,
-    extension=True,
+    traits=('from-client', 'from-server', 'extension'),
 )
 
 
@@ -2045,10 +1972,8 @@ CONFIRM_SELECT: Final = MethodType(
     (
         ArgumentField('no-wait', 'no-wait', 'bit'),
     ),
-    from_client=True,
-    synchronous=True,
     responses=('confirm.select-ok',),
-    extension=True,
+    traits=('from-client', 'synchronous', 'extension'),
 )
 
 
@@ -2076,9 +2001,7 @@ CONFIRM_SELECT_OK: Final = MethodType(
     85,
     11,
     (),
-    from_server=True,
-    synchronous=True,
-    extension=True,
+    traits=('from-server', 'synchronous', 'extension'),
 )
 
 
@@ -2100,9 +2023,8 @@ TX_SELECT: Final = MethodType(
     90,
     10,
     (),
-    from_client=True,
-    synchronous=True,
     responses=('tx.select-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -2124,8 +2046,7 @@ TX_SELECT_OK: Final = MethodType(
     90,
     11,
     (),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -2147,9 +2068,8 @@ TX_COMMIT: Final = MethodType(
     90,
     20,
     (),
-    from_client=True,
-    synchronous=True,
     responses=('tx.commit-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -2171,8 +2091,7 @@ TX_COMMIT_OK: Final = MethodType(
     90,
     21,
     (),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 
@@ -2194,9 +2113,8 @@ TX_ROLLBACK: Final = MethodType(
     90,
     30,
     (),
-    from_client=True,
-    synchronous=True,
     responses=('tx.rollback-ok',),
+    traits=('from-client', 'synchronous'),
 )
 
 
@@ -2218,8 +2136,7 @@ TX_ROLLBACK_OK: Final = MethodType(
     90,
     31,
     (),
-    from_server=True,
-    synchronous=True,
+    traits=('from-server', 'synchronous'),
 )
 
 

@@ -124,17 +124,13 @@ class MethodSource:
         lines = [f"{self.constant}: Final = MethodType("]
         lines += [f"    {self.name!r},", f"    {self.class_id},", f"    {self.method_id},"]
         lines += fields_source(self.fields)
-        if "server" in self.receivers:
-            lines.append("    from_client=True,")
-        if "client" in self.receivers:
-            lines.append("    from_server=True,")
-        lines += [
-            f"    {word}=True," for word in ("content", "synchronous", "deprecated") if getattr(self, word)
-        ]
         if self.responses:
             lines.append(f"    responses={tuple(self.responses)!r},")
-        if self.extension:
-            lines.append("    extension=True,")
+        traits = ["from-client"] if "server" in self.receivers else []
+        traits += ["from-server"] if "client" in self.receivers else []
+        words = ("content", "synchronous", "deprecated", "extension")
+        traits += [word for word in words if getattr(self, word)]
+        lines.append(f"    traits={tuple(traits)!r},")
         lines += [")", "", "", f"class {self.class_name}(Method):"]
         lines += [f'    """{self.name}, {self.class_id}.{self.method_id}."""', ""]
         lines += attributes_source(self.fields)
