@@ -174,6 +174,15 @@ def test_a_disposition_names_deliveries_till_their_receiver_settles_them() -> No
     assert [delivery.settled_by_receiver for delivery in found.deliveries] == [False, True, False, False]
 
 
+def test_a_disposition_whose_last_is_before_its_first_names_nothing() -> None:
+    d = Dialogue()
+    d.linked(credit=5)
+    for _ in range(3):
+        d.client.transfer()
+    d.server.disposition(first=2, last=1, settled=True)
+    assert heard(d).said[-1] == "server names []"
+
+
 def test_a_frame_on_a_detached_handle_strays_and_is_about_the_link_it_was() -> None:
     d = Dialogue()
     d.linked(credit=5)
