@@ -19,7 +19,17 @@ from amqpscope.model.note import ConnectionNotes
 from amqpscope.reassembly.provenance import Provenance
 from dissectors.wire import i64
 
-__all__ = ["BEGINS", "MORE", "NONE", "NOTHING", "Layer", "LayerKind", "LayerStream", "Opening", "PlainStream"]
+__all__ = [
+    "BEGINS",
+    "MORE",
+    "NONE",
+    "NOTHING",
+    "Layer",
+    "LayerKind",
+    "LayerOpening",
+    "LayerStream",
+    "PlainStream",
+]
 
 NONE: Final = 0
 """The layer does not begin here."""
@@ -90,7 +100,7 @@ class Layer:
         return ()
 
 
-class Opening:
+class LayerOpening:
     """The first octets of one direction, by which a layer is recognised.
 
     octets: as many as have come in one piece, `MAX_LAYER_OPENING` at most. outermost: they are the first of
@@ -118,14 +128,14 @@ class LayerKind(ABC):
         self.name: str = name
 
     @abstractmethod
-    def begins(self, first: Opening, second: Opening) -> i64:
+    def begins(self, first: LayerOpening, second: LayerOpening) -> i64:
         """Whether such a layer begins with the first octets of the two directions: NONE, MORE or BEGINS.
 
         What is decided about some octets must hold for any longer beginning.
         """
 
     @abstractmethod
-    def layer(self, first: Opening, second: Opening, notes: ConnectionNotes) -> Layer:
+    def layer(self, first: LayerOpening, second: LayerOpening, notes: ConnectionNotes) -> Layer:
         """The layer that begins so. notes: where it notes what it finds; they have the connection, too."""
 
     @abstractmethod

@@ -13,7 +13,7 @@ To add a kind of layer, write a `LayerKind` like `ProxyKind` and add it to `LAYE
 
 from typing import Any, Final
 
-from amqpscope.analysis.layer import BEGINS, MORE, NONE, NOTHING, Layer, LayerKind, Opening, PlainStream
+from amqpscope.analysis.layer import BEGINS, MORE, NONE, NOTHING, Layer, LayerKind, LayerOpening, PlainStream
 from amqpscope.analysis.proxy import ProxyKind
 from amqpscope.limits import MAX_LAYER_HELD, MAX_LAYER_OPENING, MAX_LAYERS
 from amqpscope.model.note import ConnectionNotes
@@ -32,8 +32,8 @@ _EACH: Final = 128
 
 def may_begin(octets: bytes, direction: i64, opener: bool) -> bool:
     """Whether a layer may begin with a direction's first octets. opener: it may be the TCP client's."""
-    opening = Opening(octets, True, opener)
-    other = Opening(b"", True, True)
+    opening = LayerOpening(octets, True, opener)
+    other = LayerOpening(b"", True, True)
     first, second = (opening, other) if direction == 0 else (other, opening)
     return any(kind.begins(first, second) != NONE for kind in LAYERS.values())
 
@@ -177,11 +177,11 @@ class LayerStack:
             self.choosing = False
             self.replay(self.first, self.second)
 
-    def opening(self, direction: i64) -> Opening:
+    def opening(self, direction: i64) -> LayerOpening:
         """The first octets of a direction at the place where the next layer may begin."""
         holder = self.holders[direction]
         opener = self.openers[0] if direction == 0 else self.openers[1]
-        opening = Opening(holder.front, not self.layers, opener)
+        opening = LayerOpening(holder.front, not self.layers, opener)
         opening.passed = direction == self.passed
         opening.closed = holder.closed or opening.passed
         return opening

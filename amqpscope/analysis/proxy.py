@@ -5,7 +5,7 @@ It ends with the header. Offsets stay those of the TCP stream.
 
 from typing import Any, Final
 
-from amqpscope.analysis.layer import BEGINS, MORE, NONE, Layer, LayerKind, LayerStream, Opening
+from amqpscope.analysis.layer import BEGINS, MORE, NONE, Layer, LayerKind, LayerOpening, LayerStream
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.model.records import endpoint
 from amqpscope.reassembly.provenance import Provenance
@@ -125,10 +125,10 @@ class ProxyKind(LayerKind):
     def __init__(self) -> None:
         super().__init__(NAME)
 
-    def begins(self, first: Opening, second: Opening) -> i64:
+    def begins(self, first: LayerOpening, second: LayerOpening) -> i64:
         return max(_begins(first), _begins(second))
 
-    def layer(self, first: Opening, second: Opening, notes: ConnectionNotes) -> Layer:
+    def layer(self, first: LayerOpening, second: LayerOpening, notes: ConnectionNotes) -> Layer:
         return ProxyLayer(notes, 0 if _begins(first) == BEGINS else 1)
 
     def load(self, state: tuple[Any, ...], notes: ConnectionNotes) -> Layer:
@@ -138,7 +138,7 @@ class ProxyKind(LayerKind):
         return layer
 
 
-def _begins(opening: Opening) -> i64:
+def _begins(opening: LayerOpening) -> i64:
     """Whether the octets of one direction begin with a header."""
     if not (opening.octets and opening.outermost and opening.opener):
         return NONE

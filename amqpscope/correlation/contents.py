@@ -28,7 +28,7 @@ from amqpscope.tracking.amqp091.contents import (
     ROLLED_BACK,
     Content,
 )
-from amqpscope.tracking.amqp091.summary import Summary
+from amqpscope.tracking.amqp091.summary import Amqp091Summary
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_EXPIRATION, HAS_HEADERS, HAS_REPLY_TO, BasicProperties
@@ -43,12 +43,12 @@ _BASIC: Final = 60
 _MOVED: Final = (b"x-death", b"x-first-death", b"x-delay", b"x-opt-")
 
 
-def passed(summaries: Iterable[Summary]) -> list[Finding]:
+def passed(summaries: Iterable[Amqp091Summary]) -> list[Finding]:
     """What is wrong with messages on these connections, given in the order of time."""
     kept = list(summaries)
     if sum(summary.weight for summary in kept) >= MAX_CORRELATED_LINKS:
         return []
-    servers: dict[bytes, list[Summary]] = {}
+    servers: dict[bytes, list[Amqp091Summary]] = {}
     for summary in kept:
         servers.setdefault(address(summary), []).append(summary)
     findings: list[Finding] = []
@@ -61,8 +61,8 @@ def passed(summaries: Iterable[Summary]) -> list[Finding]:
 class _Server:
     """All that went over the connections to one address."""
 
-    def __init__(self, summaries: list[Summary]) -> None:
-        self.summaries: dict[int, Summary] = {id(one.connection): one for one in summaries}
+    def __init__(self, summaries: list[Amqp091Summary]) -> None:
+        self.summaries: dict[int, Amqp091Summary] = {id(one.connection): one for one in summaries}
         self.findings: list[Finding] = []
         # By virtual host and identity.
         self.published: dict[tuple[str, str], list[Content]] = {}

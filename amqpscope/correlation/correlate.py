@@ -12,8 +12,8 @@ from amqpscope.correlation.intermediary import forwarded
 from amqpscope.correlation.resumption import resumed
 from amqpscope.model.finding import Finding
 from amqpscope.model.reaction import NO_REACTION, NOT_AWAITED
-from amqpscope.tracking.amqp091.summary import Summary as Summary091
-from amqpscope.tracking.amqp10.summary import Summary as Summary10
+from amqpscope.tracking.amqp091.summary import Amqp091Summary as Summary091
+from amqpscope.tracking.amqp10.summary import Amqp10Summary as Summary10
 from amqpscope.tracking.summary import ConnectionSummary
 
 __all__ = ["correlate"]

@@ -22,7 +22,7 @@ from amqpscope.correlation.virtual_host import (
 from amqpscope.limits import EXCLUSIVE_PATIENCE, MAX_CORRELATED_LINKS, MAX_ENTITY_OPERATIONS
 from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp091 import entities, existence
-from amqpscope.tracking.amqp091.summary import Summary
+from amqpscope.tracking.amqp091.summary import Amqp091Summary
 from amqpscope.tracking.amqp091.topology_operations import (
     DURABLE,
     EXCLUSIVE,
@@ -57,7 +57,7 @@ _BINDINGS: Final = 4
 _CONSUMERS: Final = 16
 
 
-def entrusted(summaries: Iterable[Summary], all_there: bool = True) -> list[Finding]:
+def entrusted(summaries: Iterable[Amqp091Summary], all_there: bool = True) -> list[Finding]:
     """What is wrong with what was done on these connections, given in the order of time.
 
     all_there: no connection is missing.
@@ -65,7 +65,7 @@ def entrusted(summaries: Iterable[Summary], all_there: bool = True) -> list[Find
     kept = list(summaries)
     whole = all_there and sum(summary.weight for summary in kept) < MAX_CORRELATED_LINKS
     partial = {address(summary) for summary in kept if not summary.whole or not summary.virtual_host}
-    hosts: dict[tuple[bytes, str], list[Summary]] = {}
+    hosts: dict[tuple[bytes, str], list[Amqp091Summary]] = {}
     for summary in kept:
         hosts.setdefault((address(summary), summary.virtual_host), []).append(summary)
     elsewhere = _elsewhere(kept)
@@ -76,7 +76,7 @@ def entrusted(summaries: Iterable[Summary], all_there: bool = True) -> list[Find
     return findings
 
 
-def _elsewhere(summaries: list[Summary]) -> dict[str, set[tuple[str, str]]]:
+def _elsewhere(summaries: list[Amqp091Summary]) -> dict[str, set[tuple[str, str]]]:
     """By virtual host, the queues and exchanges that are changed over more than one address."""
     first: dict[tuple[str, str, str], bytes] = {}
     found: dict[str, set[tuple[str, str]]] = {}

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp10.intermediary import judge_forwarded
 from amqpscope.tracking.amqp10.message_digest import MessageDigest
-from amqpscope.tracking.amqp10.summary import Summary
+from amqpscope.tracking.amqp10.summary import Amqp10Summary
 
 __all__ = ["forwarded"]
 
@@ -18,14 +18,14 @@ __all__ = ["forwarded"]
 class _Arrived:
     """A message that came to a broker."""
 
-    def __init__(self, summary: Summary, message_digest: MessageDigest) -> None:
-        self.summary: Summary = summary
+    def __init__(self, summary: Amqp10Summary, message_digest: MessageDigest) -> None:
+        self.summary: Amqp10Summary = summary
         self.message_digest: MessageDigest = message_digest
         self.ambiguous: bool = False
         self.sent: int = 0
 
 
-def forwarded(summaries: Iterable[Summary]) -> list[Finding]:
+def forwarded(summaries: Iterable[Amqp10Summary]) -> list[Finding]:
     """What is wrong with messages that were sent on, of connections in the order of time."""
     kept = list(summaries)
     arrived: dict[tuple[str, bytes, bytes], _Arrived] = {}
@@ -46,7 +46,7 @@ def forwarded(summaries: Iterable[Summary]) -> list[Finding]:
                 message_digest.sums,
             ):
                 before.ambiguous = True
-    left: list[tuple[int, Summary, MessageDigest, _Arrived]] = []
+    left: list[tuple[int, Amqp10Summary, MessageDigest, _Arrived]] = []
     for summary in kept:
         for message_digest in summary.digests[1 - summary.connection.client_end()]:
             came = arrived.get((*_broker(summary), message_digest.message_id))
@@ -66,7 +66,7 @@ def forwarded(summaries: Iterable[Summary]) -> list[Finding]:
     return findings
 
 
-def _broker(summary: Summary) -> tuple[str, bytes]:
+def _broker(summary: Amqp10Summary) -> tuple[str, bytes]:
     """The container that accepted the connection, and where."""
     connection = summary.connection
     server = 1 - connection.client_end()

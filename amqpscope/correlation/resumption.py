@@ -11,15 +11,15 @@ from collections.abc import Iterable
 from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp10.resumption import judge_resumption
 from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
-from amqpscope.tracking.amqp10.summary import Summary
+from amqpscope.tracking.amqp10.summary import Amqp10Summary
 
 __all__ = ["resumed"]
 
 
-def resumed(summaries: Iterable[Summary]) -> list[Finding]:
+def resumed(summaries: Iterable[Amqp10Summary]) -> list[Finding]:
     """What is wrong with links that were attached again, of connections in the order of time."""
     findings: list[Finding] = []
-    known: dict[tuple[str, str, str], tuple[Summary, LinkResumeState]] = {}
+    known: dict[tuple[str, str, str], tuple[Amqp10Summary, LinkResumeState]] = {}
     for summary in summaries:
         for direction in (0, 1):
             sender = summary.containers[direction]

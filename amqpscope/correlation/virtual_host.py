@@ -20,7 +20,7 @@ from typing import Final
 
 from amqpscope.correlation.order import by_time
 from amqpscope.limits import MAX_ENTITY_OPERATIONS, MAX_RETURNED_OPERATIONS
-from amqpscope.tracking.amqp091.summary import Summary
+from amqpscope.tracking.amqp091.summary import Amqp091Summary
 from amqpscope.tracking.amqp091.topology_operations import (
     AUTO_DELETE,
     EXCLUSIVE,
@@ -81,10 +81,10 @@ class VirtualHost:
     changed over more than one address.
     """
 
-    def __init__(self, summaries: list[Summary], sure: bool, elsewhere: set[tuple[str, str]]) -> None:
+    def __init__(self, summaries: list[Amqp091Summary], sure: bool, elsewhere: set[tuple[str, str]]) -> None:
         self.sure: bool = sure
         self.elsewhere: set[tuple[str, str]] = elsewhere
-        self.summaries: dict[int, Summary] = {id(one.connection): one for one in summaries}
+        self.summaries: dict[int, Amqp091Summary] = {id(one.connection): one for one in summaries}
         # Operations whose answer is at fault: it shows nothing.
         self.disbelieved: set[int] = set()
         # Connections are in the order of time already: what was asked for at once stays so.

@@ -32,10 +32,10 @@ from amqpscope.report.printable import word
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.conversation import Conversation091
-from amqpscope.tracking.amqp091.deliveries import Delivery
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import Listener091, SentContent
 from amqpscope.tracking.amqp091.publishes import Publish
-from amqpscope.tracking.amqp091.requests import Request
+from amqpscope.tracking.amqp091.requests import MethodRequest
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicAck,
@@ -108,7 +108,7 @@ class Transcript091(Transcript, Listener091):
         # The frame in which content begins, of that which is being sent.
         self._begun: dict[SentContent, int] = {}
         # Part, strand and place of each delivery that is not acknowledged.
-        self._unsettled: OrderedDict[Delivery, tuple[TranscriptPart, str, int]] = OrderedDict()
+        self._unsettled: OrderedDict[ConsumerDelivery, tuple[TranscriptPart, str, int]] = OrderedDict()
         self._conversation = Conversation091()
         self._conversation.listeners.append(self)
 
@@ -197,7 +197,7 @@ class Transcript091(Transcript, Listener091):
 
     # Methods
 
-    def answered(self, record: FrameRecord, method: Method, request: Request) -> None:
+    def answered(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
         if isinstance(method, QueueDeclareOk) and not request.subject:
             self._names.generated(method.queue or "")
 
@@ -291,12 +291,12 @@ class Transcript091(Transcript, Listener091):
         if content.delivery is not None and not content.delivery.no_ack:
             self._await(content.delivery, (consumer.part, OUTCOMES, place))
 
-    def _await(self, delivery: Delivery, place: tuple[TranscriptPart, str, int]) -> None:
+    def _await(self, delivery: ConsumerDelivery, place: tuple[TranscriptPart, str, int]) -> None:
         self._unsettled[delivery] = place
         if len(self._unsettled) > MAX_COMPARED_UNSETTLED:
             self._unsettled.popitem(last=False)
 
-    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[Delivery]) -> None:
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
         form = _settlement(method)
         found = False
         for delivery in deliveries:

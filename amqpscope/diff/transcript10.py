@@ -29,7 +29,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import word
 from amqpscope.report.redaction import guard
 from amqpscope.tracking.amqp10.events import Listener10
-from amqpscope.tracking.amqp10.identity import Delivery, Link, Session
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Source, Target
@@ -103,7 +103,7 @@ class Transcript10(Transcript, Listener10):
         self._guarding = links
         self._sessions: dict[Session, _Session] = {}
         self._links: dict[Link, _Link] = {}
-        self._deliveries: OrderedDict[Delivery, _Delivery] = OrderedDict()
+        self._deliveries: OrderedDict[OpenDelivery, _Delivery] = OrderedDict()
         self._closed: set[str] = set()
         self._strays: set[tuple[int, str, str]] = set()
         links.conversation(connection).listeners.append(self)
@@ -290,7 +290,7 @@ class Transcript10(Transcript, Listener10):
 
     # Deliveries
 
-    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         peer = record.peer
         self._session(peer, delivery.session)
         link = self._link(peer, delivery.link)
@@ -302,14 +302,16 @@ class Transcript10(Transcript, Listener10):
         self._deliveries[delivery] = known
         self._transfer(record, body, delivery, known)
 
-    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         self._session(record.peer, delivery.session)
         self._link(record.peer, delivery.link)
         known = self._deliveries.get(delivery)
         if known is not None:
             self._transfer(record, body, delivery, known)
 
-    def _transfer(self, record: FrameRecord, body: Transfer, delivery: Delivery, known: _Delivery) -> None:
+    def _transfer(
+        self, record: FrameRecord, body: Transfer, delivery: OpenDelivery, known: _Delivery
+    ) -> None:
         known.state = body.state if body.state is not None else known.state
         if body.resume and "resume" not in known.flags:
             known.flags.append("resume")
@@ -326,7 +328,7 @@ class Transcript10(Transcript, Listener10):
         self.amend(part, DELIVERIES, known.place, form)
 
     def disposition(
-        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[Delivery]
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
         peer = record.peer
         self._session(peer, session)

@@ -14,7 +14,7 @@ from amqpscope.pipeline import deliveries as shared
 from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.conversation import Conversation091
-from amqpscope.tracking.amqp091.deliveries import Delivery
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import Listener091, SentContent
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp10.identity import Link
@@ -99,7 +99,7 @@ class _Events(Listener091):
             row.settle(record)
             self.give_out(content)
 
-    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[Delivery]) -> None:
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
         for delivery in deliveries:
             self._settle(record, method, self._unsettled.get(delivery))
 

@@ -10,7 +10,7 @@ from amqpscope.pipeline import deliveries
 from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow, give_out
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
-from amqpscope.tracking.amqp10.identity import Delivery, Link, Session
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Accepted
 from dissectors.amqp10.performatives import Disposition, End, Error, Transfer
@@ -40,10 +40,10 @@ class _Events(Listener10):
 
     def __init__(self) -> None:
         self.over: list[DeliveryRow] = []
-        self.rows: OrderedDict[Delivery, DeliveryRow] = OrderedDict()
-        self._of_session: dict[Session, dict[Delivery, None]] = {}
+        self.rows: OrderedDict[OpenDelivery, DeliveryRow] = OrderedDict()
+        self._of_session: dict[Session, dict[OpenDelivery, None]] = {}
 
-    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         if delivery.id is None:
             return
         row = DeliveryRow(record, delivery.link)
@@ -55,12 +55,14 @@ class _Events(Listener10):
         if len(self.rows) > deliveries.MAX_UNSETTLED:
             self._give_out(next(iter(self.rows)))
 
-    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         row = self.rows.get(delivery)
         if row is not None:
             self._transfer(record, body, delivery, row)
 
-    def _transfer(self, record: FrameRecord, body: Transfer, delivery: Delivery, row: DeliveryRow) -> None:
+    def _transfer(
+        self, record: FrameRecord, body: Transfer, delivery: OpenDelivery, row: DeliveryRow
+    ) -> None:
         row.transfers += 1
         row.payload += record.frame.payload_size
         if body.state is not None:
@@ -75,7 +77,7 @@ class _Events(Listener10):
             self._give_out(delivery)
 
     def disposition(
-        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[Delivery]
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
         for delivery in deliveries:
             row = self.rows.get(delivery)
@@ -91,7 +93,7 @@ class _Events(Listener10):
         for delivery in self._of_session.pop(session, {}):
             self.over.append(self.rows.pop(delivery))
 
-    def _give_out(self, delivery: Delivery) -> None:
+    def _give_out(self, delivery: OpenDelivery) -> None:
         """A delivery is over."""
         self.over.append(self.rows.pop(delivery))
         of_session = self._of_session[delivery.session]

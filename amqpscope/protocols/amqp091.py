@@ -113,9 +113,9 @@ class Amqp091(Protocol):
         return Judge.load(state, connection, findings)
 
     def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
-        from amqpscope.tracking.amqp091.summary import Summary
+        from amqpscope.tracking.amqp091.summary import Amqp091Summary
 
-        return Summary.load(state)
+        return Amqp091Summary.load(state)
 
     def json_renderer(self) -> JsonRenderer:
         from amqpscope.report.amqp091.json_form import Amqp091JsonRenderer

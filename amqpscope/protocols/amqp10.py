@@ -108,9 +108,9 @@ class Amqp10(Protocol):
         return Judge.load(state, connection, findings)
 
     def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
-        from amqpscope.tracking.amqp10.summary import Summary
+        from amqpscope.tracking.amqp10.summary import Amqp10Summary
 
-        return Summary.load(state)
+        return Amqp10Summary.load(state)
 
     def json_renderer(self) -> JsonRenderer:
         from amqpscope.report.amqp10.json_form import Amqp10JsonRenderer

@@ -4,7 +4,7 @@ from amqpscope.limits import REFUSAL_TIME
 from amqpscope.model.records import CLIENT, Connection, FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
-from amqpscope.tracking.amqp10.identity import Delivery, Link, Session
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from amqpscope.why.endings import CauseStep, Following, Thing
 from amqpscope.why.frame_ref import Position
 from amqpscope.why.grounds import name_text
@@ -115,16 +115,16 @@ class Following10(Following, Listener10):
     def flow(self, record: FrameRecord, body: Flow, session: Session, link: Link | None) -> None:
         self._is_about(session, link)
 
-    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         if self._is_about(delivery.session, delivery.link) is not None:
             self.goes_on(record)
             self._used.add(self.about)
 
-    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         self.delivery_started(record, body, delivery)
 
     def disposition(
-        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[Delivery]
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
         self._is_about(session, None)
 

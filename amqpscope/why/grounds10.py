@@ -8,7 +8,7 @@ ended: also when it was ended, since that is what forbids whatever still comes.
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
-from amqpscope.tracking.amqp10.identity import Delivery, Link, Session
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from amqpscope.why.frame_ref import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Position
 from amqpscope.why.grounds import Grounds, add_known, name_text
 from amqpscope.why.remembered import Recent
@@ -75,8 +75,8 @@ class _Direction:
         # Of the sessions and links that it has a half of, and of the deliveries that it sends and settles.
         self.sessions: Recent[Session, _SessionPlaces] = Recent()
         self.links: Recent[Link, _LinkPlaces] = Recent()
-        self.deliveries: Recent[Delivery, Position] = Recent()
-        self.settled: Recent[Delivery, Position] = Recent()
+        self.deliveries: Recent[OpenDelivery, Position] = Recent()
+        self.settled: Recent[OpenDelivery, Position] = Recent()
 
 
 class Grounds10(Grounds, Listener10):
@@ -389,14 +389,14 @@ class Grounds10(Grounds, Listener10):
             places.detach = Position.of(record)
 
     def disposition(
-        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[Delivery]
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
         if body.settled:
             mark = Position.of(record)
             for delivery in deliveries:
                 self._way(record).settled.put(delivery, mark)
 
-    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         way, mark = self._way(record), Position.of(record)
         half = way.sessions.get(delivery.session)
         if half is not None:
@@ -412,7 +412,7 @@ class Grounds10(Grounds, Listener10):
             link.last = mark
             link.first = None if delivery.complete or delivery.aborted else (link.first or mark)
 
-    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         self.delivery_started(record, body, delivery)
 
 

@@ -3,7 +3,7 @@
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
-from amqpscope.tracking.amqp10.identity import Delivery, Link, Session
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from amqpscope.why.watch import AnswerWatch
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.performatives import (
@@ -35,7 +35,7 @@ class Watch10(AnswerWatch, Listener10):
         self._conversation = conversation
         self._session: Session | None = None
         self._link: Link | None = None
-        self._delivery: Delivery | None = None
+        self._delivery: OpenDelivery | None = None
         # A peer has ended the session, or closed the connection.
         self._ended = False
         conversation.listeners.append(self)
@@ -125,7 +125,7 @@ class Watch10(AnswerWatch, Listener10):
 
     # Deliveries
 
-    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         mine = self._body
         if record is self._record:
             self._delivery = delivery
@@ -133,14 +133,14 @@ class Watch10(AnswerWatch, Listener10):
             if isinstance(mine, Flow) and mine.link_credit and delivery.link is self._link is not None:
                 self.add("the first transfer on the link after it", record, last=True)
 
-    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         self.delivery_started(record, body, delivery)
         if record is not self._record and delivery is self._delivery and not self.over and not self._ended:
             if delivery.complete or delivery.aborted:
                 self.add("ends the delivery", record)
 
     def disposition(
-        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[Delivery]
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
         if not self._on(record, session) or self._delivery not in deliveries:
             return

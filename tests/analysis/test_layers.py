@@ -12,7 +12,7 @@ from support.dialogue091 import Dialogue091
 from support.drive import Drive
 
 import amqpscope
-from amqpscope.analysis.layer import BEGINS, MORE, NONE, Layer, LayerKind, LayerStream, Opening
+from amqpscope.analysis.layer import BEGINS, MORE, NONE, Layer, LayerKind, LayerOpening, LayerStream
 from amqpscope.analysis.layers import LAYERS
 from amqpscope.input.capture import CaptureOptions
 from amqpscope.limits import MAX_LAYERS
@@ -67,7 +67,7 @@ class ToyKind(LayerKind):
     def __init__(self) -> None:
         super().__init__("toy")
 
-    def begins(self, first: Opening, second: Opening) -> int:
+    def begins(self, first: LayerOpening, second: LayerOpening) -> int:
         if first.passed or second.passed or not first.octets:
             return NONE
         both = list(zip((first, second), GREETINGS, strict=True))
@@ -77,7 +77,7 @@ class ToyKind(LayerKind):
             return BEGINS
         return NONE if any(opening.closed and len(opening.octets) < SIZE for opening, _ in both) else MORE
 
-    def layer(self, first: Opening, second: Opening, notes: ConnectionNotes) -> Layer:
+    def layer(self, first: LayerOpening, second: LayerOpening, notes: ConnectionNotes) -> Layer:
         notes.add("capture/toy", 0, 0, "a toy layer")
         return ToyLayer(first.octets[3] ^ second.octets[3])
 

@@ -12,12 +12,12 @@ from support.summed_up import summaries
 
 from amqpscope.correlation.correlate import correlate
 from amqpscope.limits import MAX_PASSAGES
-from amqpscope.tracking.amqp10.summary import Summary
+from amqpscope.tracking.amqp10.summary import Amqp10Summary
 
 CHANGED = amqp.properties(message_id="m-1", subject="b") + DATA
 
 
-def rules(made: list[Summary]) -> list[tuple[str, int]]:
+def rules(made: list[Amqp10Summary]) -> list[tuple[str, int]]:
     return [(finding.rule.removeprefix("amqp10/"), finding.packet) for finding in correlate(made)]
 
 
@@ -30,7 +30,7 @@ def test_summaries_tell_the_same_in_any_order_and_from_another_process(rule: str
     expected = [(rule, d.packet_number(said))]
     for order in itertools.permutations(made):
         assert rules(list(order)) == expected
-        assert rules([Summary.load(one.dump()) for one in order]) == expected
+        assert rules([Amqp10Summary.load(one.dump()) for one in order]) == expected
 
 
 @pytest.mark.parametrize("before", [0, MAX_PASSAGES - 1, MAX_PASSAGES])

@@ -14,7 +14,7 @@ from support.summed_up import summaries
 import amqpscope
 from amqpscope.correlation.correlate import correlate
 from amqpscope.model.finding import Finding
-from amqpscope.tracking.amqp10.summary import Summary
+from amqpscope.tracking.amqp10.summary import Amqp10Summary
 
 RULE = "amqp10/L-ATTACH-UNSETTLED"
 
@@ -66,7 +66,7 @@ def test_the_order_of_the_summaries_changes_nothing() -> None:
 
 def test_summaries_go_through_plain_values() -> None:
     made = summaries(left_twice())
-    carried = [Summary.load(marshal.loads(marshal.dumps(one.dump()))) for one in made]
+    carried = [Amqp10Summary.load(marshal.loads(marshal.dumps(one.dump()))) for one in made]
     assert [one.dump() for one in carried] == [one.dump() for one in made]
     assert reported(correlate(carried)) == reported(correlate(made))
 

@@ -19,7 +19,7 @@ from amqpscope.capture.packet import SegmentSink
 from amqpscope.capture.segment import Segment
 from amqpscope.correlation.correlate import correlate
 from amqpscope.limits import MAX_GETS, MAX_OPERATIONS, MAX_PASSAGES
-from amqpscope.tracking.amqp091.summary import Summary
+from amqpscope.tracking.amqp091.summary import Amqp091Summary
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
 
 REPORTED = {module.__name__ for module in (entities, existence, passing)}
@@ -55,11 +55,11 @@ def test_one_that_was_not_captured_whole_silences_what_rests_on_nobody_else() ->
     assert [rule for rule, _, _ in rules(summaries(d))] == ["amqp091/B-CONSUME-QEXIST"]
 
 
-def left_by(d: Dialogue091) -> Summary:
+def left_by(d: Dialogue091) -> Amqp091Summary:
     made = summaries(d)  # type: ignore[arg-type]
     assert len(made) == 1
     one = made[0]
-    assert isinstance(one, Summary)
+    assert isinstance(one, Amqp091Summary)
     return one
 
 

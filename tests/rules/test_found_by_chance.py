@@ -13,7 +13,7 @@ from amqpscope.limits import MAX_TRANSACTIONS
 from amqpscope.rules.amqp10 import control_link, transaction
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.catalogue import severity
-from amqpscope.tracking.amqp10.control import Control, Request
+from amqpscope.tracking.amqp10.control import Control, ControlRequest
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transactions import Ledger
@@ -310,7 +310,7 @@ def test_more_transactions_than_are_remembered() -> None:
         case.ledger = Ledger()
         control = Control("client", 0, 0, "control", 1)
         for number in range(known):
-            request = Request(control, number, 1, "declare", None)
+            request = ControlRequest(control, number, 1, "declare", None)
             declared = Declared()
             declared.txn_id = b"%d" % number
             case.ledger.answer(request, declared, number, record)

@@ -15,7 +15,7 @@ from amqpscope.report.diagnosis import Diagnosed, Diagnosis
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import UNLIMITED
 from amqpscope.tracking.amqp091.conversation import Conversation091
-from amqpscope.tracking.amqp091.deliveries import Delivery
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import Listener091
 from amqpscope.tracking.amqp091.publishes import Publish
 from dissectors.amqp091.arguments import Method, UnknownMethod
@@ -69,7 +69,7 @@ class _Waits(Listener091):
         self.deliveries: dict[int, _Waiting] = {}
         self.publishes: dict[int, _Waiting] = {}
 
-    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[Delivery]) -> None:
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
         for delivery in deliveries:
             waiting = self.deliveries.setdefault(int(record.frame.channel), _Waiting())
             waiting.over(int(delivery.time), int(delivery.packet), record)
@@ -286,7 +286,7 @@ def _many(count: int, one: str, more: str) -> str:
     return f"{count} {one} is" if count == 1 else f"{count} {more} are"
 
 
-def _tag(delivery: Delivery) -> int:
+def _tag(delivery: ConsumerDelivery) -> int:
     return delivery.tag
 
 

@@ -11,7 +11,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.amqp091.closing import Closing
+from amqpscope.tracking.amqp091.closing import CloseReason
 from amqpscope.tracking.amqp091.endpoint import ALL
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
@@ -44,7 +44,7 @@ def _evidence(case: Case) -> dict[str, object]:
     return {"channel": int(case.record.frame.channel), "channel_state": state}
 
 
-def _closing(case: Case, channel: Channel, mine: bool) -> Closing | None:
+def _closing(case: Case, channel: Channel, mine: bool) -> CloseReason | None:
     """The close that the sender of the frame has said on this channel, or the other one's."""
     return channel.closed_by_client if case.me.by_client == mine else channel.closed_by_server
 
@@ -218,7 +218,7 @@ def _judge_open(case: Case) -> bool:
 CH_CLOSE_SILENT: Final = RULES.rule("CH-CLOSE-SILENT", "IMPLIED", "tier A", answer="connection.close 504")
 
 
-def said_after_own_close(case: Case, closing: Closing) -> None:
+def said_after_own_close(case: Case, closing: CloseReason) -> None:
     """A peer that has sent channel.close sends something other than channel.close-ok on the channel.
 
     Demands: Having sent Channel.Close, a peer sends nothing but Close-Ok on that channel.
@@ -243,7 +243,7 @@ def said_after_own_close(case: Case, closing: Closing) -> None:
 CH_CLOSE_DISCARD: Final = RULES.rule("CH-CLOSE-DISCARD", "MUST", "tier A")
 
 
-def acted_after_own_close(case: Case, closing: Closing) -> None:
+def acted_after_own_close(case: Case, closing: CloseReason) -> None:
     """A peer that has sent channel.close answers a request that arrived after its close, instead of
     discarding the request.
 
@@ -398,7 +398,7 @@ def judge_state(case: Case, method: Method) -> bool:
 CH_CLOSE_REPLY: Final = RULES.rule("CH-CLOSE-REPLY", "MUST", "tier A")
 
 
-def close_never_answered(case: Case, channel: Channel, closing: Closing, certainty: i64) -> None:
+def close_never_answered(case: Case, channel: Channel, closing: CloseReason, certainty: i64) -> None:
     """channel.close is not answered by the time that its receiver, long after, ends or is heard of last.
 
     Demands: A Channel.Close is answered with Close-Ok.
@@ -424,7 +424,7 @@ def close_never_answered(case: Case, channel: Channel, closing: Closing, certain
 CH_CLOSE_CROSS: Final = RULES.rule("CH-CLOSE-CROSS", "MUST", "tier A")
 
 
-def crossing_close_never_answered(case: Case, channel: Channel, closing: Closing, certainty: i64) -> None:
+def crossing_close_never_answered(case: Case, channel: Channel, closing: CloseReason, certainty: i64) -> None:
     """A peer that has closed a channel itself does not answer the other one's channel.close.
 
     Demands: A peer that has sent Channel.Close and then receives one still answers Close-Ok.

@@ -11,7 +11,7 @@ from amqpscope.limits import SOCKET_PATIENCE
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.declaration import Rules
-from amqpscope.tracking.amqp091.closing import Closing
+from amqpscope.tracking.amqp091.closing import CloseReason
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
 from dissectors.wire import i64
@@ -67,7 +67,7 @@ def stream_ended_without_close(case: Case, certainty: i64, clock_in_doubt: bool)
 C_CLOSE_REPLY: Final = RULES.rule("C-CLOSE-REPLY", "MUST", "tier A")
 
 
-def close_not_answered(case: Case, closing: Closing, certainty: i64) -> None:
+def close_not_answered(case: Case, closing: CloseReason, certainty: i64) -> None:
     """A peer ends its TCP stream without answering the other peer's connection.close.
 
     Demands: A Connection.Close is answered with Close-Ok.
@@ -92,7 +92,7 @@ def close_not_answered(case: Case, closing: Closing, certainty: i64) -> None:
 C_CLOSE_CROSS: Final = RULES.rule("C-CLOSE-CROSS", "MUST", "tier A")
 
 
-def crossing_close_not_answered(case: Case, closing: Closing) -> None:
+def crossing_close_not_answered(case: Case, closing: CloseReason) -> None:
     """A peer that has sent connection.close itself ends its TCP stream without answering the other peer's
     connection.close.
 
@@ -120,7 +120,7 @@ C_CLOSE_SILENT: Final = RULES.rule(
 )
 
 
-def frame_after_close(case: Case, own: Closing) -> None:
+def frame_after_close(case: Case, own: CloseReason) -> None:
     """A peer that has sent connection.close sends something other than connection.close-ok or a heartbeat.
 
     Demands: Having sent Close, a peer sends nothing more than Close-Ok and heartbeats.
@@ -145,7 +145,7 @@ def frame_after_close(case: Case, own: Closing) -> None:
 C_CLOSE_DISCARD: Final = RULES.rule("C-CLOSE-DISCARD", "MUST", "tier A")
 
 
-def answer_after_close(case: Case, own: Closing, request_packet: i64) -> None:
+def answer_after_close(case: Case, own: CloseReason, request_packet: i64) -> None:
     """A peer that has sent connection.close acts on a method that it received after its close.
 
     Demands: Having sent Close, a peer acts on no received method other than Close and Close-Ok.

@@ -15,8 +15,8 @@ from amqpscope.rules.amqp091.sizes import ALWAYS_TAKEN
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
-from amqpscope.tracking.amqp091.deliveries import Delivery
-from amqpscope.tracking.amqp091.requests import Request
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
+from amqpscope.tracking.amqp091.requests import MethodRequest
 from dissectors.wire import i64
 
 __all__ = ["judge_close", "judge_connection_close", "judge_recover_async"]
@@ -48,7 +48,7 @@ B_ACK_TIMEOUT: Final = RULES.rule(
 )
 
 
-def acknowledged_too_late(case: Case, channel: Channel, oldest: Delivery) -> None:
+def acknowledged_too_late(case: Case, channel: Channel, oldest: ConsumerDelivery) -> None:
     """A client leaves a delivery unacknowledged for longer than the server waits.
 
     Demands: A delivery is settled within the server's consumer timeout (30 minutes by default).
@@ -123,7 +123,7 @@ def content_too_large(case: Case, channel: Channel, code: i64) -> None:
 B_NOACK_SUPPORT: Final = RULES.rule("B-NOACK-SUPPORT", "MUST", "tier B", by="server")
 
 
-def consumer_without_acks_refused(case: Case, request: Request) -> None:
+def consumer_without_acks_refused(case: Case, request: MethodRequest) -> None:
     """A server says that it does not implement no-ack, which a basic.consume or basic.get asks for.
 
     Demands: Consumers with no-ack set are supported.
@@ -148,7 +148,7 @@ def consumer_without_acks_refused(case: Case, request: Request) -> None:
 B_ACK_SUPPORT: Final = RULES.rule("B-ACK-SUPPORT", "MUST", "tier B", by="server")
 
 
-def consumer_with_acks_refused(case: Case, request: Request) -> None:
+def consumer_with_acks_refused(case: Case, request: MethodRequest) -> None:
     """A server says that it does not implement acknowledgements, which a basic.consume or basic.get asks for.
 
     Demands: Consumers with explicit acknowledgement are supported.
@@ -287,7 +287,7 @@ def judge_refused_mode(case: Case, words: str, named: tuple[int, int]) -> None:
     if not any(word in words for word in _OF_ACKS):
         return
     name = "basic.consume" if named == _CONSUME else "basic.get"
-    found: Request | None = None
+    found: MethodRequest | None = None
     without = False
     for channel in case.view.table.channels.values():
         if not channel.is_open:
@@ -313,7 +313,7 @@ def judge_refused_mode(case: Case, words: str, named: tuple[int, int]) -> None:
         consumer_with_acks_refused(case, found)
 
 
-def _begun(channel: Channel, request: Request) -> Consumer | None:
+def _begun(channel: Channel, request: MethodRequest) -> Consumer | None:
     """The consumer that a basic.consume begins."""
     if request.subject:
         return channel.consumers.live.get(request.subject)

@@ -10,7 +10,7 @@ from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.amqp091.requests import Request
+from amqpscope.tracking.amqp091.requests import MethodRequest
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     ExchangeBind,
@@ -190,7 +190,7 @@ def default_exchange_bound(case: Case) -> None:
 X_DEFAULT_ACCESS: Final = RULES.rule("X-DEFAULT-ACCESS", "MUST NOT", "tier A", by="server")
 
 
-def default_exchange_reached(case: Case, request: Request) -> None:
+def default_exchange_reached(case: Case, request: MethodRequest) -> None:
     """A server carries out a method on the default exchange that clients are not allowed to use on the
     default exchange.
 

@@ -7,7 +7,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.amqp091.requests import Request
+from amqpscope.tracking.amqp091.requests import MethodRequest
 from dissectors.amqp091.methods import ChannelFlowOk
 
 __all__ = ["judge_content", "judge_flow_ok", "judge_promptness"]
@@ -71,7 +71,7 @@ def flow_confirmed_otherwise(case: Case, asked: bool, packet: int) -> None:
 CH_FLOW_PROMPT: Final = RULES.rule("CH-FLOW-PROMPT", "SHOULD", "tier B")
 
 
-def flow_not_noticed(case: Case, request: Request) -> None:
+def flow_not_noticed(case: Case, request: MethodRequest) -> None:
     """A peer keeps sending content on a channel although it has left a channel.flow unanswered for more
     than 30 seconds.
 

@@ -44,7 +44,7 @@ from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import CONNECTION_CLASS, PeerProperties
 from amqpscope.tracking.amqp091.endpoint import ALL, NOTHING, Endpoint, as_read, out_of_order, unreadable
 from amqpscope.tracking.amqp091.snapshot import take_snapshot
-from amqpscope.tracking.amqp091.summary import Summary
+from amqpscope.tracking.amqp091.summary import Amqp091Summary
 from amqpscope.tracking.amqp091.topology_log import TopologyLog
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
 from amqpscope.tracking.clock import ClockStepGuard
@@ -454,14 +454,14 @@ class Judge(AnyJudge):
             self.context.ended(self.made[len(self.made) - case.found :])
         case.spot = None
 
-    def left(self) -> Summary | None:
+    def left(self) -> Amqp091Summary | None:
         view = self.client.view
         whole = self.client.whole and self.server.whole and self.topology_log.whole
         operations = self.topology_log.operations
         samples = self.topology_log.samples
         if whole and samples.all and not operations and not samples.contents:
             return None
-        summary = Summary(self.connection, operations, samples.contents)
+        summary = Amqp091Summary(self.connection, operations, samples.contents)
         summary.all_contents = samples.all
         summary.virtual_host = view.opening.virtual_host
         summary.product = "" if view.server is None else view.server.product

@@ -13,7 +13,7 @@ from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import QUEUE_DELETED
 from amqpscope.tracking.amqp091.names import UNREADABLE
-from amqpscope.tracking.amqp091.requests import IF_EMPTY, IF_UNUSED, PASSIVE, Request
+from amqpscope.tracking.amqp091.requests import IF_EMPTY, IF_UNUSED, PASSIVE, MethodRequest
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicDeliver,
@@ -177,7 +177,7 @@ def name_of_odd_characters(case: Case, character: str) -> None:
 Q_DECL_GENNAME: Final = RULES.rule("Q-DECL-GENNAME", "MUST", "tier A", by="server")
 
 
-def no_name_made_up(case: Case, request: Request) -> None:
+def no_name_made_up(case: Case, request: MethodRequest) -> None:
     """A server answers a queue.declare with an empty queue name by a queue.declare-ok without a queue name.
 
     Demands: For an empty name the server makes up a unique one and returns it in Declare-Ok.
@@ -207,7 +207,7 @@ Q_DECLOK_NAME: Final = RULES.rule(
 )
 
 
-def another_name_declared(case: Case, request: Request, name: str) -> None:
+def another_name_declared(case: Case, request: MethodRequest, name: str) -> None:
     """A server names another queue in queue.declare-ok than the client declared.
 
     Demands: Declare-Ok returns the name that was asked for when one was given.
@@ -239,7 +239,7 @@ Q_DECLOK_EMPTY: Final = RULES.rule(
 )
 
 
-def new_queue_not_empty(case: Case, request: Request, count: int) -> None:
+def new_queue_not_empty(case: Case, request: MethodRequest, count: int) -> None:
     """A server reports messages in queue.declare-ok for a queue whose name it has just made up.
 
     Demands: Declare-Ok for a freshly created queue reports zero messages.
@@ -266,7 +266,7 @@ def new_queue_not_empty(case: Case, request: Request, count: int) -> None:
 Q_DELETE_NOTEMPTY: Final = RULES.rule("Q-DELETE-NOTEMPTY", "MUST NOT", "tier B", by="server")
 
 
-def deleted_although_not_empty(case: Case, request: Request, count: int) -> None:
+def deleted_although_not_empty(case: Case, request: MethodRequest, count: int) -> None:
     """A server deletes a queue that holds messages although queue.delete set if-empty.
 
     Demands: With if-empty set the server keeps a queue that still holds messages.
@@ -290,7 +290,7 @@ def deleted_although_not_empty(case: Case, request: Request, count: int) -> None
 Q_DELETE_INUSE: Final = RULES.rule("Q-DELETE-INUSE", "MUST NOT", "tier B", by="server")
 
 
-def deleted_although_in_use(case: Case, request: Request, tag: str) -> None:
+def deleted_although_in_use(case: Case, request: MethodRequest, tag: str) -> None:
     """A server deletes a queue although queue.delete set if-unused and the channel has a consumer of the
     queue.
 

@@ -16,7 +16,7 @@ from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.amqp091.exchange import STANDARD_TYPES
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.amqp091.requests import DURABLE, EXCLUSIVE, PASSIVE, Request
+from amqpscope.tracking.amqp091.requests import DURABLE, EXCLUSIVE, PASSIVE, MethodRequest
 from dissectors.wire import i64
 
 __all__ = ["judge_close", "judge_connection_close"]
@@ -45,9 +45,9 @@ _REFUSABLE: Final[dict[tuple[int, int], str]] = {
 class Refusal:
     """A request, on its channel, and the close that names it. text: in small letters."""
 
-    def __init__(self, channel: Channel, request: Request, code: i64, text: str) -> None:
+    def __init__(self, channel: Channel, request: MethodRequest, code: i64, text: str) -> None:
         self.channel: Channel = channel
-        self.request: Request = request
+        self.request: MethodRequest = request
         self.code: i64 = code
         self.text: str = text
 
@@ -471,7 +471,7 @@ def _judge(case: Case, refusal: Refusal, waited: bool) -> None:
         _queue_binding(case, refusal)
 
 
-def _request(channel: Channel, name: str) -> Request | None:
+def _request(channel: Channel, name: str) -> MethodRequest | None:
     """The request of this kind that a close means: the oldest that waits for its answer, else one with
     no-wait."""
     for request in channel.requests:

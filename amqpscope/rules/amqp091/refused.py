@@ -12,7 +12,7 @@ from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.names import UNREADABLE
-from amqpscope.tracking.amqp091.requests import Request
+from amqpscope.tracking.amqp091.requests import MethodRequest
 from dissectors.amqp091.methods import ChannelClose
 from dissectors.wire import i64
 
@@ -161,7 +161,7 @@ B_RECOVER_REPLY: Final = RULES.rule(
 )
 
 
-def recover_not_answered(case: Case, request: Request) -> None:
+def recover_not_answered(case: Case, request: MethodRequest) -> None:
     """A server completes the close of a channel without having answered a basic.recover on the channel.
 
     Demands: Recover is answered by Recover-Ok, Recover-Async by nothing.

@@ -10,7 +10,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.amqp091.requests import Request
+from amqpscope.tracking.amqp091.requests import MethodRequest
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import ChannelFlowOk
 from dissectors.wire import i64
@@ -83,7 +83,7 @@ CH_SYNC_ORDER: Final = RULES.rule(
 )
 
 
-def answer_out_of_turn(case: Case, earlier: Request) -> None:
+def answer_out_of_turn(case: Case, earlier: MethodRequest) -> None:
     """A peer answers a request before it has answered an earlier request on the same channel.
 
     Demands: Replies on a channel come back in the order of their requests.
@@ -109,7 +109,7 @@ CH_SYNC_WAIT: Final = RULES.rule(
 )
 
 
-def request_not_waited_for(case: Case, request: Request) -> None:
+def request_not_waited_for(case: Case, request: MethodRequest) -> None:
     """A client sends its next request on a channel before the previous request was answered.
 
     Demands: The sender of a synchronous request waits for its reply before its next method on that channel,
@@ -137,7 +137,7 @@ CH_SYNC_REPLY: Final = RULES.rule(
 )
 
 
-def request_never_answered(case: Case, request: Request) -> None:
+def request_never_answered(case: Case, request: MethodRequest) -> None:
     """A server completes the close of a channel without having answered one of the client's requests on the
     channel.
 

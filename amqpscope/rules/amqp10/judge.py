@@ -54,7 +54,7 @@ from amqpscope.tracking.amqp10.legibility import ALL, NOTHING, doubted, obscure
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.receiving import named_by
 from amqpscope.tracking.amqp10.snapshot import take_snapshot
-from amqpscope.tracking.amqp10.summary import Summary
+from amqpscope.tracking.amqp10.summary import Amqp10Summary
 from amqpscope.tracking.amqp10.transaction_names import attaches_control
 from amqpscope.tracking.amqp10.transactions import Ledger
 from amqpscope.tracking.clock import ClockStepGuard
@@ -283,7 +283,7 @@ class Judge(AnyJudge):
         self.server.leave(self.client.sent_end)
         super().finish()
 
-    def left(self) -> Summary | None:
+    def left(self) -> Amqp10Summary | None:
         first, second = self.client, self.server
         if self.connection.client != 0:
             first, second = second, first
@@ -297,7 +297,7 @@ class Judge(AnyJudge):
         containers = (_container(first), _container(second))
         if "" in containers:
             return None
-        return Summary(
+        return Amqp10Summary(
             self.connection,
             containers,
             max(first.stream.last_time, second.stream.last_time),

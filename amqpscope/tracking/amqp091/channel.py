@@ -14,12 +14,12 @@ Sources: the classes channel, queue, basic, tx (amqp0-9-1.xml), confirm (RabbitM
 from typing import Any, Final
 
 from amqpscope.limits import MAX_PENDING_EXCHANGES, MAX_REQUESTS
-from amqpscope.tracking.amqp091.closing import Closing
+from amqpscope.tracking.amqp091.closing import CloseReason
 from amqpscope.tracking.amqp091.consumers import REPLIES, UNANSWERED, Consumer, Consumers, Roster
-from amqpscope.tracking.amqp091.deliveries import Deliveries, Delivery
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery, Deliveries
 from amqpscope.tracking.amqp091.names import UNREADABLE, readable
 from amqpscope.tracking.amqp091.publishes import Publish, Publishes
-from amqpscope.tracking.amqp091.requests import NO_ACK, Request, waits
+from amqpscope.tracking.amqp091.requests import NO_ACK, MethodRequest, waits
 from amqpscope.tracking.amqp091.states import CHANNEL, advance
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
@@ -83,15 +83,15 @@ class Channel:
         self.whole: bool = True
         self.open_end: i64 = -1
         self.open_packet: i64 = 0
-        self.closed_by_client: Closing | None = None
-        self.closed_by_server: Closing | None = None
-        self.requests: list[Request] = []
-        self.demands: list[Request] = []
+        self.closed_by_client: CloseReason | None = None
+        self.closed_by_server: CloseReason | None = None
+        self.requests: list[MethodRequest] = []
+        self.demands: list[MethodRequest] = []
         # Methods that would answer what the client, or the server, asked with no-wait.
         self.unawaited: set[str] = set()
         self.unawaited_by_server: set[str] = set()
         # The last request of each kind with no-wait, by its name.
-        self.unheard: dict[str, Request] = {}
+        self.unheard: dict[str, MethodRequest] = {}
         # Methods that would answer what came after the close, and was discarded.
         self.discarded: set[str] = set()
         self.queue: str | None = None
@@ -120,7 +120,7 @@ class Channel:
         # The return whose content header is due: exchange, routing key and reply-code.
         self.returning: tuple[str, str, int] | None = None
         # The delivery whose content header is due, and the consumer whose first one it is.
-        self.delivering: Delivery | None = None
+        self.delivering: ConsumerDelivery | None = None
         self.beginning: str | None = None
 
     @property
@@ -138,7 +138,7 @@ class Channel:
             at += 1
         return -1
 
-    def asked(self, by_client: bool, name: str, end: i64) -> Request | None:
+    def asked(self, by_client: bool, name: str, end: i64) -> MethodRequest | None:
         """The request that a peer made by the method of this name that ends at this offset, if it is one."""
         queue = self.requests if by_client else self.demands
         if queue and queue[len(queue) - 1].end == end:
@@ -228,7 +228,7 @@ class Channel:
         """Whether the other peer has closed the channel, and so takes no notice of this one any more."""
         return (self.closed_by_server if by_client else self.closed_by_client) is not None
 
-    def _answer(self, by_client: bool, name: str) -> Request | None:
+    def _answer(self, by_client: bool, name: str) -> MethodRequest | None:
         """If this answers a request, that is answered; which one."""
         at = self.awaited(by_client, name)
         if at < 0:
@@ -264,7 +264,7 @@ class Channel:
         responses = method.definition().responses
         if not responses:
             return
-        request = Request.of(method, self.queue or "", end, packet, time)
+        request = MethodRequest.of(method, self.queue or "", end, packet, time)
         if not waits(method):
             (self.unawaited if by_client else self.unawaited_by_server).update(responses)
             self.unheard[request.name] = request
@@ -341,7 +341,7 @@ class Channel:
     # By the server
 
     def _server_says(
-        self, method: Method, end: i64, packet: i64, time: i64, answered: Request | None
+        self, method: Method, end: i64, packet: i64, time: i64, answered: MethodRequest | None
     ) -> None:
         if isinstance(method, BasicConsumeOk):
             if answered is not None:
@@ -355,7 +355,7 @@ class Channel:
                 self.consumers.cancel(readable(method.consumer_tag), "server")
             self._ask(False, method, end, packet, time)
         elif isinstance(method, BasicGetOk):
-            delivery = Delivery(method.delivery_tag, None, end, packet, time)
+            delivery = ConsumerDelivery(method.delivery_tag, None, end, packet, time)
             delivery.no_ack = answered is not None and answered.subject == NO_ACK
             self._add(delivery)
         elif isinstance(method, QueueDeclareOk):
@@ -383,7 +383,7 @@ class Channel:
         self.delivering = None
         consumer = self.consumers.addressed(tag, self.whole)
         self._forgot()
-        delivery = Delivery(method.delivery_tag, tag, end, packet, time)
+        delivery = ConsumerDelivery(method.delivery_tag, tag, end, packet, time)
         delivery.no_ack = consumer is not None and consumer.no_ack
         if consumer is None:
             # Whether it wants to be acknowledged is not known.
@@ -395,7 +395,7 @@ class Channel:
             return
         self._add(delivery)
 
-    def _add(self, delivery: Delivery) -> None:
+    def _add(self, delivery: ConsumerDelivery) -> None:
         self.delivering = delivery if delivery.tag > 0 else None
         self.deliveries.add(delivery)
         if self.recovering >= 0:
@@ -422,7 +422,9 @@ class Channel:
 
     def _close(self, by_client: bool, method: ChannelClose, end: i64, packet: i64, time: i64) -> None:
         text = method.reply_text or ""
-        closing = Closing(method.reply_code, text[:256], method.class_id, method.method_id, end, packet, time)
+        closing = CloseReason(
+            method.reply_code, text[:256], method.class_id, method.method_id, end, packet, time
+        )
         if by_client:
             self.state = advance(CHANNEL, {}, self.state, "C:close")
             if self.closed_by_client is None:
@@ -483,18 +485,18 @@ class Channel:
         channel = Channel(about[0], roster, deliveries[0])
         _, channel.state, channel.whole, channel.open_end, channel.open_packet = about
         first, second = closes
-        channel.closed_by_client = None if first is None else Closing.load(first)
-        channel.closed_by_server = None if second is None else Closing.load(second)
-        channel.requests = [Request.load(one) for one in requests]
-        channel.demands = [Request.load(one) for one in demands]
+        channel.closed_by_client = None if first is None else CloseReason.load(first)
+        channel.closed_by_server = None if second is None else CloseReason.load(second)
+        channel.requests = [MethodRequest.load(one) for one in requests]
+        channel.demands = [MethodRequest.load(one) for one in demands]
         channel.unawaited, channel.unawaited_by_server, channel.discarded = (
             set(names) for names in unawaited
         )
-        channel.unheard = {one[0]: Request.load(one) for one in unheard}
+        channel.unheard = {one[0]: MethodRequest.load(one) for one in unheard}
         channel.queue, channel.declared_end = declared
         channel.transacted, channel.ticketed, channel.client_stopped, channel.server_stopped = flags
         delivery, channel.beginning, channel.returning = delivering
-        channel.delivering = None if delivery is None else Delivery.load(delivery)
+        channel.delivering = None if delivery is None else ConsumerDelivery.load(delivery)
         channel.publish_exchange, channel.publish_end, channel.publish_packet, channel.publish_time = publish
         channel.publishing = publishing
         channel.published_elsewhere, pending, channel.recovering = elsewhere

@@ -4,10 +4,10 @@ from typing import Any
 
 from dissectors.wire import i64
 
-__all__ = ["Closing"]
+__all__ = ["CloseReason"]
 
 
-class Closing:
+class CloseReason:
     """A close: why, and where.
 
     code, text: its reply-code and the beginning of its reply-text. class_id, method_id: of the method that it
@@ -38,6 +38,6 @@ class Closing:
         )
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "Closing":
+    def load(state: tuple[Any, ...]) -> "CloseReason":
         """What `dump` gave, as an object again."""
-        return Closing(*state)
+        return CloseReason(*state)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from amqpscope.limits import MAX_CHANNELS, MAX_COMPARED_CHANNELS, MAX_HEADERS
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.amqp091.closing import Closing
+from amqpscope.tracking.amqp091.closing import CloseReason
 from amqpscope.tracking.amqp091.consumers import Roster
 from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.publishes import Publish
@@ -351,7 +351,7 @@ class ConnectionView:
     def _connection(self, by_client: bool, method: Method, end: i64, packet: i64, time: i64) -> None:
         side = "C:" if by_client else "S:"
         if isinstance(method, ConnectionClose):
-            closing = Closing(
+            closing = CloseReason(
                 method.reply_code,
                 (method.reply_text or "")[:256],
                 method.class_id,

@@ -13,7 +13,7 @@ from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import CONNECTION_CLASS, ConnectionView
 from amqpscope.tracking.amqp091.consumers import Consumer
-from amqpscope.tracking.amqp091.deliveries import Delivery
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.endpoint import as_read, completed_publish, out_of_order, unreadable
 from amqpscope.tracking.amqp091.events import Listener091, SentContent
 from amqpscope.tracking.amqp091.names import readable
@@ -165,7 +165,7 @@ class Conversation091(Conversation):
         end = frame.offset + frame.size
         if by_client:
             deliveries = channel.deliveries.covered(tag, multiple)
-            unread: list[Delivery] = []
+            unread: list[ConsumerDelivery] = []
             if tag == 0 and record.acknowledged >= 0:
                 # It means all that the client can have read.
                 unread = [one for one in deliveries if one.end > record.acknowledged]

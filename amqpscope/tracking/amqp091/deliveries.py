@@ -16,10 +16,10 @@ from amqpscope.tracking.ascending import Ascending
 from amqpscope.tracking.spans import Spans
 from dissectors.wire import i64
 
-__all__ = ["Deliveries", "Delivery"]
+__all__ = ["ConsumerDelivery", "Deliveries"]
 
 
-class Delivery:
+class ConsumerDelivery:
     """A message that the server sends to the client."""
 
     def __init__(self, tag: int, consumer: str | None, end: i64, packet: i64, time: i64) -> None:
@@ -43,9 +43,9 @@ class Delivery:
         return (self.tag, self.consumer, *places, int(self.size), self.no_ack)
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "Delivery":
+    def load(state: tuple[Any, ...]) -> "ConsumerDelivery":
         """What `dump` gave, as an object again."""
-        delivery = Delivery(*state[:5])
+        delivery = ConsumerDelivery(*state[:5])
         delivery.size, delivery.no_ack = state[5:]
         return delivery
 
@@ -65,7 +65,7 @@ class Deliveries:
         self.counting: bool = counting
         self.last: int = 0
         self.whole: bool = True
-        self.unacknowledged: dict[int, Delivery] = {}
+        self.unacknowledged: dict[int, ConsumerDelivery] = {}
         self.order: Ascending = Ascending()
         self.gapless: bool = True
         self.free: Spans = Spans()
@@ -73,11 +73,11 @@ class Deliveries:
         self.counts: dict[str | None, int] = {}
         self.octets: i64 = 0
         # Of a transaction under way: those acknowledged in it.
-        self.undecided: list[Delivery] = []
+        self.undecided: list[ConsumerDelivery] = []
         self.pointless_end: i64 = -1
         self.pointless_packet: i64 = 0
 
-    def add(self, delivery: Delivery) -> None:
+    def add(self, delivery: ConsumerDelivery) -> None:
         """The server sends one."""
         tag = delivery.tag
         if tag != self.last + 1:
@@ -97,7 +97,7 @@ class Deliveries:
                 self._forget(before)
         self.keep(delivery)
 
-    def keep(self, delivery: Delivery) -> None:
+    def keep(self, delivery: ConsumerDelivery) -> None:
         """It waits for its acknowledgement."""
         tag = delivery.tag
         self.unacknowledged[tag] = delivery
@@ -115,12 +115,12 @@ class Deliveries:
             if self.counting and delivery.consumer is not None:
                 self.octets += size
 
-    def oldest(self) -> Delivery | None:
+    def oldest(self) -> ConsumerDelivery | None:
         """Of the unacknowledged ones that with the smallest tag, None if there are none."""
         known = self.unacknowledged
         return known[self.order.smallest(known)] if known else None
 
-    def covered(self, tag: int, multiple: bool) -> list[Delivery]:
+    def covered(self, tag: int, multiple: bool) -> list[ConsumerDelivery]:
         """The unacknowledged ones that an acknowledgement names."""
         known = self.unacknowledged
         if not multiple:
@@ -144,7 +144,7 @@ class Deliveries:
             del known[delivery.tag]
             self._settle(delivery, transacted)
 
-    def _settle(self, delivery: Delivery, transacted: bool) -> None:
+    def _settle(self, delivery: ConsumerDelivery, transacted: bool) -> None:
         self._forget(delivery)
         if not transacted:
             return
@@ -174,7 +174,7 @@ class Deliveries:
         self.counts = {}
         self.octets = 0
 
-    def _forget(self, delivery: Delivery) -> None:
+    def _forget(self, delivery: ConsumerDelivery) -> None:
         if not self.counting:
             return
         left = self.counts.get(delivery.consumer, 0) - 1
@@ -204,10 +204,10 @@ class Deliveries:
         gapless, recovered, pointless_end, pointless_packet = more
         deliveries = Deliveries(counting)
         for one in known:
-            deliveries.keep(Delivery.load(one))
+            deliveries.keep(ConsumerDelivery.load(one))
         deliveries.last, deliveries.whole, deliveries.gapless = last, whole, gapless
         deliveries.recovered = Spans.load(recovered)
         deliveries.pointless_end, deliveries.pointless_packet = pointless_end, pointless_packet
         deliveries.free = Spans.load(free)
-        deliveries.undecided = [Delivery.load(one) for one in undecided]
+        deliveries.undecided = [ConsumerDelivery.load(one) for one in undecided]
         return deliveries

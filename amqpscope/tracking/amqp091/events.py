@@ -9,9 +9,9 @@ from mypy_extensions import mypyc_attr
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
-from amqpscope.tracking.amqp091.deliveries import Delivery
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.publishes import Publish
-from amqpscope.tracking.amqp091.requests import Request
+from amqpscope.tracking.amqp091.requests import MethodRequest
 from amqpscope.tracking.events import Listener
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.message import Amqp091Message
@@ -40,7 +40,7 @@ class SentContent:
         # The life of the channel that it is sent on, None if there are too many.
         self.channel: Channel | None = channel
         # What basic.deliver or basic.get-ok delivers, None of other methods.
-        self.delivery: Delivery | None = None
+        self.delivery: ConsumerDelivery | None = None
         # The consumer that basic.deliver is for, or that had its tag until it was cancelled, if known.
         self.consumer: Consumer | None = None
         # What basic.publish publishes, from when its content is complete, else None.
@@ -73,10 +73,10 @@ class Listener091(Listener):
     def channel_ended(self, record: FrameRecord, channel: Channel) -> None:
         """channel.close-ok that ends the channel's life, or the next channel.open where that was missed."""
 
-    def requested(self, record: FrameRecord, method: Method, request: Request) -> None:
+    def requested(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
         """A method of either peer that asks for an answer, or would without no-wait."""
 
-    def answered(self, record: FrameRecord, method: Method, request: Request) -> None:
+    def answered(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
         """A method that answers a request of the other peer."""
 
     def consumer_started(self, record: FrameRecord, method: BasicConsume, consumer: Consumer) -> None:
@@ -99,10 +99,10 @@ class Listener091(Listener):
     def content_ended(self, record: FrameRecord, content: SentContent) -> None:
         """The content is complete, or is cut short by this frame."""
 
-    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[Delivery]) -> None:
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
         """The client's basic.ack, nack or reject, and the deliveries that it names, oldest first."""
 
-    def recovered(self, record: FrameRecord, method: Method, deliveries: list[Delivery]) -> None:
+    def recovered(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
         """basic.recover, and the deliveries that are the queues' again by it."""
 
     def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:

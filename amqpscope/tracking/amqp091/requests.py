@@ -35,7 +35,7 @@ __all__ = [
     "IF_UNUSED",
     "NO_ACK",
     "PASSIVE",
-    "Request",
+    "MethodRequest",
     "waits",
 ]
 
@@ -51,7 +51,7 @@ NO_ACK: Final = "no-ack"
 """What a basic.get is about whose message needs no acknowledgement."""
 
 
-class Request:
+class MethodRequest:
     """A method that asks for an answer.
 
     name: the method's. responses: which methods answer it. end, packet, time: where it was said. subject:
@@ -71,10 +71,10 @@ class Request:
         self.flags: str = ""
 
     @staticmethod
-    def of(method: Method, queue: str, end: i64, packet: i64, time: i64) -> "Request":
+    def of(method: Method, queue: str, end: i64, packet: i64, time: i64) -> "MethodRequest":
         """What a method asks for. queue: the one that it means if it names none."""
         definition = method.definition()
-        request = Request(definition.name, definition.responses, end, packet, time)
+        request = MethodRequest(definition.name, definition.responses, end, packet, time)
         if isinstance(method, (BasicConsume, BasicCancel)):
             request.subject = readable(method.consumer_tag)
         elif isinstance(method, BasicGet):
@@ -124,9 +124,9 @@ class Request:
         return (self.name, self.responses, *where, self.subject, self.other, self.flags)
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "Request":
+    def load(state: tuple[Any, ...]) -> "MethodRequest":
         """What `dump` gave, as an object again."""
-        request = Request(*state[:5])
+        request = MethodRequest(*state[:5])
         request.subject, request.other, request.flags = state[5:]
         return request
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amqpscope.tracking.amqp091.closing import Closing
+from amqpscope.tracking.amqp091.closing import CloseReason
 from dissectors.wire import i64
 
 __all__ = ["Blocking", "ConnectionEnd", "Login", "Opening", "Tuning"]
@@ -118,8 +118,8 @@ class ConnectionEnd:
         # As in `states.CHANNEL`, where OPEN says that nobody has closed it yet.
         self.state: str = "OPEN"
         # The first connection.close of each peer, None if there is none.
-        self.by_client: Closing | None = None
-        self.by_server: Closing | None = None
+        self.by_client: CloseReason | None = None
+        self.by_server: CloseReason | None = None
         # The packet of each peer's close-ok, 0 if there is none.
         self.client_done: i64 = 0
         self.server_done: i64 = 0
@@ -136,6 +136,6 @@ class ConnectionEnd:
         """What `dump` gave, as an object again."""
         one = ConnectionEnd()
         one.state, (by_client, by_server), one.client_done, one.server_done, one.done_time = state
-        one.by_client = None if by_client is None else Closing.load(by_client)
-        one.by_server = None if by_server is None else Closing.load(by_server)
+        one.by_client = None if by_client is None else CloseReason.load(by_client)
+        one.by_server = None if by_server is None else CloseReason.load(by_server)
         return one

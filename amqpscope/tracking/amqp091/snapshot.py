@@ -15,7 +15,7 @@ from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.consumers import UNLIMITED, Consumer
 from amqpscope.tracking.amqp091.endpoint import Endpoint
 from amqpscope.tracking.amqp091.publishes import Publish
-from amqpscope.tracking.amqp091.requests import NO_ACK, Request
+from amqpscope.tracking.amqp091.requests import NO_ACK, MethodRequest
 from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
 from amqpscope.tracking.snapshot import (
     UNKNOWN,
@@ -49,7 +49,7 @@ _SECOND: Final = 1_000_000_000
 _GET: Final = "\0get"
 
 
-class Underway:
+class Amqp091InFlight:
     """What is on its way to one endpoint on one channel.
 
     steps: what it does to the state of the channel. deliveries: how many, by the tag of their consumer.
@@ -75,7 +75,7 @@ class Mail:
         self.count: i64 = 0
         self.steps: list[str] = []
         self.closes: list[str] = []
-        self.channels: dict[int, Underway] = {}
+        self.channels: dict[int, Amqp091InFlight] = {}
         side = "S:" if end.by_client else "C:"
         for arrival in end.undelivered():
             self.count += 1
@@ -85,7 +85,7 @@ class Mail:
                 number = int(arrival.channel)
                 way = self.channels.get(number)
                 if way is None:
-                    way = Underway()
+                    way = Amqp091InFlight()
                     self.channels[number] = way
                 _add(way, arrival.body, side)
 
@@ -103,7 +103,7 @@ class Mail:
                 self.steps.append(side + name[len("connection.") :])
 
 
-def _add(way: Underway, body: object, side: str) -> None:
+def _add(way: Amqp091InFlight, body: object, side: str) -> None:
     """The next of it on a channel."""
     if isinstance(body, Publish):
         way.publishes += 1
@@ -211,7 +211,7 @@ def _channel(
     client = ours.table.channels.get(number)
     if client is None:
         return snapshot
-    inbound = to_client.channels.get(number) or Underway()
+    inbound = to_client.channels.get(number) or Amqp091InFlight()
     snapshot.client_stopped = client.client_stopped
     snapshot.transacted = client.transacted
     if len(client.consumers.windows) > 0 and client.consumers.windows.newest() < UNLIMITED:
@@ -219,15 +219,15 @@ def _channel(
     if client.publishes.confirming:
         snapshot.confirming = True
         snapshot.published = client.publishes.count
-        outbound = to_server.channels.get(number) or Underway()
+        outbound = to_server.channels.get(number) or Amqp091InFlight()
         snapshot.unconfirmed = outbound.publishes
         if server is not None and server.publishes.confirming and not outbound.opened:
             snapshot.unconfirmed += len(server.publishes.unconfirmed)
         else:
             snapshot.unconfirmed -= outbound.unselected
     # What is over, by the request for it: queues, and consumers; and the tags that the server chose.
-    queues: dict[str, Request] = {}
-    cancelled: dict[str, Request] = {}
+    queues: dict[str, MethodRequest] = {}
+    cancelled: dict[str, MethodRequest] = {}
     chosen: list[str] = []
     for request in client.requests:
         answer = _answer(request, inbound)
@@ -259,10 +259,10 @@ class Over:
     """
 
     def __init__(
-        self, queues: dict[str, Request], cancelled: dict[str, Request], by_server: set[str]
+        self, queues: dict[str, MethodRequest], cancelled: dict[str, MethodRequest], by_server: set[str]
     ) -> None:
-        self.queues: dict[str, Request] = queues
-        self.cancelled: dict[str, Request] = cancelled
+        self.queues: dict[str, MethodRequest] = queues
+        self.cancelled: dict[str, MethodRequest] = cancelled
         self.by_server: set[str] = by_server
 
     def has(self, tag: str, consumer: Consumer) -> bool:
@@ -276,7 +276,7 @@ class Over:
         return request is not None and consumer.end < request.end
 
 
-def _answer(request: Request, way: Underway) -> str:
+def _answer(request: MethodRequest, way: Amqp091InFlight) -> str:
     """The answer to a request that is on its way, which is no other one's then; "" if none is."""
     for name in request.responses:
         count = way.answers.get(name, 0)
@@ -287,7 +287,7 @@ def _answer(request: Request, way: Underway) -> str:
 
 
 def _add_consumers(
-    snapshot: ChannelSnapshot, client: Channel, way: Underway, over: Over, chosen: list[str]
+    snapshot: ChannelSnapshot, client: Channel, way: Amqp091InFlight, over: Over, chosen: list[str]
 ) -> None:
     """The consumers of a channel, and what is unacknowledged there. chosen: tags of the nameless ones."""
     consumers: list[Consumer] = []

@@ -8,13 +8,13 @@ from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.wire import i64
 
-__all__ = ["Summary"]
+__all__ = ["Amqp091Summary"]
 
 # Operations that take as much as a link of AMQP 1.0.
 _OPERATIONS_A_LINK = 4
 
 
-class Summary(ConnectionSummary):
+class Amqp091Summary(ConnectionSummary):
     """One AMQP 0-9-1 connection."""
 
     def __init__(
@@ -57,13 +57,13 @@ class Summary(ConnectionSummary):
         )
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "Summary":
+    def load(state: tuple[Any, ...]) -> "Amqp091Summary":
         """What `dump` gave, as an object again."""
         about, (virtual_host, product), (ended, over, whole), operations, (contents, everything) = state
         connection = Connection.load(about)
         loaded = [TopologyOperation.load(operation, connection) for operation in operations]
         kept = [Content.load(content, connection) for content in contents]
-        summary = Summary(connection, loaded, kept)
+        summary = Amqp091Summary(connection, loaded, kept)
         summary.virtual_host, summary.product = virtual_host, product
         summary.ended, summary.over, summary.whole = ended, over, whole
         summary.all_contents = everything

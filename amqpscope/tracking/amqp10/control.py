@@ -12,7 +12,7 @@ from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.object_ids import ObjectIds
 from dissectors.wire import i64
 
-__all__ = ["Control", "Request", "Transaction"]
+__all__ = ["Control", "ControlRequest", "Transaction"]
 
 
 class Control:
@@ -125,7 +125,7 @@ class Transaction:
         return transaction
 
 
-class Request:
+class ControlRequest:
     """A declare or a discharge on a control link.
 
     kind: `declare`, `discharge`, or "" if it is neither or was not seen whole. end: of its last transfer, in
@@ -150,10 +150,12 @@ class Request:
         return (control, int(self.end), int(self.packet), self.kind, transaction, self.answered)
 
     @staticmethod
-    def load(state: tuple[Any, ...], controls: list[Control], transactions: list[Transaction]) -> "Request":
+    def load(
+        state: tuple[Any, ...], controls: list[Control], transactions: list[Transaction]
+    ) -> "ControlRequest":
         """What `dump` gave, as an object again, of one of these control links."""
         control, end, packet, kind, transaction, answered = state
         discharged = None if transaction is None else transactions[transaction]
-        request = Request(controls[control], end, packet, kind, discharged)
+        request = ControlRequest(controls[control], end, packet, kind, discharged)
         request.answered = answered
         return request

@@ -22,7 +22,7 @@ from typing import Final
 from amqpscope.limits import MAX_FORMER_LINKS, MAX_NAMED_DELIVERIES, MAX_UNANSWERED
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.events import Listener10
-from amqpscope.tracking.amqp10.identity import PEERS, Delivery, Link, LinkHalf, Session, SessionHalf
+from amqpscope.tracking.amqp10.identity import PEERS, Link, LinkHalf, OpenDelivery, Session, SessionHalf
 from amqpscope.tracking.events import Conversation
 from dissectors.amqp10.delivery import begins_message
 from dissectors.amqp10.frame import ProtocolHeader
@@ -132,7 +132,7 @@ class Conversation10(Conversation):
         theirs = None if other is None else other.names.get(key)
         return (None if own is None else own.link, None if theirs is None else theirs.link)
 
-    def delivery_of(self, record: FrameRecord, body: Disposition, number: int) -> Delivery | None:
+    def delivery_of(self, record: FrameRecord, body: Disposition, number: int) -> OpenDelivery | None:
         """The delivery that a number in a disposition stands for."""
         half = self.half_of(record)
         sending = half.other() if half is not None and body.role else half
@@ -399,7 +399,7 @@ class Conversation10(Conversation):
                 delivery = None
         started = delivery is None
         if delivery is None:
-            delivery = Delivery(half.session, on.link, number)
+            delivery = OpenDelivery(half.session, on.link, number)
             if number is not None:
                 self._remember(half, delivery, number, body)
         if body.settled:
@@ -419,7 +419,7 @@ class Conversation10(Conversation):
             for listener in self.listeners:
                 listener.delivery_continued(record, body, delivery)
 
-    def _remember(self, half: SessionHalf, delivery: Delivery, number: int, body: Transfer) -> None:
+    def _remember(self, half: SessionHalf, delivery: OpenDelivery, number: int, body: Transfer) -> None:
         """A delivery begins; dispositions name it by its id."""
         before: i64 = len(half.newer)
         half.newer[number] = delivery
@@ -480,7 +480,7 @@ def _key(side: i64, channel: i64) -> int:
     return int(side << 32 | (channel + 1))
 
 
-def _named(half: SessionHalf, first: int, last: int | None) -> list[Delivery]:
+def _named(half: SessionHalf, first: int, last: int | None) -> list[OpenDelivery]:
     """The deliveries that a disposition names, of those that are not settled, in the order of their ids."""
     unsettled = half.unsettled
     size = ((first if last is None else last) - first) % _IDS + 1

@@ -7,7 +7,7 @@ when they are called, is in `amqpscope.tracking.events`.
 from mypy_extensions import mypyc_attr
 
 from amqpscope.model.records import FrameRecord
-from amqpscope.tracking.amqp10.identity import Delivery, Link, Session
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from amqpscope.tracking.events import Listener
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.performatives import (
@@ -56,14 +56,14 @@ class Listener10(Listener):
     def flow(self, record: FrameRecord, body: Flow, session: Session, link: Link | None) -> None:
         """A peer updates the windows of a session and, unless `link` is None, the credit of that link."""
 
-    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         """A peer sends the first transfer of a delivery. It may be the last one, too."""
 
-    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         """A peer sends a further transfer of a delivery."""
 
     def disposition(
-        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[Delivery]
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
         """A peer changes the state of deliveries, or settles them.
 

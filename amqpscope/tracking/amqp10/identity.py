@@ -15,7 +15,7 @@ from dissectors.amqp10.performatives import Attach
 from dissectors.amqp10.transactions import Coordinator
 from dissectors.wire import i64
 
-__all__ = ["PEERS", "Delivery", "Link", "LinkHalf", "Session", "SessionHalf", "carries_tokens"]
+__all__ = ["PEERS", "Link", "LinkHalf", "OpenDelivery", "Session", "SessionHalf", "carries_tokens"]
 
 PEERS: Final = (CLIENT, SERVER)
 """The peers by side."""
@@ -72,10 +72,10 @@ class SessionHalf:
         self.handles: dict[int, LinkHalf] = {}
         self.names: dict[tuple[str, str], LinkHalf] = {}
         # The deliveries that this peer sends, by delivery-id: the newer ones and the older ones.
-        self.newer: dict[int, Delivery] = {}
-        self.older: dict[int, Delivery] = {}
+        self.newer: dict[int, OpenDelivery] = {}
+        self.older: dict[int, OpenDelivery] = {}
         # Those of them that the other peer has not settled. Kept for subscribers only.
-        self.unsettled: OrderedDict[int, Delivery] = _NONE
+        self.unsettled: OrderedDict[int, OpenDelivery] = _NONE
 
     def other(self) -> "SessionHalf | None":
         """The half of the other peer, None while it is not known."""
@@ -91,13 +91,13 @@ class SessionHalf:
             if not waiting[name]:
                 del waiting[name]
 
-    def wait(self, number: int, delivery: "Delivery") -> None:
+    def wait(self, number: int, delivery: "OpenDelivery") -> None:
         """A delivery is not settled by the other peer."""
         if self.unsettled is _NONE:
             self.unsettled = OrderedDict()
         self.unsettled[number] = delivery
 
-    def delivery(self, number: int) -> "Delivery | None":
+    def delivery(self, number: int) -> "OpenDelivery | None":
         """The delivery of this peer with a delivery-id, None if it is not known (any more)."""
         found = self.newer.get(number)
         return self.older.get(number) if found is None else found
@@ -171,10 +171,10 @@ class LinkHalf:
         self.link: Link | None = link
         self.detached: bool = False
         self.former: LinkHalf | None = None
-        self.open: Delivery | None = None
+        self.open: OpenDelivery | None = None
 
 
-class Delivery:
+class OpenDelivery:
     """A delivery. link: None if it is not known. id: its delivery-id, None if no transfer gave it.
 
     settled: by its sender. settled_by_receiver: by a disposition of the other peer. aborted, complete: how
@@ -192,4 +192,4 @@ class Delivery:
 
 
 # For all that have none: nobody writes to it.
-_NONE: Final[OrderedDict[int, Delivery]] = OrderedDict()
+_NONE: Final[OrderedDict[int, OpenDelivery]] = OrderedDict()

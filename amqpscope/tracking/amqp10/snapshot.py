@@ -1,9 +1,10 @@
 """The snapshot of an AMQP 1.0 connection, out of the standing of its two endpoints (see `tracking.snapshot`).
 
 Theory of operation. An endpoint stands as it could have known its peer by its newest frame; what the peer
-said since is in its inbox. For a snapshot all of that counts, so it is looked through once (`Underway`): by
-session and link the newest flow, how many transfers came, which deliveries were settled, what was answered.
-With that the endpoint's fields are read as they will be; they themselves are not changed.
+said since is in its inbox. For a snapshot all of that counts, so it is looked through once
+(`Amqp10InFlight`): by session and link the newest flow, how many transfers came, which deliveries were
+settled, what was answered. With that the endpoint's fields are read as they will be; they themselves are not
+changed.
 
 Sessions of both ends are joined by the channel on which the one sends and the other receives, links by name
 and opposite roles. All of it is bounded: of a connection with more links than anybody reads the first are
@@ -159,7 +160,7 @@ class OnSession:
                 self.handles[body.handle] = None
 
 
-class Underway:
+class Amqp10InFlight:
     """What is on its way to one endpoint.
 
     state: of the connection once it has arrived.
@@ -235,8 +236,8 @@ class Underway:
 
 def take_snapshot(client: EndpointState, server: EndpointState) -> ConnectionSnapshot:
     """The connection between two endpoints as it stands."""
-    to_client = Underway(client)
-    to_server = Underway(server)
+    to_client = Amqp10InFlight(client)
+    to_server = Amqp10InFlight(server)
     snapshot = ConnectionSnapshot(_end(CLIENT, client, to_client), _end(SERVER, server, to_server))
     room: i64 = MAX_SNAPSHOT_LINKS
     # Those of the client's sessions that the server has not, and the other way round, have one end.
@@ -262,7 +263,7 @@ def take_snapshot(client: EndpointState, server: EndpointState) -> ConnectionSna
     return snapshot
 
 
-def _end(peer: str, end: EndpointState, way: Underway) -> EndSnapshot:
+def _end(peer: str, end: EndpointState, way: Amqp10InFlight) -> EndSnapshot:
     snapshot = EndSnapshot(peer, way.state)
     snapshot.frames = end.stream.frames
     snapshot.last_time = end.stream.last_time
@@ -280,7 +281,7 @@ def _end(peer: str, end: EndpointState, way: Underway) -> EndSnapshot:
     return snapshot
 
 
-def _partner(session: SessionEnd, other: EndpointState, way: Underway) -> SessionEnd | None:
+def _partner(session: SessionEnd, other: EndpointState, way: Amqp10InFlight) -> SessionEnd | None:
     """The other endpoint's end of a session, as far as it sends on it or has just ended it."""
     channel = way.channel_of(session)
     if channel != UNKNOWN:
@@ -295,8 +296,8 @@ def _add_session(
     snapshot: ConnectionSnapshot,
     client: SessionEnd | None,
     server: SessionEnd | None,
-    to_client: Underway,
-    to_server: Underway,
+    to_client: Amqp10InFlight,
+    to_server: Amqp10InFlight,
     room: i64,
 ) -> i64:
     """Add a session by the ends that are known; the room for links that it takes, at least one."""
@@ -322,7 +323,7 @@ def _add_session(
     return taken if taken > 0 else 1
 
 
-def _session_end(session: SessionEnd, way: Underway) -> SessionEndSnapshot:
+def _session_end(session: SessionEnd, way: Amqp10InFlight) -> SessionEndSnapshot:
     on = way.of(session)
     state = session.state
     begin = session.peer_begin
@@ -371,7 +372,7 @@ def _add_links(
     links: dict[tuple[str, bool], LinkSnapshot],
     end: SessionEnd,
     peer: str,
-    way: Underway,
+    way: Amqp10InFlight,
     room: i64,
 ) -> None:
     """Add the links that one end has attached, or go on with those that the other one has, too."""
@@ -468,7 +469,7 @@ def _count(
     end: SessionEnd,
     by_client: bool,
     snapshot: SessionEndSnapshot,
-    way: Underway,
+    way: Amqp10InFlight,
 ) -> None:
     """The unsettled deliveries of one end of a session, and of its links."""
     unsettled = end.sent.unsettled

@@ -8,10 +8,10 @@ from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from amqpscope.tracking.summary import ConnectionSummary
 from dissectors.wire import i64
 
-__all__ = ["Summary"]
+__all__ = ["Amqp10Summary"]
 
 
-class Summary(ConnectionSummary):
+class Amqp10Summary(ConnectionSummary):
     """One AMQP 1.0 connection.
 
     containers: the container-id of each end by the direction in which it sends. ended: the time (ns) of
@@ -54,11 +54,11 @@ class Summary(ConnectionSummary):
         )
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "Summary":
+    def load(state: tuple[Any, ...]) -> "Amqp10Summary":
         """What `dump` gave, as an object again."""
         connection, containers, ended, whole, links, digests, all_passages = state
         first, second = ([LinkResumeState.load(account) for account in accounts] for accounts in links)
         to, fro = ([MessageDigest.load(passed) for passed in digests] for digests in digests)
-        return Summary(
+        return Amqp10Summary(
             Connection.load(connection), containers, ended, whole, (first, second), (to, fro), all_passages
         )

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from amqpscope.limits import MAX_ASKED, MAX_OVER_TRANSACTIONS, MAX_TRANSACTIONS, MAX_WORK
 from amqpscope.model.records import FrameRecord
-from amqpscope.tracking.amqp10.control import Control, Request, Transaction
+from amqpscope.tracking.amqp10.control import Control, ControlRequest, Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.legibility import obscure
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
@@ -63,7 +63,7 @@ class Ledger:
         self.unread: list[Transaction] = []
         self.work: Works = Works()
         # By the sender of the deliveries and its channel: by delivery-id.
-        self.requests: dict[tuple[str, int], dict[int, Request]] = {}
+        self.requests: dict[tuple[str, int], dict[int, ControlRequest]] = {}
         # By the controller, its channel and the link's name.
         self.asked: dict[tuple[str, int, str], Asked] = {}
 
@@ -94,7 +94,7 @@ class Ledger:
                     found = control
         return found
 
-    def request(self, controller: str, channel: i64, number: int) -> Request | None:
+    def request(self, controller: str, channel: i64, number: int) -> ControlRequest | None:
         """A delivery on a control link."""
         requests = self.requests.get((controller, int(channel)))
         return None if requests is None else requests.get(number)
@@ -297,7 +297,7 @@ class Ledger:
         if len(requests) >= MAX_TRANSACTIONS:
             self.overfull = True
             return
-        requests[identity] = Request(control, end, record.packet, kind, transaction)
+        requests[identity] = ControlRequest(control, end, record.packet, kind, transaction)
 
     def _disposition(self, me: Endpoint, session: SessionEnd, body: Disposition, record: FrameRecord) -> None:
         if body.first is None or body.role is None:
@@ -349,7 +349,7 @@ class Ledger:
                 if body.settled:
                     self.work.drop(key, number)
 
-    def answer(self, request: Request, state: object, end: i64, record: FrameRecord) -> None:
+    def answer(self, request: ControlRequest, state: object, end: i64, record: FrameRecord) -> None:
         """The resource states the outcome of a request."""
         if state is None or request.answered or isinstance(state, Received):
             return
@@ -561,7 +561,7 @@ class Ledger:
         ledger.finished = [(peer, txn) for peer, txn in finished[0]]
         ledger.unread = [known[at] for at in finished[1]]
         for (sender, channel), some in requests:
-            loaded = {number: Request.load(one, all_controls, known) for number, one in some}
+            loaded = {number: ControlRequest.load(one, all_controls, known) for number, one in some}
             ledger.requests[sender, channel] = loaded
         ledger.work = Works.load(work, known)
         for (controller, channel, name), one in asked:

@@ -9,7 +9,7 @@ Source: transactions.xml, "txn-work".
 from typing import Any
 
 from amqpscope.limits import MAX_WORK
-from amqpscope.tracking.amqp10.control import Request, Transaction
+from amqpscope.tracking.amqp10.control import ControlRequest, Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.object_ids import ObjectIds
 from dissectors.amqp10.portable import dump_value, load_value
@@ -163,7 +163,9 @@ class Asked:
         return asked
 
 
-def among_raw(numbers: dict[int, Work] | dict[int, Request] | None, first: i64, last: i64) -> list[int]:
+def among_raw(
+    numbers: dict[int, Work] | dict[int, ControlRequest] | None, first: i64, last: i64
+) -> list[int]:
     """Those raw delivery-ids that lie from `first` to `last`, in serial order."""
     if not numbers:
         return []

@@ -15,10 +15,10 @@ from amqpscope.rules.amqp091.judge import Judge
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.conversation import Conversation091
-from amqpscope.tracking.amqp091.deliveries import Delivery
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import Listener091, SentContent
 from amqpscope.tracking.amqp091.publishes import Publish
-from amqpscope.tracking.amqp091.requests import Request
+from amqpscope.tracking.amqp091.requests import MethodRequest
 
 ROOT = Path(__file__).parents[3] / "captures"
 CAPTURES = [
@@ -47,10 +47,10 @@ class Heard(Listener091):
     def channel_ended(self, record: FrameRecord, channel: Channel) -> None:
         self._add(record, f"ends {self.lives.index(channel) + 1}")
 
-    def requested(self, record: FrameRecord, method: Any, request: Request) -> None:
+    def requested(self, record: FrameRecord, method: Any, request: MethodRequest) -> None:
         self._add(record, f"asks {request.name}")
 
-    def answered(self, record: FrameRecord, method: Any, request: Request) -> None:
+    def answered(self, record: FrameRecord, method: Any, request: MethodRequest) -> None:
         self._add(record, f"answers {request.name} of packet {request.packet}")
 
     def consumer_started(self, record: FrameRecord, method: Any, consumer: Consumer) -> None:
@@ -72,10 +72,10 @@ class Heard(Listener091):
             record, f"ends {content.method.definition().name} {content.frames} {content.octets} {number}"
         )
 
-    def acknowledged(self, record: FrameRecord, method: Any, deliveries: list[Delivery]) -> None:
+    def acknowledged(self, record: FrameRecord, method: Any, deliveries: list[ConsumerDelivery]) -> None:
         self._add(record, f"acknowledges {[one.tag for one in deliveries]}")
 
-    def recovered(self, record: FrameRecord, method: Any, deliveries: list[Delivery]) -> None:
+    def recovered(self, record: FrameRecord, method: Any, deliveries: list[ConsumerDelivery]) -> None:
         self._add(record, f"recovers {[one.tag for one in deliveries]}")
 
     def confirmed(self, record: FrameRecord, method: Any, publishes: list[Publish]) -> None:
@@ -114,7 +114,7 @@ class Compared(Listener091):
         assert here == of_rules
         self.compared += 1
 
-    def acknowledged(self, record: FrameRecord, method: Any, deliveries: list[Delivery]) -> None:
+    def acknowledged(self, record: FrameRecord, method: Any, deliveries: list[ConsumerDelivery]) -> None:
         judge = self.judge
         judge.client.catch_up(record.acknowledged, judge.server.sent_end)
         channel = judge.client.view.channel(record.frame.channel)
@@ -131,7 +131,7 @@ class Compared(Listener091):
         found = [known[one] for one in channel.publishes.covered(method.delivery_tag, method.multiple)]
         self._same([(one.number, one.end) for one in found], [(one.number, one.end) for one in publishes])
 
-    def answered(self, record: FrameRecord, method: Any, request: Request) -> None:
+    def answered(self, record: FrameRecord, method: Any, request: MethodRequest) -> None:
         judge = self.judge
         by_client = record.direction == record.connection.client
         me, peer = (judge.client, judge.server) if by_client else (judge.server, judge.client)

@@ -14,7 +14,7 @@ from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.endpoint import Endpoint
 from amqpscope.tracking.amqp10.events import Listener10
-from amqpscope.tracking.amqp10.identity import Delivery, Link, Session, SessionHalf
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session, SessionHalf
 from dissectors.amqp10.performatives import Attach, Begin, Detach, Disposition, Flow, Transfer
 
 ROOT = Path(__file__).parents[3] / "captures"
@@ -31,7 +31,7 @@ class Heard(Listener10):
         self.said: list[str] = []
         self.links: list[Link] = []
         self.sessions: list[Session] = []
-        self.deliveries: list[Delivery] = []
+        self.deliveries: list[OpenDelivery] = []
 
     def session_begun(self, record: FrameRecord, body: Begin, session: Session) -> None:
         if session not in self.sessions:
@@ -49,15 +49,15 @@ class Heard(Listener10):
     def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
         self.said.append(f"{record.peer} detaches {link.name} {self.links.index(link)}")
 
-    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         self.deliveries.append(delivery)
         self.said.append(f"{record.peer} starts {delivery.id}")
 
-    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: Delivery) -> None:
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         self.said.append(f"{record.peer} goes on with {delivery.id}")
 
     def disposition(
-        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[Delivery]
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
         self.said.append(f"{record.peer} names {[delivery.id for delivery in deliveries]}")
 
@@ -220,7 +220,7 @@ def test_the_oldest_deliveries_are_forgotten() -> None:
     half = SessionHalf(Session(CLIENT), 0, 0)
     conversation._put(half)
     for number in range(2 * MAX_NAMED_DELIVERIES + 2):
-        conversation._remember(half, Delivery(half.session, None, number), number, Transfer())
+        conversation._remember(half, OpenDelivery(half.session, None, number), number, Transfer())
     assert half.delivery(0) is None and half.delivery(2 * MAX_NAMED_DELIVERIES + 1) is not None
     assert MAX_NAMED_DELIVERIES <= len(half.newer) + len(half.older) <= 2 * MAX_NAMED_DELIVERIES + 1
     assert len(half.unsettled) == MAX_NAMED_DELIVERIES and min(half.unsettled) == MAX_NAMED_DELIVERIES + 2
