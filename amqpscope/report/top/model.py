@@ -22,7 +22,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.report.top.health import BLOCKED, DOUBT, FAULT, OVERDUE, HealthIssue, health_issues
-from amqpscope.report.top.rows import SORTS, ReportedFinding, Row, Which, fits
+from amqpscope.report.top.rows import SORTS, FaultCounts, ReportedFinding, Row, Which, fits
 from amqpscope.tracking.snapshot import ConnectionSnapshot
 
 __all__ = ["TopModel"]
@@ -75,10 +75,7 @@ class TopModel:
         self.open = 0
         self.over = 0
         self.others = 0
-        self.errors = 0
-        self.warnings = 0
-        self.possible = 0
-        self.notes = 0
+        self.faults = FaultCounts()
         # Open connections with something overdue, and blocked.
         self.overdue = 0
         self.blocked = 0
@@ -125,21 +122,8 @@ class TopModel:
 
     def _count(self, reported: ReportedFinding, by: int) -> None:
         """Count a finding for its connection and for all, or take it back."""
-        row = reported.row
-        if reported.weight == "note":
-            self.notes += by
-        elif not reported.certain:
-            row.possible += by
-            row.last_possible = reported.rule
-            self.possible += by
-        elif reported.weight == "error":
-            row.errors += by
-            row.last_error = reported.rule
-            self.errors += by
-        else:
-            row.warnings += by
-            row.last_warning = reported.rule
-            self.warnings += by
+        reported.row.faults.count(reported, by)
+        self.faults.count(reported, by)
 
     def update(
         self,
@@ -229,7 +213,7 @@ class TopModel:
             if not row.over_since:
                 row.end(now)
                 self.over += 1
-            if now - row.over_since > (_KEPT_WITH_FINDINGS if row.wrong else _KEPT_OVER):
+            if now - row.over_since > (_KEPT_WITH_FINDINGS if row.faults.wrong else _KEPT_OVER):
                 gone.append(row)
             else:
                 over.append(row)
@@ -329,10 +313,11 @@ class TopModel:
         found: list[HealthIssue] = []
         if row.snapshot is not None and not row.over_since:
             found += health_issues(row.connection.protocol, row.snapshot, self.now)
+        faults = row.faults
         for count, what, rule, rank in (
-            (row.errors, "error", row.last_error, FAULT),
-            (row.warnings, "warning", row.last_warning, DOUBT),
-            (row.possible, "possible fault", row.last_possible, DOUBT),
+            (faults.errors, "error", faults.last_error, FAULT),
+            (faults.warnings, "warning", faults.last_warning, DOUBT),
+            (faults.possible, "possible fault", faults.last_possible, DOUBT),
         ):
             if count:
                 name = rule.partition("/")[2]
@@ -380,7 +365,7 @@ def counts_of(snapshot: ConnectionSnapshot) -> dict[Which, int]:
 
 
 def _worth_keeping(row: Row) -> tuple[object, ...]:
-    return (row.wrong > 0, row.over_since)
+    return (row.faults.wrong > 0, row.over_since)
 
 
 def _last_snapshot(row: Row) -> int:

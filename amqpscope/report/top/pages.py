@@ -88,10 +88,10 @@ def title(model: TopModel, source: str, width: int) -> list[Line]:
         first.append(("dim", f"{amount(model.packets)} packets, none dropped"))
     second: Line = []
     for count, one, many, style in (
-        (model.errors, "error", "errors", "problem"),
-        (model.warnings, "warning", "warnings", "note"),
-        (model.possible, "possible", "possible", "note"),
-        (model.notes, "note", "notes", "dim"),
+        (model.faults.errors, "error", "errors", "problem"),
+        (model.faults.warnings, "warning", "warnings", "note"),
+        (model.faults.possible, "possible", "possible", "note"),
+        (model.faults.notes, "note", "notes", "dim"),
         (model.overdue, "connection overdue", "connections overdue", "error"),
         (model.blocked, "blocked", "blocked", "note"),
     ):

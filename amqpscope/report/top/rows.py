@@ -60,6 +60,47 @@ class ReportedFinding:
         self.reaction = answer(finding)
 
 
+class FaultCounts:
+    """How many findings there are, of a connection or of all, and the rule that was broken last."""
+
+    __slots__ = ("errors", "last_error", "last_possible", "last_warning", "notes", "possible", "warnings")
+
+    def __init__(self) -> None:
+        # Certain errors.
+        self.errors = 0
+        # The rule of the last of them.
+        self.last_error = ""
+        # Certain warnings.
+        self.warnings = 0
+        # The rule of the last of them.
+        self.last_warning = ""
+        # Errors and warnings that are only possible.
+        self.possible = 0
+        # The rule of the last of them.
+        self.last_possible = ""
+        # Notes.
+        self.notes = 0
+
+    def count(self, reported: ReportedFinding, by: int) -> None:
+        """Count a finding, or with -1 take it back."""
+        if reported.weight == "note":
+            self.notes += by
+        elif not reported.certain:
+            self.possible += by
+            self.last_possible = reported.rule
+        elif reported.weight == "error":
+            self.errors += by
+            self.last_error = reported.rule
+        else:
+            self.warnings += by
+            self.last_warning = reported.rule
+
+    @property
+    def wrong(self) -> int:
+        """Findings that are more than notes."""
+        return self.errors + self.warnings + self.possible
+
+
 class Row:
     """A connection. There may be thousands, so what most of them never have takes no room.
 
@@ -77,20 +118,16 @@ class Row:
         "changed",
         "connection",
         "counts",
-        "errors",
+        "faults",
         "frame_rate",
         "frames",
         "health_issues",
-        "last_error",
-        "last_possible",
-        "last_warning",
         "looked_at",
         "name",
         "named",
         "octet_rate",
         "octets",
         "over_since",
-        "possible",
         "rank",
         "rates",
         "recent",
@@ -101,7 +138,6 @@ class Row:
         "timeline",
         "trend",
         "unsettled",
-        "warnings",
         "writer",
         "written",
     )
@@ -123,13 +159,7 @@ class Row:
         self.trend: list[int] = []
         self.changed = now
         self.over_since = 0
-        self.errors = 0
-        self.warnings = 0
-        self.possible = 0
-        # The rules broken last.
-        self.last_error = ""
-        self.last_warning = ""
-        self.last_possible = ""
+        self.faults = FaultCounts()
         self.reported: list[ReportedFinding] = []
         self.timeline: list[Line] = []
         self.written = 0
@@ -215,17 +245,12 @@ class Row:
         """When its first frame came."""
         return int(self.connection.began)
 
-    @property
-    def wrong(self) -> int:
-        """Findings that are more than notes."""
-        return self.errors + self.warnings + self.possible
-
 
 def _by_health(row: Row) -> tuple[object, ...]:
     # By the magnitude only, so that rows do not change places every second.
     return (
         -row.rank,
-        -row.errors,
+        -row.faults.errors,
         row.over_since > 0,
         -len(row.health_issues),
         -row.unsettled.bit_length(),

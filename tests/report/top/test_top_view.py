@@ -147,13 +147,13 @@ def test_a_finding_that_turns_out_to_be_a_habit_counts_as_a_note() -> None:
     (finding,) = table.output.take_fresh()
     view = TopView("lo")
     view.found([finding])
-    assert (view.model.errors, view.model.notes) == (1, 0)
+    assert (view.model.faults.errors, view.model.faults.notes) == (1, 0)
     finding.assessment = finding.assessment.by_profile("rabbitmq")
     view.amended([finding])
     view.amended([finding])
-    assert (view.model.errors, view.model.notes) == (0, 1)
+    assert (view.model.faults.errors, view.model.faults.notes) == (0, 1)
     (row,) = view.model.rows.values()
-    assert row.errors == 0
+    assert row.faults.errors == 0
 
 
 def test_a_filter() -> None:
