@@ -1,4 +1,4 @@
-"""What happens on an AMQP 0-9-1 connection: the events that `Conversation091` tells its listeners.
+"""What happens on an AMQP 0-9-1 connection: the events that `Conversation091` emits.
 
 Each has the record of its frame first, and the decoded method. A method whose arguments were misread has
 none.
