@@ -8,6 +8,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10.case import Case, attach_read
+from amqpscope.rules.amqp10.fields import T_COMP_REQUIRES
 from amqpscope.rules.amqp10.proof import prove
 from amqpscope.rules.amqp10.transaction import (
     declared_as_a_state,
@@ -15,7 +16,6 @@ from amqpscope.rules.amqp10.transaction import (
     lacks,
     txn_id_too_long,
 )
-from amqpscope.rules.amqp10.types import T_COMP_REQUIRES
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd

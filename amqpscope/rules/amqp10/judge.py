@@ -41,6 +41,7 @@ from amqpscope.rules.amqp10 import (
     window,
 )
 from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.fields import RULES as _OF_FIELDS  # noqa: F401
 from amqpscope.rules.amqp10.proof import prove
 from amqpscope.rules.declaration import DECLARED
 from amqpscope.rules.judge import NO_RECORD
@@ -607,7 +608,7 @@ _OF_SILENCE: Final = ("", "amqp:resource-limit-exceeded", "amqp:connection:force
 # Conditions of a detach that tell of its link, whatever else was said on the session.
 _OF_A_LINK: Final = ("amqp:link:stolen", "amqp:link:detach-forced", "amqp:link:redirect")
 
-# The rules of problems that take more than the octets to judge.
+# The rules of problems that take more than the octets to judge; `fields` is imported for its declarations.
 _JUDGED: Final[dict[str, Callable[[Case, Problem], None]]] = {**framing.PROBLEMS, **control_link.PROBLEMS}
 
 

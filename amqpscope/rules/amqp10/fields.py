@@ -1,0 +1,448 @@
+"""Composites and their fields: what decoding them proves (their definitions in all parts)."""
+
+from typing import Final
+
+from amqpscope.rules.declaration import Rules
+
+RULES: Final = Rules("amqp10/fields")
+
+
+T_COMP_LIST: Final = RULES.rule(
+    "T-COMP-LIST", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a composite value that is encoded as another type than a list.
+
+Demands: A composite value is a described list; no other representation type is allowed.
+Source: types.xml section composite-types > List Encoding
+Evidence: format code after the composite's descriptor
+Why it matters: The receiver cannot identify the fields of the composite, because their positions in the list
+identify them. It may refuse the frame with amqp:decode-error.
+Silent when: the frame was not captured whole.
+How to mend it: Encode every composite as its descriptor followed by a list (`0x45`, `0xc0` or `0xd0`) with
+the fields in the order of the definition. Do not encode a composite as a map or an array.
+"""
+
+
+T_COMP_TYPE: Final = RULES.rule(
+    "T-COMP-TYPE",
+    "MUST",
+    "definition",
+    usual_answer="amqp:decode-error or amqp:invalid-field",
+    proved="certain",
+)
+"""A peer sends a field of a composite with a value of another type than the field declares.
+
+Demands: Each list element has to be null or of the type its field declares.
+Source: types.xml section composite-types > List Encoding
+Evidence: field position, declared type, type found
+Why it matters: The receiver can only refuse the frame or guess the meaning of the value.
+Silent when: the frame was not captured whole.
+How to mend it: Encode each field with the type of its definition, for example symbol instead of string, or
+uint instead of int or ulong. Check the field order, since a missing null shifts all later fields.
+"""
+
+
+T_COMP_DESC: Final = RULES.rule(
+    "T-COMP-DESC", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends, in a field that has to hold a composite, a value whose descriptor is not a descriptor of that
+composite.
+
+Demands: A composite is identified by one of the descriptors (symbol or ulong) its definition lists.
+Source: types.xml section composite-types
+Evidence: descriptor value
+Why it matters: The descriptor alone identifies the type of the value. The receiver cannot interpret the field
+and may refuse the frame with amqp:decode-error.
+Silent when: the frame was not captured whole. Another rule, F-BODY-PERF, reports a frame body with an unknown
+descriptor. Another rule, T-COMP-TYPE, reports a value with the descriptor of another composite.
+How to mend it: Use one of the two descriptors, symbol or ulong, that the definition of the composite lists.
+Compare the descriptor in the encoder with the specification, for example `0x1d` for error.
+"""
+
+
+T_COMP_EXTRA: Final = RULES.rule(
+    "T-COMP-EXTRA",
+    "MUST NOT",
+    "inferred",
+    warning="The text implies it and does not say it.",
+    usual_answer="amqp:decode-error",
+    proved="certain",
+)
+"""A peer sends a composite whose list has more elements than the definition of the composite has fields.
+
+Demands: A composite list has no elements beyond its last defined field.
+Source: types.xml section composite-types > List Encoding
+Evidence: element count against field count
+Why it matters: The position of an element identifies its field. The receiver does not know the meaning of the
+extra elements and may refuse the frame.
+Silent when: the frame was not captured whole.
+How to mend it: Write only the fields of the definition, in its order. Send private data in the properties or
+annotations of the frame or message, not as additional elements.
+"""
+
+
+T_COMP_MULT_ARRAY: Final = RULES.rule(
+    "T-COMP-MULT-ARRAY", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends several values of a field in a list instead of an array.
+
+Demands: Several values of a 'multiple' field travel as an array whose element type is the field type, never
+as a list.
+Source: types.xml section composite-types
+Evidence: format code of the field value
+Why it matters: A receiver expects an array in this field. It refuses the frame, so the connection or link is
+not established.
+Silent when: the frame was not captured whole.
+How to mend it: Encode several values of a multiple field as an array (`0xe0` or `0xf0`) whose element type is
+the type of the field. Encode a single value directly or as an array of one element.
+"""
+
+
+T_COMP_MULT_MAND: Final = RULES.rule(
+    "T-COMP-MULT-MAND", "MUST", "keyword", usual_answer="amqp:invalid-field", proved="certain"
+)
+"""A peer sends an empty array in a field that is mandatory and may hold several values.
+
+Demands: A field that is both multiple and mandatory needs at least one value (in the final this is only
+sasl-server-mechanisms).
+Source: types.xml section composite-types
+Evidence: null or zero-count array in that field
+Why it matters: An empty array says no more than a missing field. The other peer has no value to choose from,
+so SASL authentication cannot continue.
+Silent when: the frame was not captured whole. Another rule, SA-MECH-NONEMPTY, reports it when the field is
+missing altogether, because the mechanisms of a server are the only field of this kind.
+How to mend it: Send at least one mechanism in sasl-mechanisms. Check that the server's configuration enables
+at least one SASL mechanism on this listener, for example ANONYMOUS or PLAIN.
+"""
+
+
+T_COMP_REQUIRES: Final = RULES.rule(
+    "T-COMP-REQUIRES",
+    "MUST",
+    "definition",
+    warning="A capture suggests it and cannot prove it.",
+    usual_answer="amqp:invalid-field",
+    proved="possible",
+)
+"""A peer sends a field whose value is of a type that does not provide the archetype that the field requires.
+
+Demands: A wildcard field takes only values of types that provide the archetype it requires (source, target,
+delivery-state, outcome, address, message-id, txn-id ...).
+Source: transport.xml section performatives; messaging.xml section addressing; amqp.dtd 'requires'/'provides'
+Evidence: descriptor or primitive type of the value
+Why it matters: The receiver finds, for example, a source in place of a target, or a value that is not an
+outcome. It cannot use the field and may refuse the frame.
+Silent when: the frame was not captured whole. The rule never reports a descriptor that is not the
+specification's.
+Only possible because: These octets can also be read as legal: the text of the specification leaves room, or a
+newer specification defines them.
+How to mend it: Send in each field only a type that provides the archetype in the field's requires attribute,
+for example source, target, outcome or delivery-state. Check the field order of the encoded list.
+"""
+
+
+T_FIELDS_KEY: Final = RULES.rule(
+    "T-FIELDS-KEY", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
+)
+"""A peer sends a map of type fields with a key that is not a symbol.
+
+Demands: Every key of a 'fields' map (properties, error info, node properties, modified annotations) is a
+non-null symbol.
+Source: transport.xml section definitions > fields
+Evidence: key type
+Why it matters: The other peer looks up the entries by symbol. It does not find this entry, or it refuses the
+frame with amqp:decode-error.
+Silent when: the frame was not captured whole.
+How to mend it: Encode every key of a fields map, such as properties of open, begin and attach or the info of
+an error, as a symbol instead of a string. With a client library, pass these keys as symbols.
+"""
+
+
+P_OPEN_MAND: Final = RULES.rule(
+    "P-OPEN-MAND",
+    "MUST",
+    "definition",
+    usual_answer="amqp:invalid-field",
+    layer="connection",
+    proved="certain",
+)
+"""A peer sends an open without container-id.
+
+Demands: open has to carry container-id.
+Source: transport.xml section performatives > open
+Evidence: element 0 null or missing
+Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify links.
+It may close the connection with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Set container-id in every open to a non-null string that identifies the container. Generate
+one if the application does not supply it.
+"""
+
+
+P_BEGIN_MAND: Final = RULES.rule(
+    "P-BEGIN-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="session", proved="certain"
+)
+"""A peer sends a begin without next-outgoing-id, incoming-window or outgoing-window.
+
+Demands: begin has to carry next-outgoing-id, incoming-window and outgoing-window.
+Source: transport.xml section performatives > begin
+Evidence: elements 1-3
+Why it matters: Without these fields the peers cannot count transfers or apply flow control. The other peer
+may refuse the session with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Send next-outgoing-id, incoming-window and outgoing-window in every begin as uint values.
+Encode the value 0 explicitly; do not replace it by null.
+"""
+
+
+P_ATTACH_MAND: Final = RULES.rule(
+    "P-ATTACH-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="link", proved="certain"
+)
+"""A peer sends an attach without name, handle or role.
+
+Demands: attach has to carry name, handle and role.
+Source: transport.xml section performatives > attach
+Evidence: elements 0-2
+Why it matters: The other peer cannot distinguish the link from other links, or it does not know the direction
+of the link. It may end the session.
+Silent when: the frame was not captured whole.
+How to mend it: Send name, handle and role in every attach. Encode handle 0 and role false (sender)
+explicitly; do not replace them by null.
+"""
+
+
+P_FLOW_MAND: Final = RULES.rule(
+    "P-FLOW-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="session", proved="certain"
+)
+"""A peer sends a flow without incoming-window, next-outgoing-id or outgoing-window.
+
+Demands: flow has to carry incoming-window, next-outgoing-id and outgoing-window.
+Source: transport.xml section performatives > flow
+Evidence: elements 1-3
+Why it matters: The other peer does not learn the state of the session. It may keep a wrong window, or end the
+session with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Send incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow that
+only grants link-credit. Encode the value 0 explicitly.
+"""
+
+
+P_TRANSFER_MAND: Final = RULES.rule(
+    "P-TRANSFER-MAND",
+    "MUST",
+    "definition",
+    by="sender",
+    usual_answer="amqp:invalid-field",
+    layer="delivery",
+    proved="certain",
+)
+"""A sender sends a transfer without handle.
+
+Demands: transfer has to carry handle.
+Source: transport.xml section performatives > transfer
+Evidence: element 0
+Why it matters: The receiver cannot assign the transfer to a link. The message is lost, and the receiver may
+end the session with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Send handle in every transfer, also in continuation transfers of a delivery. Encode handle 0
+explicitly; do not replace it by null.
+"""
+
+
+P_DISP_MAND: Final = RULES.rule(
+    "P-DISP-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="delivery", proved="certain"
+)
+"""A peer sends a disposition without role or first.
+
+Demands: disposition has to carry role and first.
+Source: transport.xml section performatives > disposition
+Evidence: elements 0-1
+Why it matters: The disposition names no deliveries. The deliveries that the peer meant stay unsettled, and
+the other peer may end the session.
+Silent when: the frame was not captured whole.
+How to mend it: Send role and first in every disposition. Encode role false and delivery-id 0 explicitly; do
+not replace them by null.
+"""
+
+
+P_DETACH_MAND: Final = RULES.rule(
+    "P-DETACH-MAND", "MUST", "definition", usual_answer="amqp:invalid-field", layer="link", proved="certain"
+)
+"""A peer sends a detach without handle.
+
+Demands: detach has to carry handle.
+Source: transport.xml section performatives > detach
+Evidence: element 0
+Why it matters: The detach names no link. The link stays attached on the other peer, or the other peer ends
+the session with amqp:invalid-field.
+Silent when: the frame was not captured whole.
+How to mend it: Send handle in every detach, also in the answer to a detach of the other peer. Encode handle 0
+explicitly; do not replace it by null.
+"""
+
+
+P_ERROR_MAND: Final = RULES.rule(
+    "P-ERROR-MAND",
+    "MUST",
+    "definition",
+    usual_answer="amqp:invalid-field",
+    layer="connection",
+    proved="certain",
+)
+"""A peer sends an error without condition.
+
+Demands: An error value has to carry a condition symbol.
+Source: transport.xml section definitions > error
+Evidence: error element 0
+Why it matters: The error shows that something failed, but not what failed. The other peer cannot decide
+whether a retry makes sense.
+Silent when: the frame was not captured whole.
+How to mend it: Set condition in every error to a symbol, for example `amqp:internal-error` if no other
+condition fits. Send a null error field, not an empty error, when there is no error.
+"""
+
+
+P_RECEIVED_MAND: Final = RULES.rule(
+    "P-RECEIVED-MAND",
+    "MUST",
+    "definition",
+    usual_answer="amqp:invalid-field",
+    layer="messaging",
+    proved="certain",
+)
+"""A peer sends a delivery state received without section-number or section-offset.
+
+Demands: received has to carry section-number and section-offset.
+Source: messaging.xml section delivery-state > received
+Evidence: elements 0-1
+Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. It has
+to send the whole message again.
+Silent when: the frame was not captured whole.
+How to mend it: Send section-number (uint) and section-offset (ulong) in every received state. Encode the
+value 0 explicitly; do not replace it by null.
+"""
+
+
+P_DECLARED_MAND: Final = RULES.rule(
+    "P-DECLARED-MAND",
+    "MUST",
+    "definition",
+    by="receiver",
+    usual_answer="amqp:invalid-field",
+    layer="transactions",
+    proved="certain",
+)
+"""A coordinator sends a declared outcome without txn-id.
+
+Demands: declared has to carry the txn-id.
+Source: transactions.xml section coordination > declared
+Evidence: element 0
+Why it matters: The controller has no txn-id, so it cannot use or discharge the transaction.
+Silent when: the frame was not captured whole.
+How to mend it: Set txn-id in every declared outcome to the binary id of the new transaction. If no
+transaction can be created, answer the declare with rejected and an error.
+"""
+
+
+P_DISCHARGE_MAND: Final = RULES.rule(
+    "P-DISCHARGE-MAND",
+    "MUST",
+    "definition",
+    by="sender",
+    usual_answer="amqp:invalid-field",
+    layer="transactions",
+    proved="certain",
+)
+"""A controller sends a discharge without txn-id.
+
+Demands: discharge has to carry the txn-id.
+Source: transactions.xml section coordination > discharge
+Evidence: element 0
+Why it matters: The discharge ends no transaction. The work of the transaction is neither committed nor rolled
+back until the control link closes.
+Silent when: the frame was not captured whole.
+How to mend it: Set txn-id in every discharge to the binary of the declared outcome, for commit and for
+rollback. Send the discharge only after the declared outcome has arrived.
+"""
+
+
+P_TXSTATE_MAND: Final = RULES.rule(
+    "P-TXSTATE-MAND",
+    "MUST",
+    "definition",
+    usual_answer="amqp:invalid-field",
+    layer="transactions",
+    proved="certain",
+)
+"""A peer sends a transactional-state without txn-id.
+
+Demands: transactional-state has to carry the txn-id.
+Source: transactions.xml section coordination > transactional-state
+Evidence: element 0
+Why it matters: The work belongs to no transaction, so a commit or rollback does not include it. The other
+peer may refuse the frame.
+Silent when: the frame was not captured whole.
+How to mend it: Set txn-id in every transactional-state to the binary of the declared outcome. For work
+outside of transactions send a plain delivery state instead.
+"""
+
+
+P_SASLINIT_MAND: Final = RULES.rule(
+    "P-SASLINIT-MAND", "MUST", "definition", by="client", layer="sasl", proved="certain"
+)
+"""A client sends a sasl-init without mechanism.
+
+Demands: sasl-init has to carry the mechanism, as a symbol.
+Source: security.xml section sasl > sasl-init
+Evidence: element 0 and its type
+Why it matters: The server does not know which SASL mechanism to use. The SASL exchange cannot begin, and the
+connection fails.
+Silent when: the frame was not captured whole.
+How to mend it: Set mechanism in sasl-init to one of the symbols of the server's sasl-mechanisms. Report an
+error to the application when no offered mechanism is usable, instead of sending null.
+"""
+
+
+P_SASLCHAL_MAND: Final = RULES.rule(
+    "P-SASLCHAL-MAND", "MUST", "definition", by="server", layer="sasl", proved="certain"
+)
+"""A server sends a sasl-challenge without challenge.
+
+Demands: sasl-challenge has to carry the challenge octets (possibly zero-length, never null).
+Source: security.xml section sasl > sasl-challenge
+Evidence: element 0
+Why it matters: The client has no challenge to answer. The SASL exchange stops, and the connection fails.
+Silent when: the frame was not captured whole.
+How to mend it: Set challenge in every sasl-challenge to the binary that the SASL mechanism produces. Encode
+an empty challenge as a binary of zero octets, not as null.
+"""
+
+
+P_SASLRESP_MAND: Final = RULES.rule(
+    "P-SASLRESP-MAND", "MUST", "definition", by="client", layer="sasl", proved="certain"
+)
+"""A client sends a sasl-response without response.
+
+Demands: sasl-response has to carry the response octets (possibly zero-length, never null).
+Source: security.xml section sasl > sasl-response
+Evidence: element 0
+Why it matters: The server cannot continue the SASL exchange without the response, and the connection fails.
+Silent when: the frame was not captured whole.
+How to mend it: Set response in every sasl-response to the binary that the SASL mechanism produces. Encode an
+empty response as a binary of zero octets, not as null.
+"""
+
+
+P_SASLOUT_MAND: Final = RULES.rule(
+    "P-SASLOUT-MAND", "MUST", "definition", by="server", layer="sasl", proved="certain"
+)
+"""A server sends a sasl-outcome without code.
+
+Demands: sasl-outcome has to carry a code.
+Source: security.xml section sasl > sasl-outcome
+Evidence: element 0
+Why it matters: The client does not learn whether it is authenticated, and it may close the connection.
+Silent when: the frame was not captured whole.
+How to mend it: Set code in every sasl-outcome as a ubyte. Encode code 0 (ok) explicitly; do not replace it by
+null or by an empty list.
+"""
