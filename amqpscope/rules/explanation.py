@@ -16,7 +16,9 @@ __all__ = ["Explanation", "explanation"]
 
 # The declaration; then its own docstring, or the function that judges, with its docstring.
 _DECLARED = re.compile(
-    r'^\w+: Final = RULES\.rule\(\s*"([A-Z0-9-]+)".*?^(?:"""|def (\w+)\(.*?^    """)(.*?)"""', re.M | re.S
+    r'^\w+: Final(?:\[str\])? = RULES\.rule\(\s*"([A-Z0-9-]+)"'
+    r'.*?^(?:"""|def (\w+)\(.*?^    """)(.*?)"""',
+    re.M | re.S,
 )
 
 _HEADS = {
