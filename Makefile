@@ -1,6 +1,6 @@
 # make demo   set up a virtual environment, read a recorded capture and check another
 # make test   set up, and pass the tests
-# make check  format, lint, words, types, import layers, generated tables, pages and manual
+# make check  format, lint, words, types, import layers, generated tables, pages, manual and diagrams
 # make coverage  branch coverage of the tests, a line per package, uncompiled (half an hour)
 # make bench  generate captures and compare with tshark (needs tshark; minutes)
 # make growth how time grows with the work, for each thing that there can be many of (half an hour)
@@ -56,6 +56,7 @@ check: $(INSTALLED)
 	$(BIN)/python -m dissectors.spec.generate --check
 	$(BIN)/python -m amqpscope rules pages --check captures/rules
 	$(BIN)/python -m amqpscope.cli.manual --check
+	$(BIN)/python -m amqpscope.tracking.diagrams --check
 
 coverage:
 	$(MAKE) AMQPSCOPE_COMPILE=no VENV=.venv-coverage measure-coverage

@@ -224,7 +224,7 @@ def judge_set_up(case: Case, method: Method) -> bool:
     if me.whole:
         name = method.definition().name
         step = ("C:" if by_client else "S:") + name[len("connection.") :]
-        if (view.state, step) not in CONNECTION:
+        if not CONNECTION.allows(view.state, step):
             if view.state == "OPEN":
                 set_up_again(case, name)
             elif _OUT_OF_STEP not in case.reported:

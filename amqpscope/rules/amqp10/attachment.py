@@ -12,6 +12,7 @@ from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.pending_error import END
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.states import ATTACH_RCVD
 from dissectors.amqp10.performatives import Attach, Detach, Flow
 from dissectors.wire import i64
 
@@ -102,12 +103,7 @@ def _remember_attach_in_the_same_role(case: Case, session: SessionEnd, body: Att
     if body.name is None or body.role is None or (body.name, not body.role) in session.links:
         return
     asked = session.links.get((body.name, body.role))
-    if (
-        asked is not None
-        and asked.state == "ATTACH_RCVD"
-        and asked.handle == UNKNOWN
-        and asked.attach is None
-    ):
+    if asked is not None and asked.state == ATTACH_RCVD and asked.handle == UNKNOWN and asked.attach is None:
         if asked.attachment.misanswered is None:
             asked.attachment.misanswered = FrameRef.of(case.record)
 

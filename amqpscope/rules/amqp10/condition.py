@@ -6,6 +6,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.states import ATTACH_RCVD
 from dissectors.amqp10.performatives import Error
 from dissectors.amqp10.registry import ERROR_CONDITIONS
 
@@ -219,6 +220,6 @@ def judge_error_of_end(case: Case, session: SessionEnd, error: Error) -> None:
         return
     for link in session.links.values():
         theirs = link.peer_attach
-        if link.state == "ATTACH_RCVD" and theirs is not None and theirs.unsettled is not None:
+        if link.state == ATTACH_RCVD and theirs is not None and theirs.unsettled is not None:
             ended_for_a_map_that_does_not_fit(case)
             return

@@ -7,6 +7,7 @@ from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.legibility import ALL
+from amqpscope.tracking.amqp10.states import CONNECTION, SEND_CLOSE, SEND_FRAME, SEND_OPEN
 from dissectors.amqp10.performatives import Begin, Close, Open
 from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
 from dissectors.amqp10.values import Map, UInt
@@ -95,10 +96,18 @@ def empty_frame_before_open(case: Case) -> None:
     case.report(C_EMPTY_AFTEROPEN, "an empty frame is sent before the sender's own open")
 
 
-def _judge_before_open(case: Case) -> bool:
-    """The rules about a frame before the sender's open; True if it broke one."""
+# The inputs of the table `CONNECTION` that frames are; all others are any frame.
+_INPUTS: Final = {"open": SEND_OPEN, "close": SEND_CLOSE}
+
+
+def _judge_illegal(case: Case) -> bool:
+    """The rules about a frame that is illegal in the state of the connection; True if it broke one."""
     me = case.me
-    if not me.whole or me.closing.sent:
+    if me.closing.sent:
+        frame_after_close(case)
+        return True
+    if not me.whole or me.open is not None:
+        # What is missing may have made it legal. A second open is judged as an open.
         return False
     frame = case.record.frame
     name = frame.name
@@ -137,16 +146,15 @@ def frame_after_close(case: Case) -> None:
     only read until the other peer's close arrives.
     """
     me = case.me
-    if me.closing.sent:
-        name = case.record.frame.name
-        what = "a second close" if name == "close" else name
-        case.report(
-            C_CLOSE_LAST,
-            f"{what} is sent after close (packet {me.closing.packet})",
-            CERTAIN if me.closing.stands else POSSIBLE,
-            _state(case),
-            [int(me.closing.packet)],
-        )
+    name = case.record.frame.name
+    what = "a second close" if name == "close" else name
+    case.report(
+        C_CLOSE_LAST,
+        f"{what} is sent after close (packet {me.closing.packet})",
+        CERTAIN if me.closing.stands else POSSIBLE,
+        _state(case),
+        [int(me.closing.packet)],
+    )
 
 
 C_MAXFRAME: Final = RULES.rule("C-MAXFRAME", "MUST NOT", "keyword", answer="amqp:connection:framing-error")
@@ -422,11 +430,11 @@ def judge_any(case: Case) -> bool:
     """The rules about every AMQP frame. False if after that no inner layer can make sense of it."""
     me = case.me
     frame = case.record.frame
-    if me.closing.sent:
-        frame_after_close(case)
-        return False
-    if me.open is None and _judge_before_open(case):
-        return False
+    if not me.may_send:
+        # Before its own header a peer may send nothing at all, whatever it has received.
+        legal = me.layer != "" and CONNECTION.allows(me.state, _INPUTS.get(frame.name, SEND_FRAME))
+        if not legal and _judge_illegal(case):
+            return False
     if frame.missing == 0:
         _judge_size(case, frame.size)
     elif not frame.guessed:
@@ -452,7 +460,7 @@ def second_open(case: Case) -> None:
     open a new one. Check that two code paths do not both send the open.
     """
     me = case.me
-    if me.open is not None and me.whole:
+    if me.open is not None and me.whole and not CONNECTION.allows(me.state, SEND_OPEN):
         case.report(
             C_OPEN_ONCE,
             f"a second open is sent, the first was in packet {me.opening.packet}",

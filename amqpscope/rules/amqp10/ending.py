@@ -16,6 +16,15 @@ from amqpscope.rules.amqp10.idle import stream_ended_after_silence
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.states import (
+    ATTACH_RCVD,
+    ATTACHED,
+    BEGIN_RCVD,
+    DETACH_RCVD,
+    DETACHED,
+    END_RCVD,
+    MAPPED,
+)
 from dissectors.wire import i64
 
 __all__ = ["judge_end", "judge_end_of_session"]
@@ -387,7 +396,7 @@ def judge_end_of_session(case: Case, session: SessionEnd) -> None:
     for link in session.links.values():
         if link.attachment.half_closed is not None and link.whole:
             detach_never_answered(case, link)
-        elif link.attachment.misanswered is not None and link.state == "ATTACH_RCVD" and link.whole:
+        elif link.attachment.misanswered is not None and link.state == ATTACH_RCVD and link.whole:
             waited = me.stalls.free(link.attachment.asked, me.stream.last_time)
             read = link.attachment.peer_end <= me.knowledge.must and waited >= ANSWER_PATIENCE
             if read and link.attach is None and session.mapping.peer_end_end == UNKNOWN:
@@ -459,19 +468,19 @@ def _judge_answers(case: Case) -> None:
     for session in me.peer_sessions.values():
         if (
             session.begin is None
-            and session.state == "BEGIN_RCVD"
+            and session.state == BEGIN_RCVD
             and me.channels.unasked_end != session.mapping.peer_begin_end
         ):
             if session.mapping.peer_begin_end <= must and session.mapping.asked <= since:
                 begin_never_answered(case, session)
     for session in me.sessions.values():
         if (
-            session.state == "END_RCVD"
+            session.state == END_RCVD
             and session.mapping.peer_end_end <= must
             and session.mapping.asked <= since
         ):
             end_never_answered(case, session)
-        if session.state != "MAPPED" or not session.whole:
+        if session.state != MAPPED or not session.whole:
             continue
         case.session = session
         if session.echo.end >= 0 and session.echo.end <= must and session.echo.time <= since:
@@ -479,21 +488,21 @@ def _judge_answers(case: Case) -> None:
         for link in session.links.values():
             if not link.whole:
                 continue
-            if link.state == "ATTACHED" and 0 <= link.echo.end <= must and link.echo.time <= since:
+            if link.state == ATTACHED and 0 <= link.echo.end <= must and link.echo.time <= since:
                 case.link = link
                 echo_never_answered(case, link.echo.packet)
             if link.attachment.asked > since:
                 continue
-            if link.state == "ATTACH_RCVD" and link.handle == UNKNOWN and link.attachment.peer_end <= must:
+            if link.state == ATTACH_RCVD and link.handle == UNKNOWN and link.attachment.peer_end <= must:
                 attach_never_answered(case, link)
             elif (
-                link.state == "DETACH_RCVD"
+                link.state == DETACH_RCVD
                 and link.attachment.peer_closed
                 and link.attachment.peer_detach_end <= must
             ):
                 detach_never_answered(case, link)
             elif (
-                link.state == "DETACHED"
+                link.state == DETACHED
                 and link.attachment.peer_closed
                 and not link.attachment.closed
                 and link.attach is not None
@@ -505,10 +514,7 @@ def _judge_answers(case: Case) -> None:
                 ):
                     closing_detach_never_told(case, link)
             elif (
-                link.sender
-                and link.credit.drain
-                and link.state == "ATTACHED"
-                and link.credit.drain_end <= must
+                link.sender and link.credit.drain and link.state == ATTACHED and link.credit.drain_end <= must
             ):
                 if link.credit.limits.newest() > link.credit.count:
                     link_never_drained(case, link)

@@ -10,6 +10,7 @@ from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.legibility import SESSION
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.states import HANDLE, SEND_ATTACH, SEND_DETACH, SEND_FRAME
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Attach, Flow, Transfer
@@ -47,7 +48,7 @@ def transfer_on_unattached_handle(case: Case, session: SessionEnd, handle: int) 
     How to mend it: Send transfers only with the handle of your own attach, and only until you send detach.
     Use your own handle, not the handle that the other peer chose for the link.
     """
-    _unattached(case, session, handle, L_UNATTACHED_TRANSFER)
+    _unattached(case, session, handle, SEND_FRAME, L_UNATTACHED_TRANSFER)
 
 
 L_UNATTACHED_FLOW: Final = RULES.rule(
@@ -67,7 +68,7 @@ def flow_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> N
     How to mend it: Send attach before a flow for the link, and send no flow for the link after your detach.
     Use the handle of your own attach, not the other peer's handle.
     """
-    _unattached(case, session, handle, L_UNATTACHED_FLOW)
+    _unattached(case, session, handle, SEND_FRAME, L_UNATTACHED_FLOW)
 
 
 L_UNATTACHED_DETACH: Final = RULES.rule(
@@ -88,11 +89,11 @@ def detach_on_unattached_handle(case: Case, session: SessionEnd, handle: int) ->
     How to mend it: Send detach once per attach, with the handle of your own attach. Check whether you already
     sent detach, for example when the other peer's detach crosses yours or cleanup code runs twice.
     """
-    _unattached(case, session, handle, L_UNATTACHED_DETACH)
+    _unattached(case, session, handle, SEND_DETACH, L_UNATTACHED_DETACH)
 
 
-def _unattached(case: Case, session: SessionEnd, handle: int, rule: str) -> None:
-    if session.whole:
+def _unattached(case: Case, session: SessionEnd, handle: int, action: str, rule: str) -> None:
+    if session.whole and not HANDLE.allows(session.handle_state(handle), action):
         name = case.record.frame.name
         case.report(
             rule,
@@ -120,10 +121,10 @@ def handle_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
     How to mend it: Allocate a free handle for each attach, and free a handle only after the detach. Guard the
     handle table with a lock if several threads create links on one session.
     """
-    if body.handle is None:
+    if body.handle is None or HANDLE.allows(session.handle_state(body.handle), SEND_ATTACH):
         return
-    link = session.handles.get(body.handle)
-    if link is not None and link.whole:
+    link = session.handles[body.handle]
+    if link.whole:
         case.report(
             L_HANDLE_INUSE,
             f"handle {body.handle} is in use since packet {link.attachment.packet}",

@@ -11,6 +11,7 @@ from amqpscope.rules.amqp10.delivery_state import is_outcome
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.states import ATTACHED
 
 __all__ = ["RULES", "judge_leaving"]
 
@@ -102,7 +103,7 @@ def left_without_sending_again(case: Case, link: LinkEnd, lacking: int) -> None:
 def _judge_leaving(case: Case, link: LinkEnd) -> None:
     own = link.resumption.listed
     theirs = link.resumption.peer_listed
-    if not own or theirs is None or not link.whole or link.state != "ATTACHED":
+    if not own or theirs is None or not link.whole or link.state != ATTACHED:
         return
     if link.credit.count == link.initial_count and not case.me.knowledge.confirmed(link.attachment.peer_end):
         return

@@ -9,6 +9,7 @@ from amqpscope.rules.amqp10.delivery_state import is_outcome
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.states import ATTACHED, MAPPED
 from amqpscope.tracking.serial import raw
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Received, Rejected
@@ -315,7 +316,7 @@ def _judge_stated(case: Case, session: SessionEnd, since: i64) -> None:
         ):
             continue
         link = session.links.get((delivery.link.name, False))
-        if link is None or not link.whole or link.attach is None or link.state != "ATTACHED":
+        if link is None or not link.whole or link.attach is None or link.state != ATTACHED:
             continue
         if link.attach.rcv_settle_mode != 1 and delivery.rcv_settle_mode != 1 and not delivery.resumed:
             waits_for_the_sender_to_settle(case, number, at)
@@ -335,13 +336,13 @@ def judge_end(case: Case, reason: str) -> None:
         return
     since = me.stalls.reach(me.stream.last_time, ANSWER_PATIENCE)
     for session in me.sessions.values():
-        if session.state != "MAPPED" or not session.whole:
+        if session.state != MAPPED or not session.whole:
             continue
         case.session = session
         _judge_stated(case, session, since)
         for link in session.handles.values():
             delivery = link.open
-            if delivery is None or not link.whole or link.state != "ATTACHED" or link.open_time > since:
+            if delivery is None or not link.whole or link.state != ATTACHED or link.open_time > since:
                 continue
             if session.outgoing.limits.judge(session.outgoing.next_id) == LEGAL:
                 delivery_never_finished(case, link, delivery)

@@ -13,6 +13,7 @@ from amqpscope.tracking.amqp10.legibility import ALL
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.pending_error import DETACH
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.states import BEGIN_RCVD, SEND_BEGIN, SEND_FRAME, SESSION, UNMAPPED
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.performatives import Attach, Begin, Flow
 
@@ -45,7 +46,7 @@ def frame_without_session(case: Case) -> None:
             S_BEGIN_FIRST,
             f"{record.frame.name} is sent on channel {record.frame.channel}, where no session was begun",
             CERTAIN,
-            {"channel": int(record.frame.channel), "session_state": "UNMAPPED"},
+            {"channel": int(record.frame.channel), "session_state": UNMAPPED},
         )
         case.astray = ALL
 
@@ -80,11 +81,13 @@ def on_session(case: Case) -> SessionEnd | None:
     channel = case.record.frame.channel
     session = case.me.session_on(channel)
     if session is None:
+        # A channel to which a session is mapped has one in a state in which all frames may be sent.
         ended = case.me.channels.ended.get(int(channel))
-        if ended is not None:
-            frame_after_end(case, ended)
-        else:
-            frame_without_session(case)
+        if not SESSION.allows(UNMAPPED if ended is None else ended.state, SEND_FRAME):
+            if ended is not None:
+                frame_after_end(case, ended)
+            else:
+                frame_without_session(case)
     return session
 
 
@@ -106,7 +109,7 @@ def begin_on_used_channel(case: Case) -> None:
     """
     channel = int(case.record.frame.channel)
     session = case.me.sessions.get(channel)
-    if session is not None and session.whole:
+    if session is not None and session.whole and not SESSION.allows(session.state, SEND_BEGIN):
         case.report(
             S_BEGIN_REUSE,
             f"begin is sent on channel {channel}, in use since packet {session.mapping.begin_packet}",
@@ -221,7 +224,7 @@ def channel_that_is_not_the_lowest(case: Case, body: Begin) -> None:
         return
     for lower in range(channel):
         ended = me.channels.ended.get(lower)
-        if lower not in me.sessions and (ended is None or ended.state == "UNMAPPED"):
+        if lower not in me.sessions and (ended is None or ended.state == UNMAPPED):
             me.channels.high_told = True
             case.report(
                 S_CH_LOWEST,
@@ -241,7 +244,7 @@ def _remember_begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
         and len(me.peer_sessions) <= MAX_SESSIONS_SEARCHED
     ):
         for asked in me.peer_sessions.values():
-            if asked.begin is None and asked.state == "BEGIN_RCVD":
+            if asked.begin is None and asked.state == BEGIN_RCVD:
                 me.channels.unasked = FrameRef.of(case.record)
                 me.channels.unasked_end = asked.mapping.peer_begin_end
                 return

@@ -20,7 +20,18 @@ from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery, Deliveries
 from amqpscope.tracking.amqp091.names import UNREADABLE, readable
 from amqpscope.tracking.amqp091.publishes import Publish, Publishes
 from amqpscope.tracking.amqp091.requests import NO_ACK, MethodRequest, waits
-from amqpscope.tracking.amqp091.states import CHANNEL, advance
+from amqpscope.tracking.amqp091.states import (
+    CHANNEL,
+    CLIENT_CLOSE,
+    CLIENT_CLOSE_OK,
+    CLIENT_OPEN,
+    CLOSED,
+    OPEN,
+    OPENING,
+    SERVER_CLOSE,
+    SERVER_CLOSE_OK,
+    SERVER_OPEN_OK,
+)
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (
@@ -79,7 +90,7 @@ class Channel:
 
     def __init__(self, number: i64, roster: Roster, counting: bool = True) -> None:
         self.number: i64 = number
-        self.state: str = "CLOSED"
+        self.state: str = CLOSED
         self.whole: bool = True
         self.open_end: i64 = -1
         self.open_packet: i64 = 0
@@ -126,7 +137,7 @@ class Channel:
     @property
     def is_open(self) -> bool:
         """Whether the client has opened it and neither has closed it."""
-        return self.state == "OPEN" or self.state == "OPENING"
+        return self.state == OPEN or self.state == OPENING
 
     def awaited(self, by_client: bool, name: str) -> i64:
         """Where in the queue the request stands that this answer of a peer is to; -1 if nowhere."""
@@ -203,11 +214,11 @@ class Channel:
             self._close(by_client, method, end, packet, time)
             return
         if isinstance(method, ChannelCloseOk):
-            self.state = advance(CHANNEL, {}, self.state, "C:close-ok" if by_client else "S:close-ok")
+            self.state = CHANNEL.after(self.state, CLIENT_CLOSE_OK if by_client else SERVER_CLOSE_OK)
             return
         if isinstance(method, ChannelOpenOk):
             if not by_client:
-                self.state = advance(CHANNEL, {}, self.state, "S:open-ok")
+                self.state = CHANNEL.after(self.state, SERVER_OPEN_OK)
         answered = self._answer(by_client, method.definition().name)
         if self._discards(by_client):
             # Its sender may not have read the close: it counts as said, and changes nothing.
@@ -279,7 +290,7 @@ class Channel:
 
     def open(self, method: ChannelOpen, end: i64, packet: i64, time: i64) -> None:
         """The client opens it."""
-        self.state = advance(CHANNEL, {}, self.state, "C:open")
+        self.state = CHANNEL.after(self.state, CLIENT_OPEN)
         self.open_end = end
         self.open_packet = packet
         self._ask(True, method, end, packet, time)
@@ -426,11 +437,11 @@ class Channel:
             method.reply_code, text[:256], method.class_id, method.method_id, end, packet, time
         )
         if by_client:
-            self.state = advance(CHANNEL, {}, self.state, "C:close")
+            self.state = CHANNEL.after(self.state, CLIENT_CLOSE)
             if self.closed_by_client is None:
                 self.closed_by_client = closing
         else:
-            self.state = advance(CHANNEL, {}, self.state, "S:close")
+            self.state = CHANNEL.after(self.state, SERVER_CLOSE)
             if self.closed_by_server is None:
                 self.closed_by_server = closing
 

@@ -14,7 +14,7 @@ from amqpscope.tracking.amqp091.consumers import Roster
 from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.set_up import Blocking, ConnectionEnd, Login, Opening, Tuning
-from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
+from amqpscope.tracking.amqp091.states import CHANNEL, CLIENT_HEADER, CLOSED, CONNECTION, OPEN, START
 from dissectors.amqp091.arguments import Method, MethodType
 from dissectors.amqp091.methods import (
     ChannelClose,
@@ -171,7 +171,7 @@ class ConnectionView:
         # The endpoint sends deliveries, and counts those of each consumer.
         self.counting: bool = counting
         # Its set-up, as in `states.CONNECTION`.
-        self.state: str = "START"
+        self.state: str = START
         # Nothing was missed.
         self.whole: bool = True
         # More may be missing by now than is known.
@@ -275,7 +275,7 @@ class ConnectionView:
             version = (int(header.major), int(header.minor), int(header.revision))
             self.headers.append((by_client, int(header.protocol_id), *version))
         if by_client:
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "C:header")
+            self.state = CONNECTION.after(self.state, CLIENT_HEADER)
         else:
             self.refused = True
 
@@ -305,7 +305,7 @@ class ConnectionView:
         channel.apply(by_client, method, end, packet, time)
         if before and not channel.is_open:
             self.table.open -= 1
-        if channel.state == "CLOSED" and isinstance(method, ChannelCloseOk):
+        if channel.state == CLOSED and isinstance(method, ChannelCloseOk):
             channel.empty()
 
     def publish(self, number: i64, publish: Publish) -> None:
@@ -316,7 +316,7 @@ class ConnectionView:
 
     def _open(self, number: i64, method: ChannelOpen, end: i64, packet: i64, time: i64) -> None:
         known = self.channel(number)
-        if known is not None and known.state != "CLOSED":
+        if known is not None and known.state != CLOSED:
             # Whether the server takes it for the channel that is there or for another, nobody knows.
             known.whole = False
             return
@@ -341,7 +341,7 @@ class ConnectionView:
         if len(self.table.channels) > MAX_CHANNELS:
             return None
         channel = Channel(number, self.table.roster, self.counting)
-        channel.state = "OPEN"
+        channel.state = OPEN
         channel.lost()
         self.table.channels[int(number)] = channel
         self.table.last_number = _NO_CHANNEL
@@ -360,14 +360,14 @@ class ConnectionView:
                 packet,
                 time,
             )
-            self.ending.state = advance(CHANNEL, {}, self.ending.state, side + "close")
+            self.ending.state = CHANNEL.after(self.ending.state, side + "close")
             if by_client and self.ending.by_client is None:
                 self.ending.by_client = closing
             elif not by_client and self.ending.by_server is None:
                 self.ending.by_server = closing
             return
         if isinstance(method, ConnectionCloseOk):
-            self.ending.state = advance(CHANNEL, {}, self.ending.state, side + "close-ok")
+            self.ending.state = CHANNEL.after(self.ending.state, side + "close-ok")
             self.ending.done_time = time
             if by_client:
                 self.ending.client_done = packet
@@ -376,7 +376,7 @@ class ConnectionView:
             return
         name = method.definition().name
         if name.startswith("connection."):
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, side + name[len("connection.") :])
+            self.state = CONNECTION.after(self.state, side + name[len("connection.") :])
         self.table.channels[0].apply(by_client, method, end, packet, time)
         if by_client:
             self._client_says(method, end, packet, time)
@@ -474,7 +474,7 @@ class ConnectionView:
 def _connection_channel(roster: Roster) -> Channel:
     """Channel 0, which nobody opens."""
     channel = Channel(CONNECTION_CHANNEL, roster)
-    channel.state = "OPEN"
+    channel.state = OPEN
     return channel
 
 

@@ -16,7 +16,7 @@ from amqpscope.tracking.amqp091.consumers import UNLIMITED, Consumer
 from amqpscope.tracking.amqp091.endpoint import Endpoint
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.requests import NO_ACK, MethodRequest
-from amqpscope.tracking.amqp091.states import CHANNEL, CONNECTION, CONNECTION_REPAIR, advance
+from amqpscope.tracking.amqp091.states import CHANNEL, CLOSED, CONNECTION, OPEN
 from amqpscope.tracking.snapshot import (
     UNKNOWN,
     ChannelSnapshot,
@@ -156,7 +156,7 @@ def take_snapshot(client: Endpoint, server: Endpoint) -> ConnectionSnapshot:
     numbers.discard(0)
     for number in sorted(numbers):
         state = _state(number, ours, theirs, to_client, to_server)
-        if state == "CLOSED":
+        if state == CLOSED:
             continue
         if len(snapshot.channels) >= MAX_SNAPSHOT_LINKS:
             snapshot.more_channels += 1
@@ -169,11 +169,11 @@ def _end(peer: str, end: Endpoint, mail: Mail) -> EndSnapshot:
     view = end.view
     state = view.state
     for step in mail.steps:
-        state = advance(CONNECTION, CONNECTION_REPAIR, state, step)
+        state = CONNECTION.after(state, step)
     closing = view.ending.state
     for step in mail.closes:
-        closing = advance(CHANNEL, {}, closing, step)
-    if closing != "OPEN":
+        closing = CHANNEL.after(closing, step)
+    if closing != OPEN:
         state = closing
     snapshot = EndSnapshot(peer, state)
     snapshot.frames = end.frames
@@ -192,11 +192,11 @@ def _state(
     if channel is None:
         channel = theirs.table.channels.get(number)
         mail = to_server
-    state = "CLOSED" if channel is None else channel.state
+    state = CLOSED if channel is None else channel.state
     way = mail.channels.get(number)
     if way is not None:
         for step in way.steps:
-            state = advance(CHANNEL, {}, state, step)
+            state = CHANNEL.after(state, step)
     return state
 
 

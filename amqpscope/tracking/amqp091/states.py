@@ -1,80 +1,111 @@
-"""The states of an AMQP 0-9-1 connection and of a channel as tables: (state, input) to the next state.
+"""The state diagrams of AMQP 0-9-1: of a connection, and of a channel.
 
-An input is `C:` what the client sends or `S:` what the server does. One table serves both endpoints: each of
-them sees its own inputs when it sends them, and the other's when it can have received them. The tables hold
-what the grammars of the classes connection and channel say; an input that has no cell is illegal in that
-state, or changes nothing in it. What it is taken to mean nevertheless stands in a second table beside the
-first, so that one fault does not make everything after it a fault: these cells are ours.
+An input is what the client sends (`C:`) or what the server sends (`S:`). One table serves both endpoints:
+each of them sees its own inputs when it sends them, and the other's when it can have received them. The
+tables hold what the grammars of the classes connection and channel say.
 
 Sources: section 2.2.4 and the grammars of the classes "connection" and "channel" (amqp0-9-1.xml).
 """
 
 from typing import Final
 
-__all__ = ["CHANNEL", "CONNECTION", "CONNECTION_REPAIR", "STILL_DUE", "advance"]
+from amqpscope.tracking.states import Machine
 
-Table = dict[tuple[str, str], str]
+# States of a connection while it is set up.
+START: Final = "START"
+HEADED: Final = "HEADED"
+STARTED: Final = "STARTED"
+ANSWERED: Final = "ANSWERED"
+CHALLENGED: Final = "CHALLENGED"
+TUNED: Final = "TUNED"
+AGREED: Final = "AGREED"
+OPENING: Final = "OPENING"
+OPEN: Final = "OPEN"
 
-CONNECTION: Final[Table] = {
-    ("START", "C:header"): "HEADED",
-    ("HEADED", "S:start"): "STARTED",
-    ("STARTED", "C:start-ok"): "ANSWERED",
-    ("ANSWERED", "S:secure"): "CHALLENGED",
-    ("CHALLENGED", "C:secure-ok"): "ANSWERED",
-    ("ANSWERED", "S:tune"): "TUNED",
-    ("TUNED", "C:tune-ok"): "AGREED",
-    ("AGREED", "C:open"): "OPENING",
-    ("OPENING", "S:open-ok"): "OPEN",
-}
+# States of a channel, and of the closing of a connection; OPENING and OPEN are states of it, too.
+CLOSED: Final = "CLOSED"
+CLIENT_CLOSES: Final = "CLIENT CLOSES"
+SERVER_CLOSES: Final = "SERVER CLOSES"
+BOTH_CLOSE: Final = "BOTH CLOSE"
+
+# Inputs: what the client sends, and what the server sends.
+CLIENT_CLOSE: Final = "C:close"
+CLIENT_CLOSE_OK: Final = "C:close-ok"
+CLIENT_HEADER: Final = "C:header"
+CLIENT_OPEN: Final = "C:open"
+CLIENT_SECURE_OK: Final = "C:secure-ok"
+CLIENT_START_OK: Final = "C:start-ok"
+CLIENT_TUNE_OK: Final = "C:tune-ok"
+SERVER_CLOSE: Final = "S:close"
+SERVER_CLOSE_OK: Final = "S:close-ok"
+SERVER_OPEN_OK: Final = "S:open-ok"
+SERVER_SECURE: Final = "S:secure"
+SERVER_START: Final = "S:start"
+SERVER_TUNE: Final = "S:tune"
+
+CONNECTION: Final = Machine(
+    START,
+    {
+        (START, CLIENT_HEADER): HEADED,
+        (HEADED, SERVER_START): STARTED,
+        (STARTED, CLIENT_START_OK): ANSWERED,
+        (ANSWERED, SERVER_SECURE): CHALLENGED,
+        (CHALLENGED, CLIENT_SECURE_OK): ANSWERED,
+        (ANSWERED, SERVER_TUNE): TUNED,
+        (TUNED, CLIENT_TUNE_OK): AGREED,
+        (AGREED, CLIENT_OPEN): OPENING,
+        (OPENING, SERVER_OPEN_OK): OPEN,
+    },
+    {},
+    {
+        (START, SERVER_START): STARTED,
+        (HEADED, CLIENT_START_OK): ANSWERED,
+        (STARTED, SERVER_TUNE): TUNED,
+        (STARTED, CLIENT_TUNE_OK): AGREED,
+        (STARTED, CLIENT_OPEN): OPENING,
+        (ANSWERED, CLIENT_TUNE_OK): AGREED,
+        (ANSWERED, CLIENT_OPEN): OPENING,
+        (CHALLENGED, SERVER_TUNE): TUNED,
+        (TUNED, CLIENT_OPEN): OPENING,
+        (AGREED, SERVER_OPEN_OK): OPEN,
+        (TUNED, SERVER_OPEN_OK): OPEN,
+    },
+    {},
+)
 """How a connection is set up. How it is closed is the same for it and for channels: see CHANNEL."""
 
 STILL_DUE: Final[dict[str, str]] = {
-    "START": "no protocol header yet",
-    "HEADED": "start has not come yet",
-    "STARTED": "start is not answered yet",
-    "ANSWERED": "tune has not come yet",
-    "CHALLENGED": "a challenge is not answered yet",
-    "TUNED": "tune is not answered yet",
-    "AGREED": "open has not come yet",
-    "OPENING": "open is not answered yet",
-    "OPEN": "it is open",
+    START: "no protocol header yet",
+    HEADED: "start has not come yet",
+    STARTED: "start is not answered yet",
+    ANSWERED: "tune has not come yet",
+    CHALLENGED: "a challenge is not answered yet",
+    TUNED: "tune is not answered yet",
+    AGREED: "open has not come yet",
+    OPENING: "open is not answered yet",
+    OPEN: "it is open",
 }
 """What a connection in each of these states waits for."""
 
-CONNECTION_REPAIR: Final[Table] = {
-    ("START", "S:start"): "STARTED",
-    ("HEADED", "C:start-ok"): "ANSWERED",
-    ("STARTED", "S:tune"): "TUNED",
-    ("STARTED", "C:tune-ok"): "AGREED",
-    ("STARTED", "C:open"): "OPENING",
-    ("ANSWERED", "C:tune-ok"): "AGREED",
-    ("ANSWERED", "C:open"): "OPENING",
-    ("CHALLENGED", "S:tune"): "TUNED",
-    ("TUNED", "C:open"): "OPENING",
-    ("AGREED", "S:open-ok"): "OPEN",
-    ("TUNED", "S:open-ok"): "OPEN",
-}
-
-CHANNEL: Final[Table] = {
-    ("CLOSED", "C:open"): "OPENING",
-    ("OPENING", "S:open-ok"): "OPEN",
-    ("OPENING", "C:close"): "CLIENT CLOSES",
-    ("OPENING", "S:close"): "SERVER CLOSES",
-    ("OPEN", "C:close"): "CLIENT CLOSES",
-    ("OPEN", "S:close"): "SERVER CLOSES",
-    ("CLIENT CLOSES", "S:close-ok"): "CLOSED",
-    ("CLIENT CLOSES", "S:close"): "BOTH CLOSE",
-    ("SERVER CLOSES", "C:close-ok"): "CLOSED",
-    ("SERVER CLOSES", "C:close"): "BOTH CLOSE",
-    # Each of the two still answers the other's.
-    ("BOTH CLOSE", "C:close-ok"): "CLIENT CLOSES",
-    ("BOTH CLOSE", "S:close-ok"): "SERVER CLOSES",
-}
-
-
-def advance(table: Table, repair: Table, state: str, action: str) -> str:
-    """The state after an input: by the table; if it has no cell, by the repairs; else unchanged."""
-    following = table.get((state, action))
-    if following is None:
-        following = repair.get((state, action), state)
-    return following
+CHANNEL: Final = Machine(
+    CLOSED,
+    {
+        (CLOSED, CLIENT_OPEN): OPENING,
+        (OPENING, SERVER_OPEN_OK): OPEN,
+        (OPENING, CLIENT_CLOSE): CLIENT_CLOSES,
+        (OPENING, SERVER_CLOSE): SERVER_CLOSES,
+        (OPEN, CLIENT_CLOSE): CLIENT_CLOSES,
+        (OPEN, SERVER_CLOSE): SERVER_CLOSES,
+        (CLIENT_CLOSES, SERVER_CLOSE_OK): CLOSED,
+        (CLIENT_CLOSES, SERVER_CLOSE): BOTH_CLOSE,
+        (SERVER_CLOSES, CLIENT_CLOSE_OK): CLOSED,
+        (SERVER_CLOSES, CLIENT_CLOSE): BOTH_CLOSE,
+        # Each of the two still answers the other's.
+        (BOTH_CLOSE, CLIENT_CLOSE_OK): CLIENT_CLOSES,
+        (BOTH_CLOSE, SERVER_CLOSE_OK): SERVER_CLOSES,
+    },
+    {},
+    {},
+    {},
+)
+"""How a channel is opened and closed."""

@@ -39,7 +39,13 @@ from amqpscope.tracking.amqp10.message_digest import message_digest
 from amqpscope.tracking.amqp10.receiving import Receiving
 from amqpscope.tracking.amqp10.redelivery import Fate
 from amqpscope.tracking.amqp10.session import SessionEnd
-from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
+from amqpscope.tracking.amqp10.states import (
+    DETACHED,
+    SEND_CLOSE,
+    SEND_CLOSE_WITH_ERROR,
+    SEND_HEADER,
+    SEND_OPEN,
+)
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import RESERVED, Message
@@ -115,7 +121,7 @@ class Endpoint(Receiving):
         elif isinstance(body, End):
             self.send_end(body, channel)
         elif isinstance(body, Open):
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "S:OPEN")
+            self.step(SEND_OPEN)
             if self.open is None:
                 self.open = body
                 self.opening.packet = record.packet
@@ -142,11 +148,11 @@ class Endpoint(Receiving):
         self.headers.send(header, odd and self.headers.sent > 0)
         self.layer = header.protocol()
         if self.layer == "AMQP 1.0":
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "S:HDR")
+            self.step(SEND_HEADER)
 
     def send_close(self, close: Close, record: FrameRecord) -> None:
-        action = "S:CLOSE(error)" if close.error is not None else "S:CLOSE"
-        self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, action)
+        action = SEND_CLOSE_WITH_ERROR if close.error is not None else SEND_CLOSE
+        self.step(action)
         self.closing.send(close, record.packet, record.last_time)
 
     def send_begin(self, begin: Begin, channel: int, packet: i64) -> None:
@@ -185,7 +191,7 @@ class Endpoint(Receiving):
         sender = not attach.role
         key = (name, sender)
         link = session.links.get(key)
-        if link is None or (link.attach is not None and link.state != "DETACHED" and link.handle != UNKNOWN):
+        if link is None or (link.attach is not None and link.state != DETACHED and link.handle != UNKNOWN):
             before = link
             link = LinkEnd(name, sender, UNKNOWN)
             # Of one that the peer has attached again meanwhile nobody can tell which flows are for this one.

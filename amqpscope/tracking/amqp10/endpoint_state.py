@@ -19,6 +19,7 @@ from amqpscope.tracking.amqp10.pending_error import PendingErrorResponse
 from amqpscope.tracking.amqp10.sasl_exchange import SaslExchange
 from amqpscope.tracking.amqp10.sent_messages import SentMessages
 from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.states import CONNECTION, SEND_FRAME, START
 from amqpscope.tracking.correlation_budget import CorrelationBudget
 from amqpscope.tracking.inbox import Arrival, Recipient
 from amqpscope.tracking.knowledge import Knowledge
@@ -53,7 +54,9 @@ class EndpointState(Recipient):
         # The exchange in the SASL layer.
         self.sasl: SaslExchange = SaslExchange()
         # A state of the table `CONNECTION`.
-        self.state: str = "START"
+        self.state: str = START
+        # The table lets it send any frame in this state; kept beside it, because each frame asks.
+        self.may_send: bool = False
         # Its own open.
         self.open: Open | None = None
         # The peer's open, once received at `could`.
@@ -93,6 +96,11 @@ class EndpointState(Recipient):
         channels.peer_channel = channel
         return session
 
+    def step(self, action: str) -> None:
+        """The connection's next state, by an input of the table `CONNECTION`."""
+        self.state = CONNECTION.after(self.state, action)
+        self.may_send = CONNECTION.allows(self.state, SEND_FRAME)
+
     # What is missing
 
     def lost(self) -> None:
@@ -128,7 +136,8 @@ class EndpointState(Recipient):
         """A protocol header behind both closes: both begin anew on the same TCP connection."""
         self.headers = Headers()
         self.layer = ""
-        self.state = "START"
+        self.state = START
+        self.may_send = False
         self.open = None
         self.peer_open = None
         self.closing.restart()
@@ -158,6 +167,7 @@ class EndpointState(Recipient):
         """Become what `dump` returned."""
         about, knowledge, inbox, layers, opens, pending_errors, sessions, messages = state
         self.peer, self.whole, self.legible, self.draft, self.layer, self.state = about
+        self.may_send = CONNECTION.allows(self.state, SEND_FRAME)
         self.knowledge = Knowledge.load(knowledge[0])
         self.sent_end = knowledge[1]
         self.inbox = [Arrival(load_value(one[0]), *one[1:]) for one in inbox]

@@ -12,7 +12,16 @@ from amqpscope.tracking.amqp10.attachment import Attachment
 from amqpscope.tracking.amqp10.credit import NO_CREDIT, NO_RECEIPT, UNKNOWN, ReceiverCount, SenderCredit
 from amqpscope.tracking.amqp10.echo import NO_ECHO, Echo
 from amqpscope.tracking.amqp10.resumption import NO_OCTETS, NO_RESUMPTION, NO_TAGS, Resumption, unsettled_map
-from amqpscope.tracking.amqp10.states import LINK, LINK_REPAIR, advance
+from amqpscope.tracking.amqp10.states import (
+    ATTACH_RCVD,
+    DETACH_RCVD,
+    DETACHED,
+    LINK,
+    RECEIVE_ATTACH,
+    RECEIVE_DETACH,
+    SEND_ATTACH,
+    SEND_DETACH,
+)
 from amqpscope.tracking.object_ids import ObjectIds
 from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.messaging import Source
@@ -100,7 +109,7 @@ class LinkEnd:
         # This end sends.
         self.sender: bool = sender
         # A state of the table `LINK`.
-        self.state: str = "DETACHED"
+        self.state: str = DETACHED
         # Everything since its attach was captured, so that what was not seen was not sent.
         self.whole: bool = True
         # The handle of its own by which its frames name it; UNKNOWN while it has none.
@@ -139,7 +148,7 @@ class LinkEnd:
     def send_attach(self, attach: Attach, packet: i64) -> None:
         """This end sends attach."""
         attachment = self.attachment
-        attachment.send_attach(packet, self.state == "ATTACH_RCVD")
+        attachment.send_attach(packet, self.state == ATTACH_RCVD)
         listed = unsettled_map(attach)
         if listed is not None or self.resumption is not NO_RESUMPTION:
             resumption = self.resuming()
@@ -153,7 +162,7 @@ class LinkEnd:
                 self.credit.forget()
             self.tags = NO_DELIVERIES
             self.mixed = False
-        self.state = advance(LINK, LINK_REPAIR, self.state, "S:ATTACH")
+        self.state = LINK.after(self.state, SEND_ATTACH)
         self.attach = attach
         self.coordinator = isinstance(attach.target, Coordinator)
         self.filters = self.sender and _filters(attach)
@@ -177,7 +186,7 @@ class LinkEnd:
         elif self.sender:
             self.credit.forget()
         attachment.receive_attach(end)
-        self.state = advance(LINK, LINK_REPAIR, self.state, "R:ATTACH")
+        self.state = LINK.after(self.state, RECEIVE_ATTACH)
         self.peer_attach = attach
         listed = unsettled_map(attach)
         if listed is not None or self.resumption is not NO_RESUMPTION:
@@ -218,16 +227,16 @@ class LinkEnd:
     def send_detach(self, detach: Detach, spot: FrameRef) -> None:
         """This end sends detach, which stands at `spot`."""
         attachment = self.attachment
-        if self.state == "DETACH_RCVD" and attachment.peer_closed and detach.closed is not True:
+        if self.state == DETACH_RCVD and attachment.peer_closed and detach.closed is not True:
             attachment.half_closed = spot
-        self.state = advance(LINK, LINK_REPAIR, self.state, "S:DETACH")
+        self.state = LINK.after(self.state, SEND_DETACH)
         attachment.send_detach(detach)
         self.open = None
 
     def receive_detach(self, detach: Detach, end: i64) -> None:
         """This end received the other end's detach, which ends at `end` of the peer's stream."""
         self.attachment.receive_detach(detach, end)
-        self.state = advance(LINK, LINK_REPAIR, self.state, "R:DETACH")
+        self.state = LINK.after(self.state, RECEIVE_DETACH)
         if not self.sender:
             self.receipt.receiving = False
 

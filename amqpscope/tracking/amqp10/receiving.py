@@ -13,7 +13,7 @@ from amqpscope.tracking.amqp10.legibility import NOTHING, name_of
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.session_deliveries import ReceivedDeliveries
-from amqpscope.tracking.amqp10.states import CONNECTION, CONNECTION_REPAIR, advance
+from amqpscope.tracking.amqp10.states import RECEIVE_CLOSE, RECEIVE_HEADER, RECEIVE_OPEN
 from amqpscope.tracking.inbox import Arrival
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.frame import NO_HEADER, ProtocolHeader
@@ -122,13 +122,13 @@ class Receiving(EndpointState):
                 self.leave_link(session, "")
                 session.mapping.asked = arrival.time
         elif isinstance(body, Open):
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:OPEN")
+            self.step(RECEIVE_OPEN)
             self.peer_open = body
             self.opening.peer_end = end
             self.opening.peer_packet = arrival.packet
             self.opening.peer_time = arrival.time
         elif isinstance(body, Close):
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:CLOSE")
+            self.step(RECEIVE_CLOSE)
             self.closing.received = True
         elif isinstance(body, ProtocolHeader):
             self.receive_header(body, arrival)
@@ -151,7 +151,7 @@ class Receiving(EndpointState):
             self.restart()
         self.headers.receive(header, arrival.end, arrival.packet, arrival.time)
         if header.protocol() == "AMQP 1.0":
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:HDR")
+            self.step(RECEIVE_HEADER)
 
     def receive_begin(self, begin: Begin, arrival: Arrival) -> None:
         channel = int(arrival.channel)

@@ -16,7 +16,18 @@ from amqpscope.tracking.amqp10.session_deliveries import (
     ReceivedDeliveries,
     SentDeliveries,
 )
-from amqpscope.tracking.amqp10.states import SESSION, SESSION_REPAIR, advance
+from amqpscope.tracking.amqp10.states import (
+    DETACH_SENT,
+    FREE,
+    IN_USE,
+    RECEIVE_BEGIN,
+    RECEIVE_END,
+    SEND_BEGIN,
+    SEND_END,
+    SEND_END_WITH_ERROR,
+    SESSION,
+    UNMAPPED,
+)
 from amqpscope.tracking.amqp10.transfer_ids import IncomingTransfers, OutgoingTransfers
 from amqpscope.tracking.object_ids import ObjectIds
 from dissectors.amqp10.performatives import Begin, End, Flow
@@ -71,7 +82,7 @@ class SessionEnd:
         # Counts begins on the connection, for reports.
         self.number: i64 = number
         # A state of the table `SESSION`.
-        self.state: str = "UNMAPPED"
+        self.state: str = UNMAPPED
         # Everything since its begin was captured, so that what was not seen was not sent.
         self.whole: bool = True
         # The channel on which it sends; UNKNOWN while it has not begun.
@@ -109,7 +120,7 @@ class SessionEnd:
 
     def send_begin(self, begin: Begin, channel: i64, packet: i64) -> None:
         """This end sends begin."""
-        self.state = advance(SESSION, SESSION_REPAIR, self.state, "S:BEGIN")
+        self.state = SESSION.after(self.state, SEND_BEGIN)
         self.begin = begin
         self.mapping.begin_packet = packet
         self.channel = channel
@@ -117,7 +128,7 @@ class SessionEnd:
 
     def receive_begin(self, begin: Begin, channel: i64, end: i64, packet: i64) -> None:
         """This end received the peer's begin, which ends at `end` of its stream."""
-        self.state = advance(SESSION, SESSION_REPAIR, self.state, "R:BEGIN")
+        self.state = SESSION.after(self.state, RECEIVE_BEGIN)
         self.peer_begin = begin
         self.mapping.peer_begin_end = end
         self.mapping.peer_begin_packet = packet
@@ -127,13 +138,17 @@ class SessionEnd:
 
     def send_end(self, end: End) -> None:
         """This end sends end."""
-        action = "S:END(error)" if end.error is not None else "S:END"
-        self.state = advance(SESSION, SESSION_REPAIR, self.state, action)
+        action = SEND_END_WITH_ERROR if end.error is not None else SEND_END
+        self.state = SESSION.after(self.state, action)
 
     def receive_end(self, end: i64) -> None:
         """This end received the peer's end, which ends at `end` of its stream."""
         self.mapping.peer_end_end = end
-        self.state = advance(SESSION, SESSION_REPAIR, self.state, "R:END")
+        self.state = SESSION.after(self.state, RECEIVE_END)
+
+    def handle_state(self, handle: int) -> str:
+        """The state of one of its own handles, in the table `HANDLE`."""
+        return IN_USE if handle in self.handles else FREE
 
     def lowest_handle(self) -> i64:
         """The lowest handle that is free for this end and, as far as it can know, for the peer."""
@@ -145,7 +160,7 @@ class SessionEnd:
 
     def free(self, handle: int, link: LinkEnd) -> None:
         """This end detaches a link; unless the peer has done so, the handle may still mean it."""
-        if link.state == "DETACH_SENT":
+        if link.state == DETACH_SENT:
             if self.freed is NO_LINKS:
                 self.freed = {}
             self.freed[handle] = link

@@ -21,12 +21,15 @@ from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.session_deliveries import among
 from amqpscope.tracking.amqp10.states import (
     CONNECTION,
-    CONNECTION_REPAIR,
     LINK,
-    LINK_REPAIR,
+    RECEIVE_ATTACH,
+    RECEIVE_BEGIN,
+    RECEIVE_CLOSE,
+    RECEIVE_DETACH,
+    RECEIVE_END,
+    RECEIVE_HEADER,
+    RECEIVE_OPEN,
     SESSION,
-    SESSION_REPAIR,
-    advance,
 )
 from amqpscope.tracking.amqp10.transfer_ids import FAR
 from amqpscope.tracking.knowledge import UNBASED
@@ -149,14 +152,14 @@ class OnSession:
                 on = self.named((body.name, body.role))
                 on.attach = body
                 on.attaches += 1
-                on.steps.append("R:ATTACH")
+                on.steps.append(RECEIVE_ATTACH)
                 if body.handle is not None:
                     self.handles[body.handle] = (body.name, body.role)
         elif isinstance(body, Detach):
             if body.handle is not None:
                 on = self.link(body.handle)
                 if on is not None:
-                    on.steps.append("R:DETACH")
+                    on.steps.append(RECEIVE_DETACH)
                 self.handles[body.handle] = None
 
 
@@ -182,12 +185,12 @@ class Amqp10InFlight:
     def add(self, channel: int, body: object) -> None:
         """The next of it."""
         if isinstance(body, Open):
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:OPEN")
+            self.state = CONNECTION.after(self.state, RECEIVE_OPEN)
         elif isinstance(body, Close):
-            self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:CLOSE")
+            self.state = CONNECTION.after(self.state, RECEIVE_CLOSE)
         elif isinstance(body, ProtocolHeader):
             if body.protocol() == "AMQP 1.0":
-                self.state = advance(CONNECTION, CONNECTION_REPAIR, self.state, "R:HDR")
+                self.state = CONNECTION.after(self.state, RECEIVE_HEADER)
         elif isinstance(body, Begin):
             if self.on(channel) is None:
                 on = OnSession(channel, None, body)
@@ -331,10 +334,10 @@ def _session_end(session: SessionEnd, way: Amqp10InFlight) -> SessionEndSnapshot
     flow: Flow | None = None
     if on is not None:
         if session.peer_channel == UNKNOWN:
-            state = advance(SESSION, SESSION_REPAIR, state, "R:BEGIN")
+            state = SESSION.after(state, RECEIVE_BEGIN)
             begin = on.begin
         if on.ended:
-            state = advance(SESSION, SESSION_REPAIR, state, "R:END")
+            state = SESSION.after(state, RECEIVE_END)
         received = on.received
         flow = on.flow
     snapshot = SessionEndSnapshot(session.channel, state)
@@ -406,7 +409,7 @@ def _snapshot_link(snapshot: LinkSnapshot, link: LinkEnd, on: OnLink | None) -> 
     whole = link.whole
     if on is not None:
         for step in on.steps:
-            state = advance(LINK, LINK_REPAIR, state, step)
+            state = LINK.after(state, step)
         if on.attach is not None:
             theirs = on.attach
         due = link.attachment.times - link.attachment.peer_times

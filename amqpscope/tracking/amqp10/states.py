@@ -1,122 +1,196 @@
-"""The state diagrams of AMQP 1.0 as tables: (state, input) to the next state.
+"""The state diagrams of AMQP 1.0.
 
-An input is `S:` what the endpoint sends or `R:` what it receives. The tables hold what the
-specification draws, and nothing else; an input that has no cell is illegal in that state. What an
-endpoint that sends it nevertheless is taken to mean stands in a second table beside the first, so
-that one fault does not make everything after it a fault: these cells are ours.
+An input is what the endpoint sends (`S:`) or what it receives (`R:`). FRAME stands for any frame that has no
+input of its own. The rules read the tables: an input without a cell is a fault of whoever sends it.
 
-Sources: transport.xml, "Connection State Diagram" and "Connection States"; "Session States". For links
-the specification draws no diagram; the table here is ours.
+Sources: transport.xml, "Connection State Diagram" and "Connection States"; "Session States"; "Links". For
+links and handles the specification draws no diagram; the tables here say what its words say.
 """
 
 from typing import Final
 
-__all__ = [
-    "CONNECTION",
-    "CONNECTION_REPAIR",
-    "LINK",
-    "LINK_REPAIR",
-    "SESSION",
-    "SESSION_REPAIR",
-    "advance",
-]
+from amqpscope.tracking.states import Machine
 
-Table = dict[tuple[str, str], str]
+# States of a connection.
+START: Final = "START"
+HDR_RCVD: Final = "HDR_RCVD"
+HDR_SENT: Final = "HDR_SENT"
+HDR_EXCH: Final = "HDR_EXCH"
+OPEN_PIPE: Final = "OPEN_PIPE"
+OC_PIPE: Final = "OC_PIPE"
+OPEN_RCVD: Final = "OPEN_RCVD"
+OPEN_SENT: Final = "OPEN_SENT"
+CLOSE_PIPE: Final = "CLOSE_PIPE"
+OPENED: Final = "OPENED"
+CLOSE_RCVD: Final = "CLOSE_RCVD"
+CLOSE_SENT: Final = "CLOSE_SENT"
+END: Final = "END"
 
-CONNECTION: Final[Table] = {
-    ("START", "R:HDR"): "HDR_RCVD",
-    ("START", "S:HDR"): "HDR_SENT",
-    ("HDR_RCVD", "S:HDR"): "HDR_EXCH",
-    ("HDR_SENT", "R:HDR"): "HDR_EXCH",
-    ("HDR_SENT", "S:OPEN"): "OPEN_PIPE",
-    ("HDR_EXCH", "R:OPEN"): "OPEN_RCVD",
-    ("HDR_EXCH", "S:OPEN"): "OPEN_SENT",
-    ("OPEN_PIPE", "R:HDR"): "OPEN_SENT",
-    ("OPEN_PIPE", "S:CLOSE"): "OC_PIPE",
-    ("OC_PIPE", "R:HDR"): "CLOSE_PIPE",
-    ("OPEN_RCVD", "S:OPEN"): "OPENED",
-    ("OPEN_SENT", "R:OPEN"): "OPENED",
-    ("OPEN_SENT", "S:CLOSE"): "CLOSE_PIPE",
-    ("CLOSE_PIPE", "R:OPEN"): "CLOSE_SENT",
-    ("OPENED", "R:CLOSE"): "CLOSE_RCVD",
-    ("OPENED", "S:CLOSE"): "CLOSE_SENT",
-    ("OPENED", "S:CLOSE(error)"): "DISCARDING",
-    ("CLOSE_RCVD", "S:CLOSE"): "END",
-    ("CLOSE_SENT", "R:CLOSE"): "END",
-    ("DISCARDING", "R:CLOSE"): "END",
-}
+# A state that the diagram leaves out: open and close are received before the own open is sent.
+OC_RCVD: Final = "OC_RCVD"
 
-# Ours. A close that comes before the sender's own open ends the connection all the same; a second
-# open, header or close changes nothing; what is received in a state that expects nothing is as sent.
-CONNECTION_REPAIR: Final[Table] = {
-    ("START", "S:OPEN"): "OPEN_PIPE",
-    ("HDR_RCVD", "S:OPEN"): "OPEN_SENT",
-    ("HDR_RCVD", "R:OPEN"): "OPEN_RCVD",
-    ("START", "S:CLOSE"): "OC_PIPE",
-    ("HDR_SENT", "S:CLOSE"): "OC_PIPE",
-    ("HDR_RCVD", "S:CLOSE"): "CLOSE_PIPE",
-    ("HDR_EXCH", "S:CLOSE"): "CLOSE_PIPE",
-    ("OPEN_RCVD", "S:CLOSE"): "CLOSE_SENT",
-    ("HDR_EXCH", "R:CLOSE"): "CLOSE_RCVD",
-    ("OPEN_SENT", "R:CLOSE"): "CLOSE_RCVD",
-    ("OPEN_RCVD", "R:CLOSE"): "CLOSE_RCVD",
-    ("CLOSE_PIPE", "R:CLOSE"): "END",
-    # A TCP connection that is used again, which it should not be.
-    ("END", "S:HDR"): "HDR_SENT",
-    ("END", "R:HDR"): "HDR_RCVD",
-}
+# States of a session.
+UNMAPPED: Final = "UNMAPPED"
+BEGIN_SENT: Final = "BEGIN_SENT"
+BEGIN_RCVD: Final = "BEGIN_RCVD"
+MAPPED: Final = "MAPPED"
+END_SENT: Final = "END_SENT"
+END_RCVD: Final = "END_RCVD"
 
-SESSION: Final[Table] = {
-    ("UNMAPPED", "S:BEGIN"): "BEGIN_SENT",
-    ("UNMAPPED", "R:BEGIN"): "BEGIN_RCVD",
-    ("BEGIN_SENT", "R:BEGIN"): "MAPPED",
-    ("BEGIN_RCVD", "S:BEGIN"): "MAPPED",
-    ("MAPPED", "S:END"): "END_SENT",
-    ("MAPPED", "S:END(error)"): "DISCARDING",
-    ("MAPPED", "R:END"): "END_RCVD",
-    ("END_SENT", "R:END"): "UNMAPPED",
-    ("DISCARDING", "R:END"): "UNMAPPED",
-    ("END_RCVD", "S:END"): "UNMAPPED",
-}
+# A state of a connection, and one of a session.
+DISCARDING: Final = "DISCARDING"
 
-# Ours. An endpoint may send on a session before the answer to its begin has come, so also end it.
-SESSION_REPAIR: Final[Table] = {
-    ("BEGIN_SENT", "S:END"): "END_SENT",
-    ("BEGIN_SENT", "S:END(error)"): "DISCARDING",
-    ("END_SENT", "R:BEGIN"): "END_SENT",
-    ("DISCARDING", "R:BEGIN"): "DISCARDING",
-    ("BEGIN_RCVD", "R:END"): "UNMAPPED",
-}
+# States of a link.
+DETACHED: Final = "DETACHED"
+ATTACH_SENT: Final = "ATTACH_SENT"
+ATTACH_RCVD: Final = "ATTACH_RCVD"
+ATTACHED: Final = "ATTACHED"
+DETACH_SENT: Final = "DETACH_SENT"
+DETACH_RCVD: Final = "DETACH_RCVD"
 
-# Ours: the specification draws no diagram of a link. An attach of one side alone is half attached;
-# a detach that does not close leaves the terminus, so the link may be attached again (suspended).
-LINK: Final[Table] = {
-    ("DETACHED", "S:ATTACH"): "ATTACH_SENT",
-    ("DETACHED", "R:ATTACH"): "ATTACH_RCVD",
-    ("ATTACH_SENT", "R:ATTACH"): "ATTACHED",
-    ("ATTACH_RCVD", "S:ATTACH"): "ATTACHED",
-    ("ATTACH_SENT", "S:DETACH"): "DETACH_SENT",
-    ("ATTACHED", "S:DETACH"): "DETACH_SENT",
-    ("ATTACHED", "R:DETACH"): "DETACH_RCVD",
-    ("DETACH_SENT", "R:ATTACH"): "DETACH_SENT",
-    ("DETACH_SENT", "R:DETACH"): "DETACHED",
-    ("DETACH_RCVD", "S:DETACH"): "DETACHED",
-}
+# States of a handle.
+FREE: Final = "FREE"
+IN_USE: Final = "IN_USE"
 
-LINK_REPAIR: Final[Table] = {
-    ("ATTACH_RCVD", "R:DETACH"): "DETACHED",
-}
+# Inputs of a connection.
+SEND_HEADER: Final = "S:HDR"
+RECEIVE_HEADER: Final = "R:HDR"
+SEND_OPEN: Final = "S:OPEN"
+RECEIVE_OPEN: Final = "R:OPEN"
+SEND_CLOSE: Final = "S:CLOSE"
+SEND_CLOSE_WITH_ERROR: Final = "S:CLOSE(error)"
+RECEIVE_CLOSE: Final = "R:CLOSE"
+RECEIVE_CLOSE_WITH_ERROR: Final = "R:CLOSE(error)"
 
+# Inputs of a session.
+SEND_BEGIN: Final = "S:BEGIN"
+RECEIVE_BEGIN: Final = "R:BEGIN"
+SEND_END: Final = "S:END"
+SEND_END_WITH_ERROR: Final = "S:END(error)"
+RECEIVE_END: Final = "R:END"
+RECEIVE_END_WITH_ERROR: Final = "R:END(error)"
 
-def advance(table: Table, repair: Table, state: str, action: str) -> str:
-    """The state after an input: by the table; if it has no cell, by the repairs; else unchanged.
+# Inputs of a connection and of a session.
+SEND_FRAME: Final = "S:FRAME"
+RECEIVE_FRAME: Final = "R:FRAME"
 
-    An input with an error falls back to the plain one where the table makes no difference.
-    """
-    following = table.get((state, action))
-    if following is None and action.endswith("(error)"):
-        action = action[: -len("(error)")]
-        following = table.get((state, action))
-    if following is None:
-        following = repair.get((state, action), state)
-    return following
+# Inputs of a link; those that are sent are inputs of its handle, too.
+SEND_ATTACH: Final = "S:ATTACH"
+RECEIVE_ATTACH: Final = "R:ATTACH"
+SEND_DETACH: Final = "S:DETACH"
+RECEIVE_DETACH: Final = "R:DETACH"
+
+CONNECTION: Final = Machine(
+    START,
+    {
+        (START, RECEIVE_HEADER): HDR_RCVD,
+        (START, SEND_HEADER): HDR_SENT,
+        (HDR_RCVD, SEND_HEADER): HDR_EXCH,
+        (HDR_SENT, RECEIVE_HEADER): HDR_EXCH,
+        (HDR_SENT, SEND_OPEN): OPEN_PIPE,
+        (HDR_EXCH, RECEIVE_OPEN): OPEN_RCVD,
+        (HDR_EXCH, SEND_OPEN): OPEN_SENT,
+        (OPEN_PIPE, RECEIVE_HEADER): OPEN_SENT,
+        (OPEN_PIPE, SEND_CLOSE): OC_PIPE,
+        (OC_PIPE, RECEIVE_HEADER): CLOSE_PIPE,
+        (OPEN_RCVD, SEND_OPEN): OPENED,
+        (OPEN_SENT, RECEIVE_OPEN): OPENED,
+        (OPEN_SENT, SEND_CLOSE): CLOSE_PIPE,
+        (CLOSE_PIPE, RECEIVE_OPEN): CLOSE_SENT,
+        (OPENED, RECEIVE_CLOSE): CLOSE_RCVD,
+        (OPENED, SEND_CLOSE): CLOSE_SENT,
+        (OPENED, SEND_CLOSE_WITH_ERROR): DISCARDING,
+        (CLOSE_RCVD, SEND_CLOSE): END,
+        (CLOSE_SENT, RECEIVE_CLOSE): END,
+        (DISCARDING, RECEIVE_CLOSE): END,
+    },
+    # The columns "Legal Sends" and "Legal Receives" of "Connection States".
+    {
+        (OPEN_RCVD, RECEIVE_CLOSE): OC_RCVD,
+        (OC_RCVD, SEND_OPEN): CLOSE_RCVD,
+        **{(state, SEND_FRAME): state for state in (OPEN_SENT, OPEN_PIPE, OPENED, CLOSE_RCVD)},
+    },
+    # A close that comes before the sender's own open ends the connection all the same; a second open,
+    # header or close changes nothing; what is received in a state that expects nothing is as sent.
+    {
+        (START, SEND_OPEN): OPEN_PIPE,
+        (HDR_RCVD, SEND_OPEN): OPEN_SENT,
+        # Legal to receive, but no state says that the own header is still to be sent.
+        (HDR_RCVD, RECEIVE_OPEN): OPEN_RCVD,
+        (START, SEND_CLOSE): OC_PIPE,
+        (HDR_SENT, SEND_CLOSE): OC_PIPE,
+        (HDR_RCVD, SEND_CLOSE): CLOSE_PIPE,
+        (HDR_EXCH, SEND_CLOSE): CLOSE_PIPE,
+        (OPEN_RCVD, SEND_CLOSE): CLOSE_SENT,
+        (HDR_EXCH, RECEIVE_CLOSE): OC_RCVD,
+        (OC_RCVD, SEND_CLOSE): END,
+        (OPEN_SENT, RECEIVE_CLOSE): CLOSE_RCVD,
+        (CLOSE_PIPE, RECEIVE_CLOSE): END,
+        # A TCP connection that is used again, which it should not be.
+        (END, SEND_HEADER): HDR_SENT,
+        (END, RECEIVE_HEADER): HDR_RCVD,
+    },
+    {SEND_CLOSE_WITH_ERROR: SEND_CLOSE, RECEIVE_CLOSE_WITH_ERROR: RECEIVE_CLOSE},
+)
+
+SESSION: Final = Machine(
+    UNMAPPED,
+    {
+        (UNMAPPED, SEND_BEGIN): BEGIN_SENT,
+        (UNMAPPED, RECEIVE_BEGIN): BEGIN_RCVD,
+        (BEGIN_SENT, RECEIVE_BEGIN): MAPPED,
+        (BEGIN_RCVD, SEND_BEGIN): MAPPED,
+        (MAPPED, SEND_END): END_SENT,
+        (MAPPED, SEND_END_WITH_ERROR): DISCARDING,
+        (MAPPED, RECEIVE_END): END_RCVD,
+        (END_SENT, RECEIVE_END): UNMAPPED,
+        (DISCARDING, RECEIVE_END): UNMAPPED,
+        (END_RCVD, SEND_END): UNMAPPED,
+    },
+    # "The endpoint MAY send frames" in these states, before the answer to its begin has come, too.
+    {
+        (BEGIN_SENT, SEND_END): END_SENT,
+        (BEGIN_SENT, SEND_END_WITH_ERROR): DISCARDING,
+        **{(state, SEND_FRAME): state for state in (BEGIN_SENT, MAPPED, END_RCVD)},
+    },
+    {
+        (END_SENT, RECEIVE_BEGIN): END_SENT,
+        (DISCARDING, RECEIVE_BEGIN): DISCARDING,
+        (BEGIN_RCVD, RECEIVE_END): UNMAPPED,
+    },
+    {SEND_END_WITH_ERROR: SEND_END, RECEIVE_END_WITH_ERROR: RECEIVE_END},
+)
+
+# An attach of one side alone is half attached; a detach that does not close leaves the terminus, so the link
+# may be attached again (suspended).
+LINK: Final = Machine(
+    DETACHED,
+    {
+        (DETACHED, SEND_ATTACH): ATTACH_SENT,
+        (DETACHED, RECEIVE_ATTACH): ATTACH_RCVD,
+        (ATTACH_SENT, RECEIVE_ATTACH): ATTACHED,
+        (ATTACH_RCVD, SEND_ATTACH): ATTACHED,
+        (ATTACH_SENT, SEND_DETACH): DETACH_SENT,
+        (ATTACHED, SEND_DETACH): DETACH_SENT,
+        (ATTACHED, RECEIVE_DETACH): DETACH_RCVD,
+        (DETACH_SENT, RECEIVE_ATTACH): DETACH_SENT,
+        (DETACH_SENT, RECEIVE_DETACH): DETACHED,
+        (DETACH_RCVD, SEND_DETACH): DETACHED,
+    },
+    {},
+    {(ATTACH_RCVD, RECEIVE_DETACH): DETACHED},
+    {},
+)
+
+# What an endpoint may send by one of its own handles.
+HANDLE: Final = Machine(
+    FREE,
+    {
+        (FREE, SEND_ATTACH): IN_USE,
+        (IN_USE, SEND_FRAME): IN_USE,
+        (IN_USE, SEND_DETACH): FREE,
+    },
+    {},
+    {},
+    {},
+)
