@@ -17,123 +17,86 @@ from setuptools.command.build_ext import build_ext
 
 MODE = os.environ.get("AMQPSCOPE_COMPILE", "no" if os.environ.get("PRE_COMMIT") else "auto")
 
-# What every octet, packet or frame goes through. `values` holds subclasses of str and int, which
-# mypyc cannot make native; what only opens files or talks to people gains nothing.
-COMPILED = [
-    "dissectors/wire.py",
-    "dissectors/interface.py",
-    "dissectors/detect.py",
-    "dissectors/foreign.py",
-    "dissectors/proxy.py",
-    "dissectors/protocol_header.py",
-    "dissectors/stream_decoder.py",
-    "dissectors/tls.py",
-    "dissectors/amqp10/composite.py",
-    "dissectors/amqp10/delivery.py",
-    "dissectors/amqp10/frame.py",
-    "dissectors/amqp10/message.py",
-    "dissectors/amqp10/messaging.py",
-    "dissectors/amqp10/outline.py",
-    "dissectors/amqp10/performatives.py",
-    "dissectors/amqp10/registry.py",
-    "dissectors/amqp10/sasl.py",
-    "dissectors/amqp10/transactions.py",
-    "dissectors/amqp10/types.py",
-    "dissectors/amqp091/arguments.py",
-    "dissectors/amqp091/content.py",
-    "dissectors/amqp091/detect.py",
-    "dissectors/amqp091/frame.py",
-    "dissectors/amqp091/message.py",
-    "dissectors/amqp091/methods.py",
-    "dissectors/amqp091/portable.py",
-    "dissectors/amqp091/problems.py",
-    "dissectors/amqp091/registry.py",
-    "dissectors/amqp091/tables.py",
-    "amqpscope/analysis/connection.py",
-    "amqpscope/report/frame_counts.py",
-    "amqpscope/analysis/kept.py",
-    "amqpscope/analysis/numbering.py",
-    "amqpscope/analysis/output.py",
-    "amqpscope/analysis/table.py",
+# What every octet, packet or frame goes through: these folders, without what is in the folders inside them.
+COMPILED_FOLDERS = [
+    "dissectors",
+    "dissectors/amqp10",
+    "dissectors/amqp091",
+    "amqpscope/analysis",
+    "amqpscope/capture",
+    "amqpscope/capture/recording",
+    "amqpscope/model",
+    "amqpscope/reassembly",
+    "amqpscope/rules/amqp10",
+    "amqpscope/rules/amqp091",
+    "amqpscope/tracking",
+    "amqpscope/tracking/amqp10",
+    "amqpscope/tracking/amqp091",
+]
+
+# Not these: mypyc cannot make subclasses of str and int native (`values`), and what only opens files, draws
+# or has a few names gains nothing.
+NOT_COMPILED = [
+    "dissectors/limits.py",
+    "dissectors/values.py",
+    "dissectors/amqp10/decimals.py",
+    "dissectors/amqp10/portable.py",
+    "dissectors/amqp10/values.py",
+    "dissectors/amqp091/values.py",
+    "amqpscope/capture/tshark.py",
+    "amqpscope/capture/recording/output.py",
+    "amqpscope/model/volatile.py",
+    "amqpscope/tracking/diagrams.py",
+]
+
+# Of folders whose other files talk to people, to the kernel or to Spark: these files.
+COMPILED_FILES = [
+    "amqpscope/capture/live/blocks.py",
     "amqpscope/correlation/entities.py",
     "amqpscope/correlation/intermediary.py",
     "amqpscope/correlation/resumption.py",
     "amqpscope/correlation/virtual_host.py",
-    "amqpscope/tracking/summary.py",
-    "amqpscope/analysis/detection.py",
-    "amqpscope/analysis/provenance.py",
-    "amqpscope/model/assessment.py",
-    "amqpscope/model/certainty.py",
-    "amqpscope/model/finding.py",
-    "amqpscope/model/reaction.py",
-    "amqpscope/model/records.py",
-    "amqpscope/model/note.py",
-    "amqpscope/model/passwords.py",
     "amqpscope/pipeline/deliveries.py",
-    "amqpscope/pipeline/deliveries10.py",
     "amqpscope/pipeline/deliveries091.py",
+    "amqpscope/pipeline/deliveries10.py",
     "amqpscope/pipeline/packets.py",
     "amqpscope/pipeline/rows.py",
-    "amqpscope/analysis/direction.py",
     "amqpscope/protocols/detect.py",
-    "amqpscope/report/digits.py",
+    "amqpscope/report/amqp091/json_form.py",
+    "amqpscope/report/amqp091/secrets.py",
+    "amqpscope/report/amqp091/summary.py",
     "amqpscope/report/amqp10/json_form.py",
     "amqpscope/report/amqp10/json_quick.py",
     "amqpscope/report/amqp10/json_values.py",
     "amqpscope/report/amqp10/secrets.py",
     "amqpscope/report/amqp10/summary.py",
-    "amqpscope/report/amqp091/json_form.py",
-    "amqpscope/report/amqp091/secrets.py",
-    "amqpscope/report/amqp091/summary.py",
     "amqpscope/report/connection_summary.py",
-    "amqpscope/report/json_renderer.py",
+    "amqpscope/report/digits.py",
+    "amqpscope/report/frame_counts.py",
     "amqpscope/report/json_form.py",
+    "amqpscope/report/json_renderer.py",
+    "amqpscope/report/json_renderers.py",
     "amqpscope/report/links.py",
     "amqpscope/report/moment.py",
-    "amqpscope/report/json_renderers.py",
     "amqpscope/report/secrets.py",
     "amqpscope/report/summary.py",
-    "amqpscope/analysis/layer.py",
-    "amqpscope/analysis/layers.py",
-    "amqpscope/analysis/proxy.py",
     "amqpscope/rules/case.py",
-    "amqpscope/rules/judge.py",
     "amqpscope/rules/context.py",
+    "amqpscope/rules/judge.py",
     "amqpscope/rules/overdue.py",
     "amqpscope/rules/peer_error.py",
-    "amqpscope/tracking/correlation_budget.py",
-    "amqpscope/tracking/ascending.py",
-    "amqpscope/tracking/events.py",
-    "amqpscope/tracking/inbox.py",
-    "amqpscope/tracking/knowledge.py",
-    "amqpscope/tracking/clock.py",
-    "amqpscope/tracking/snapshot.py",
-    "amqpscope/tracking/object_ids.py",
-    "amqpscope/tracking/serial.py",
-    "amqpscope/tracking/spans.py",
-    *sorted(str(path) for path in Path("amqpscope/rules/amqp10").glob("*.py") if path.name != "__init__.py"),
-    *sorted(str(path) for path in Path("amqpscope/rules/amqp091").glob("*.py") if path.name != "__init__.py"),
-    *sorted(
-        str(path) for path in Path("amqpscope/tracking/amqp10").glob("*.py") if path.name != "__init__.py"
-    ),
-    *sorted(
-        str(path) for path in Path("amqpscope/tracking/amqp091").glob("*.py") if path.name != "__init__.py"
-    ),
-    *sorted(
-        str(path)
-        for path in Path("amqpscope/capture").glob("*.py")
-        if path.name not in ("__init__.py", "tshark.py")
-    ),
-    # The rest of it talks to the kernel, and to scapy.
-    "amqpscope/capture/live/blocks.py",
-    "amqpscope/capture/recording/blocks.py",
-    "amqpscope/capture/recording/chunk.py",
-    "amqpscope/capture/recording/comments.py",
-    "amqpscope/capture/recording/interfaces.py",
-    "amqpscope/capture/recording/pcapng_files.py",
-    "amqpscope/capture/recording/pcapng_recorder.py",
-    *sorted(str(path) for path in Path("amqpscope/reassembly").glob("*.py") if path.name != "__init__.py"),
 ]
+
+
+def compiled() -> list[str]:
+    """The files to compile."""
+    found = [
+        path.as_posix()
+        for folder in COMPILED_FOLDERS
+        for path in sorted(Path(folder).glob("*.py"))
+        if path.name != "__init__.py" and path.as_posix() not in NOT_COMPILED
+    ]
+    return [*found, *COMPILED_FILES]
 
 
 class OptionalBuild(build_ext):
@@ -173,7 +136,9 @@ def extensions() -> list[Extension]:
         if MODE == "require":
             raise
         return []
-    found = list(mypycify(["--strict", "--follow-imports=silent", *COMPILED], opt_level="3", debug_level="0"))
+    found = list(
+        mypycify(["--strict", "--follow-imports=silent", *compiled()], opt_level="3", debug_level="0")
+    )
     if os.name == "posix":
         for extension in found:
             # Nobody replaces a function of ours while it runs: calls need no detour, and may be inlined.

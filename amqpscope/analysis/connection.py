@@ -469,5 +469,5 @@ class ConnectionAnalysis(FrameSink):
         return analysis
 
 
-# Whose the sides of a connection are that is over.
+# mypyc: null object, the owner of the directions of a connection that is over. Nothing writes to it.
 _NOBODY: Final = ConnectionAnalysis(Connection("", 0, 0, bytes(12)), AnalysisOutput())

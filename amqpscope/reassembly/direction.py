@@ -22,8 +22,8 @@ from dissectors.wire import i64
 
 __all__ = ["CUT", "DATA", "FIN", "MARK", "UNKNOWN", "Direction", "WaitingOctets"]
 
+# mypyc: sentinel, an acknowledgement that a segment did not carry. Real offsets may be below 0, never here.
 UNKNOWN: Final = -0x4000000000000000
-"""Stands for an acknowledgement that a segment did not carry. Real offsets may be below 0, never here."""
 
 # What a piece is.
 DATA: Final = 0

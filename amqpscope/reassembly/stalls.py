@@ -154,5 +154,5 @@ class Stalls:
         self.times = [Stall(*one) for one in times]
 
 
+# mypyc: null object, of a peer of whose TCP nothing is known: it could always write. Nothing writes to it.
 NO_STALLS: Final = Stalls()
-"""Of a peer of whose TCP nothing is known: it could always write."""

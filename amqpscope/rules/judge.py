@@ -23,7 +23,7 @@ from dissectors.wire import i64
 
 __all__ = ["NO_RECORD", "Judge"]
 
-# What is before the judge while nothing is.
+# mypyc: null object, the frame before the judge while there is none. Nothing writes to it.
 _NOWHERE: Final = Provenance(0, 0, -1)
 NO_RECORD: Final = FrameRecord(
     Connection("", 0, 0, bytes(12)), 0, _NOWHERE, _NOWHERE, Frame(0, 0, "", "", -1)

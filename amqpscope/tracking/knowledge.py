@@ -51,16 +51,17 @@ from dissectors.wire import i64
 
 __all__ = ["CERTAIN", "LEGAL", "NO_SERIAL", "POSSIBLE", "UNBASED", "Knowledge", "Limits"]
 
+# mypyc: sentinel, what a bound counts from that is set before its base is known; below all that 32 bits can
+# stand for.
 UNBASED: Final = -(1 << 40)
-"""What a bound counts from that is set before its base is known; below all that 32 bits can stand for."""
 
+# mypyc: sentinel, where a bound names no serial number that it counts from: it counts from the base.
 NO_SERIAL: Final = -1
-"""Where a bound names no serial number that it counts from: it counts from the base."""
 
 ANY_AMOUNT: Final = 1 << 32
 """More than 32 bits allow: a bound that allows everything for now."""
 
-# Shared by all `Limits` without an entry: nobody appends to it.
+# mypyc: null object, of all `Limits` without an entry. Nothing appends to it.
 _NO_ENTRIES: Final[list[int]] = []
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "SessionSnapshot",
 ]
 
+# mypyc: sentinel, a number that is not known.
 UNKNOWN: Final = -1
 
 

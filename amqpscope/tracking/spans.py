@@ -10,7 +10,7 @@ from dissectors.wire import i64
 
 __all__ = ["Spans"]
 
-# Shared by all that have no span: nobody appends to it.
+# mypyc: null object, of all that have no span. Nothing appends to it.
 _NO_NUMBERS: Final[list[int]] = []
 
 

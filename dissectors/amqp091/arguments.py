@@ -371,4 +371,5 @@ class ArgumentReader:
         return FieldTable(self.buf[start : self.pos])
 
 
+# mypyc: null object, where there are no arguments. Nothing writes to it.
 _NOBODY: Final = Arguments()

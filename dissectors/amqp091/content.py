@@ -205,6 +205,7 @@ def _report(
         header.sound = False
 
 
+# mypyc: null object, where there are no properties. Nothing writes to it.
 _NOBODY: Final = BasicProperties()
 
 # The words of section 4.2.6.1, and what follows them.

@@ -20,7 +20,7 @@ __all__ = ["BATCH_FORMAT", "DURABLE", "OPTED", "RESERVED", "Message", "Section"]
 # Event Hubs and Service Bus: the body is data sections, each holding one encoded message of format 0.
 BATCH_FORMAT = 0x80013700
 
-# One list for all messages of which nothing is left to join: nobody writes to it.
+# mypyc: null object, of all messages of which nothing is left to join. Nothing writes to it.
 NO_PARTS: Final[list[bytes]] = []
 
 OPTED: Final = 1

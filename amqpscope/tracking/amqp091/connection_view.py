@@ -43,6 +43,7 @@ __all__ = ["CONNECTION_CLASS", "ConnectionView", "PeerProperties"]
 CONNECTION_CHANNEL: Final = 0
 CONNECTION_CLASS: Final = 10
 
+# mypyc: sentinel, the channel of no frame.
 _NO_CHANNEL: Final = -1
 
 

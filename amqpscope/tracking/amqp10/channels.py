@@ -10,8 +10,8 @@ from dissectors.wire import i64
 
 __all__ = ["NO_CHANNEL", "Channels"]
 
+# mypyc: sentinel, the channel of no frame at all; a frame without a channel has -1.
 NO_CHANNEL: Final = -2
-"""mypyc: sentinel. The channel of no frame at all; a frame without a channel has -1."""
 
 
 class Channels:

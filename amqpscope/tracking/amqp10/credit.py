@@ -21,8 +21,8 @@ from dissectors.wire import i64
 
 __all__ = ["NO_CREDIT", "NO_RECEIPT", "UNKNOWN", "ReceiverCount", "SenderCredit"]
 
+# mypyc: sentinel, an offset, a count, a channel or a handle that is not known.
 UNKNOWN: Final = -1
-"""mypyc: sentinel. Stands for an offset, a count, a channel or a handle that is not known."""
 
 
 class SenderCredit:
@@ -68,7 +68,7 @@ class SenderCredit:
         self.drain_end = UNKNOWN
         self.drain_limit = UNKNOWN
 
-    def attach(self, initial_count: i64 | None) -> None:
+    def attach(self, initial_count: int | None) -> None:
         """The sender attaches the link, with this initial-delivery-count."""
         self.uncounted = 0
         self.continued = 0
@@ -201,6 +201,6 @@ class ReceiverCount:
         return count
 
 
-# mypyc: null objects, because an optional attribute costs a check at each use. Nothing writes to them.
+# mypyc: null objects, of receiving and of sending ends. Nothing writes to them.
 NO_CREDIT: Final = SenderCredit()
 NO_RECEIPT: Final = ReceiverCount()

@@ -28,5 +28,5 @@ class Echo:
         return Echo(*state)
 
 
-# mypyc: null object, because an optional attribute costs a check at each use. Nothing writes to it.
+# mypyc: null object, where no flow waits for an answer. Nothing writes to it.
 NO_ECHO: Final = Echo(-1, 0, 0)

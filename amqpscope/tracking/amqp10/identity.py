@@ -191,5 +191,5 @@ class OpenDelivery:
         self.complete: bool = False
 
 
-# For all that have none: nobody writes to it.
+# mypyc: null object, of all that have none. Nothing writes to it.
 _NONE: Final[OrderedDict[int, OpenDelivery]] = OrderedDict()

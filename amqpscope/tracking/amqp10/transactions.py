@@ -569,8 +569,8 @@ class Ledger:
         return ledger
 
 
+# mypyc: null object, of a connection without transactions. Nothing writes to it.
 NO_LEDGER: Final = Ledger()
-"""Of a connection without transactions. Nobody writes to it."""
 
 
 def _other(me: Endpoint) -> str:

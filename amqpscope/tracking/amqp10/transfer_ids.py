@@ -22,8 +22,8 @@ from dissectors.wire import i64
 
 __all__ = ["FAR", "IncomingTransfers", "OutgoingTransfers"]
 
+# mypyc: sentinel, a limit that nothing reaches, where there is none.
 FAR: Final = 1 << 60
-"""mypyc: sentinel. A limit that nothing reaches, where there is none."""
 
 # mypyc: null object, of sessions without transfers. Nothing appends to it.
 NO_ENDS: Final[list[int]] = []
