@@ -240,6 +240,9 @@ def followed(name: str, subject: str, d: Dialogue, frames: int) -> list[str]:
         me.catch_up(ends["server" if subject == "client" else "client"].sent_end, 0)
         if number >= before:
             states.append(machine.state(me, kept))
+        for end in ends.values():
+            assert end.may_send == CONNECTION.allows(end.state, SEND_FRAME)
+            assert all(SESSION.allows(session.state, SEND_FRAME) for session in end.sessions.values())
     return states
 
 
