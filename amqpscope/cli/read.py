@@ -39,8 +39,8 @@ class TimeFormat(enum.StrEnum):
     e = "e"
 
 
-_WHICH = "Which frames (all that are given must fit)"
-_HOW = "How they are shown"
+_WHICH = "Which frames are shown (a frame must match all options given)"
+_HOW = "How frames are shown"
 _OTHER = "Other options"
 
 _TIMES = "Time: " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
@@ -50,8 +50,8 @@ A line of the timeline:
   packet  time  connection  C (client) or S (server)  channel  frame  fields
 Packets are numbered as in Wireshark, and are those of a frame's first octet;
 connections are Wireshark's tcp.stream. #7 is delivery-id 7, of AMQP 0-9-1
-delivery-tag 7. ADDRESS (NAME) is a link. incoming-window=2048@7 is room for
-2048 transfers from id 7 on.
+delivery-tag 7. A link is shown as ADDRESS (NAME). incoming-window=2048@7 is
+room for 2048 transfers, of which the first has the transfer-id 7.
 
 Passwords, responses of a login and security tokens are never shown.
 

@@ -96,7 +96,7 @@ class Reports:
             taken.append(policy.gathered.file)
         for _, path in self._named:
             if any(same_file(path, other) for other in taken):
-                raise FilterError(f"--output {path}: is read, or written, already")
+                raise FilterError(f"--output {path}: this run reads or writes that file already")
             taken.append(path)
 
     def __enter__(self) -> Writers:

@@ -29,7 +29,7 @@ __all__ = ["EPILOG", "summary"]
 EPILOG = """
 A connection's number is Wireshark's tcp.stream. Octets of a peer are those of
 its stream; missing ones were not captured, resent ones were captured twice.
-Octets of a link are those of its messages.
+The octets of a link are those of its messages, without frame headers.
 
 Exit status: 0 fine, 2 a failure, 3 no AMQP 1.0 or 0-9-1 to read, 130 interrupted.
 """

@@ -139,7 +139,10 @@ def _answer(row: Rule) -> str:
     """What a correct peer answers, in one sentence."""
     if not row.answer:
         return "The specification names no error for it."
-    return f"{row.answer}{'' if row.answer_named else ', as other faults of this kind have it'}."
+    unnamed = (
+        "" if row.answer_named else ", the condition that the specification names for faults of this kind"
+    )
+    return f"{row.answer}{unnamed}."
 
 
 def _drafts(row: Rule) -> list[tuple[str, str]]:

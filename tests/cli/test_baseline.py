@@ -114,14 +114,17 @@ def test_of_a_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) ->
         (["--baseline", "a", "--write-baseline", "b"], "--write-baseline: goes without --baseline"),
         (["--write-baseline", "-"], "--write-baseline -: names no file"),
         (["--write-baseline", "./clean.pcap"], "--write-baseline ./clean.pcap: is read already"),
-        (["--write-baseline", "x.json", "-o", "x.json"], "--output x.json: is read, or written, already"),
+        (
+            ["--write-baseline", "x.json", "-o", "x.json"],
+            "--output x.json: this run reads or writes that file already",
+        ),
         (["--write-baseline", "other.json"], "other.json: is no baseline, so it is not written over"),
         (["--write-baseline", "known.toml"], "--write-baseline known.toml: is read already"),
         (
             ["--baseline", "known.json", "-o", "known.json"],
-            "--output known.json: is read, or written, already",
+            "--output known.json: this run reads or writes that file already",
         ),
-        (["-o", "text:known.toml"], "--output known.toml: is read, or written, already"),
+        (["-o", "text:known.toml"], "--output known.toml: this run reads or writes that file already"),
         (["--write-baseline", "none/x.json"], "none/x.json: No such file or directory"),
     ],
 )

@@ -186,7 +186,7 @@ def test_text_in_a_file_has_no_colours(
         ("nonsense:report.xml", "there is no such format"),
         ("json:", "names no file"),
         ("json:-", "names no file"),
-        ("text:./window-overrun.pcap", "is read, or written, already"),
+        ("text:./window-overrun.pcap", "this run reads or writes that file already"),
         ("below/missing.json", "No such file or directory"),
     ],
 )
@@ -205,7 +205,7 @@ def test_outputs_that_cannot_be(
 def test_no_two_outputs_in_one_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "check", "-o", "a.json", "-o", "text:./a.json", "window-overrun.pcap")
     assert result.status == 2
-    assert "is read, or written, already" in result.err
+    assert "this run reads or writes that file already" in result.err
 
 
 def unread(*arguments: str, errors_too: bool = False) -> tuple[int, str]:

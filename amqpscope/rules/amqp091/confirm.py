@@ -91,9 +91,9 @@ def confirm_of_tag_zero(case: Case) -> None:
     Why it matters: Messages are counted from 1. A client that does not know delivery-tag 0 assigns the
     confirm to no message, or to all messages.
     Silent when: the channel is not in confirm mode.
-    How to mend it: Number the messages of a channel from 1 with the first basic.publish behind
-    confirm.select. Never send delivery-tag 0; to confirm several messages, send the highest tag with
-    multiple.
+    How to mend it: Number the messages of a channel from 1: the first basic.publish after
+    confirm.select has number 1. Never send delivery-tag 0; to confirm several messages, send the highest
+    tag with multiple.
     """
     case.report(CF_TAG_NONZERO, "delivery-tag 0")
 

@@ -368,7 +368,8 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     amq.match
     Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring them, so
     their binds and publishes fail and their channels are closed.
-    Silent when: octets of the connection were not captured, or the answer may refer to the queue. The finding
+    Silent when: octets of the connection were not captured, or the server's error may be about a missing
+    queue. The finding
     is only possible, not certain, for amq.headers and amq.match, because a server need not have the type
     headers.
     Possible because: The {peer} need not have this exchange if it does not support the type headers.

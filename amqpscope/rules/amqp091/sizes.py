@@ -86,8 +86,8 @@ def frame_before_tuning(case: Case, size: i64) -> None:
     a large token; RabbitMQ accepts 8192 octets, or its configured size.
     Silent when: octets before the frame, or connection.tune-ok, were not captured.
     How to mend it: Keep frames before connection.tune-ok at 4096 octets or below. Shorten the
-    client-properties or the authentication token in connection.start-ok, or configure the broker to accept
-    larger frames before tuning.
+    client-properties or the authentication token in connection.start-ok, or let the broker accept larger
+    frames until connection.tune-ok.
     """
     message = f"a frame of {size} octets before tune-ok; all that is sure to be taken is {ALWAYS_TAKEN}"
     case.report(F_PRETUNE_SIZE, message, CERTAIN, {"size": int(size)})

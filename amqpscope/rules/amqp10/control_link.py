@@ -105,9 +105,9 @@ def control_link_without_rejected(case: Case) -> None:
     Demands: A controller sets up its control link so that rejected is an allowed outcome.
     Source: transactions.xml section txn-declare
     Evidence: source.outcomes of the control attach
-    Why it matters: The coordinator can then report a failure only by detaching the link. The detach rolls
-    back all other transactions of the link.
-    Silent when: the source lists no outcomes, and so does not exclude any, or a symbol that stands for none.
+    Why it matters: The coordinator can then report a failure only by detaching the link. That detach
+    rolls back all other transactions that were declared on the link.
+    Silent when: the source lists no outcomes, which excludes none, or lists a symbol that names no outcome.
     How to mend it: Include `amqp:rejected:list` in the outcomes of the control link's source, and handle the
     outcome rejected for declare and discharge.
     """

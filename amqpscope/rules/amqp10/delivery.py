@@ -240,8 +240,8 @@ def delivery_id_out_of_sequence(case: Case, value: int, number: i64, last: i64) 
     Why it matters: All delivery-ids of a session come from one sequence. A receiver that settles ranges of
     delivery-ids settles the wrong deliveries.
     Silent when: octets since the session's begin were not captured, or earlier deliveries without a
-    delivery-id explain the gap. Another rule reports a delivery-id that an unsettled delivery still has
-    (D-ID-UNIQUE), and another one an id that wraps at a wrong number (T-SERIAL). The finding is only
+    delivery-id explain the gap. Two other rules report a delivery-id that is used again while a delivery with
+    that id is unsettled (D-ID-UNIQUE), and an id that wraps at a wrong number (T-SERIAL). The finding is only
     possible, not certain, when delivery-ids are only left out.
     Possible because: Delivery-ids were left out, but none is used twice. The specification can be read as
     allowing gaps.

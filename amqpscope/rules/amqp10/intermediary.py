@@ -172,8 +172,8 @@ M_HDR_TTL_REDUCE: Final = RULES.rule("M-HDR-TTL-REDUCE", "SHOULD", "lower-case")
 
 
 def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
-    """A broker keeps a message for a while and forwards it with the same ttl, or a longer one, than the
-    message had on arrival.
+    """A broker keeps a message for a while and forwards it with a ttl that is not lower than
+    the message had on arrival.
 
     Demands: An intermediary sends on the ttl reduced by the time the message spent with it (SHOULD in
     csprd02).

@@ -477,8 +477,8 @@ def receiver_with_delivery_count_too_soon(case: Case, link: LinkEnd, body: Flow)
     Demands: A receiver leaves delivery-count unset until the sender's attach has arrived.
     Source: transport.xml section performatives > flow.delivery-count
     Evidence: receiver flow with delivery-count before the sender's attach passed
-    Why it matters: Only the sender sets the initial delivery-count. If the receiver guesses it, the sender
-    computes other link-credit than the receiver means.
+    Why it matters: Only the sender sets the initial delivery-count. If the receiver guesses that number,
+    the sender computes another link-credit than the receiver intended.
     Silent when: octets of the sender were not captured.
     How to mend it: Leave delivery-count unset in a receiver's flow until the sender's attach has arrived.
     Then start from its initial-delivery-count. Do not send the default value 0.

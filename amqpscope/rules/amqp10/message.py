@@ -272,8 +272,8 @@ M_SECT_TYPE: Final = RULES.rule(
 )
 """A sender puts a value of the wrong type into a message section.
 
-Demands: Each section wraps its declared representation: list for header, properties and sequence; map for
-annotations, application-properties and footer; binary for data.
+Demands: Each section holds a value of one type: a list in header, properties and amqp-sequence; a map in the
+annotations, application-properties and footer; binary in data.
 Source: messaging.xml section message-format (section types)
 Evidence: format code after the section descriptor
 Why it matters: The receiver cannot decode the section. It can only refuse the message.

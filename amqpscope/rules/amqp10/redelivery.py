@@ -135,7 +135,8 @@ def counted_though_accepted(case: Case, fate: Fate, count: int) -> None:
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Raise delivery-count only after an outcome that counts as a failed delivery, for example
-    modified with delivery-failed. Leave delivery-count unchanged after accepted.
+    modified with delivery-failed. Leave it unchanged when the outcome was
+    accepted.
     """
     _report(
         case,

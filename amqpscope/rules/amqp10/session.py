@@ -446,7 +446,7 @@ S_FLOW_NOHANDLE_AVAIL: Final = RULES.rule(
 def session_flow_with_available(case: Case) -> None:
     """A peer sends a flow without a handle that carries available.
 
-    Demands: A session-only flow may not carry available.
+    Demands: A flow without a handle must not set the field available.
     Source: transport.xml section performatives > flow.available
     Evidence: null handle, available set
     Why it matters: A flow without a handle names no link, so available has no link whose messages it counts.

@@ -72,7 +72,7 @@ S_WIN_FORMULA_INIT: Final = RULES.rule(
 
 def window_counted_from_nothing(case: Case, session: SessionEnd) -> None:
     """A sender counts the incoming-window of a flow without next-incoming-id from its own current
-    next-outgoing-id.
+    next-outgoing-id, not from its first.
 
     Demands: If that flow lacks next-incoming-id, the sender's first outgoing id stands in for it.
     Source: transport.xml section sessions > Session Flow Control (receiving a flow)
