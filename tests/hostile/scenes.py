@@ -212,6 +212,10 @@ def many_connections_by_hand(path: Path) -> None:
     many_connections(path, 300_000, whole=False)
 
 
+def many_short_connections_by_hand(path: Path) -> None:
+    many_connections(path, 300_000)
+
+
 def many_faulty_connections_by_hand(path: Path) -> None:
     many_connections(path, 60_000, faulty=True, whole=False)
 
@@ -344,6 +348,7 @@ SCENES: dict[str, Callable[[Path], None]] = {
         many_connections,
         many_faulty_connections,
         many_connections_by_hand,
+        many_short_connections_by_hand,
         many_faulty_connections_by_hand,
         overlapping,
         gaps_of_a_billion,

@@ -49,7 +49,12 @@ GROWTH = {
 LARGE = ("half_open", "large_maps", "many_nothings", "frames_of_4_gib", "many_sessions_and_links", "bomb")
 
 # Made for measuring by hand: `python tests/hostile/measure.py`.
-BY_HAND = ("half_open_million", "many_connections_by_hand", "many_faulty_connections_by_hand")
+BY_HAND = (
+    "half_open_million",
+    "many_connections_by_hand",
+    "many_faulty_connections_by_hand",
+    "many_short_connections_by_hand",
+)
 
 
 @pytest.mark.parametrize("name", [name for name in SCENES if name not in BY_HAND])
