@@ -21,7 +21,7 @@ from support.all_numbers import SAYINGS, say_all
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
 from support.everywhere import everywhere, failures, ways
-from support.numbers import another, counting, fitting
+from support.number_fields import another, counting, fitting
 from support.tcp_writer import Capture as Tap
 from support.thorough import share, thorough
 

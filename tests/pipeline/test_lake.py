@@ -78,7 +78,7 @@ def test_a_run_that_fails_changes_nothing(
     lake = tmp_path / "lake"
     before = written(spark, lake, SOURCES[:2], set_by="file")
     files = parts(lake)
-    monkeypatch.setattr("amqpscope.pipeline.analysis.Files", _breaking())
+    monkeypatch.setattr("amqpscope.pipeline.analysis.StagedFiles", _breaking())
     with pytest.raises(PipelineError, match="as if the machine had gone"):
         analyse(spark, [str(path) for path in SOURCES], set_by="file").write(str(lake))
     assert parts(lake) == files

@@ -1,6 +1,6 @@
 """Two conversations in which every frame of a protocol stands, every field that is a number, and every type.
 
-For tests that put other numbers there (`support.numbers`). Whether they may be said there is not asked.
+For tests that put other numbers there (`support.number_fields`). Whether they may be said there is not asked.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from support.numbers import fixed
+from support.number_fields import fixed
 
 METHOD, HEADER, BODY, HEARTBEAT = 1, 2, 3, 8
 RABBITMQ, PRINTED = "rabbitmq", "printed"

@@ -28,7 +28,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Literal
 
-from support.numbers import fixed, replaced
+from support.number_fields import fixed, replaced
 
 Choice = int | Literal["smallest", "widest"]
 Pairs = Mapping[Any, Any] | Iterable[tuple[Any, Any]]

@@ -43,5 +43,5 @@ class Dies(tasks.StagedFiles):
 
 if __name__ == "__main__":
     Dies.mark = sys.argv[1]
-    analysis.Files = Dies  # type: ignore[misc]
+    analysis.StagedFiles = Dies  # type: ignore[misc]
     sys.exit(run(sys.argv[2:]))
