@@ -77,7 +77,7 @@ class Judge(ABC):
         """Who of the two is silent at `now` (ns) for longer than was agreed."""
 
     def left(self) -> ConnectionSummary | None:
-        """What connections after this one may be held against. None: nothing."""
+        """What later connections may be compared with. None: nothing."""
         return None
 
     def introduction(self, peer: str) -> object:

@@ -143,11 +143,11 @@ B_CTAG_GEN: Final = RULES.rule(
 )
 
 
-def tag_not_made_up(case: Case, tag: str) -> None:
+def unusable_generated_tag(case: Case, tag: str) -> None:
     """A server answers a basic.consume without consumer-tag with an empty consumer-tag, or with one that is
     in use on the channel.
 
-    Demands: For an empty tag the server makes up one that is unique on the channel.
+    Demands: For an empty tag the server generates one that is unique on the channel.
     Source: XML:basic.consume.consumer-tag (field doc)
     Evidence: Consume-Ok.consumer-tag
     Why it matters: The client cannot cancel the consumer, and cannot distinguish its deliveries from those of
@@ -515,7 +515,7 @@ def judge_consume_ok(case: Case, channel: Channel, method: BasicConsumeOk) -> No
     else:
         known = channel.consumers.live.get(tag)
         if not tag or (known is not None and known.ready and known.end < request.end):
-            tag_not_made_up(case, tag)
+            unusable_generated_tag(case, tag)
             return
         begun = None
         for consumer in channel.consumers.nameless:

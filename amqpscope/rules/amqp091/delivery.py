@@ -1,8 +1,8 @@
 """What a server delivers: tags, consumers and prefetch windows of basic.deliver and basic.get-ok (class
 basic).
 
-All is held against what the server can have received: a consumer from its basic.consume on, an
-acknowledgement as soon as it may have come.
+Each delivery is compared with what the server can have received by then. A consumer counts from its
+basic.consume on, an acknowledgement as soon as it may have arrived.
 """
 
 from typing import Final

@@ -118,7 +118,7 @@ def judge_content(case: Case, channel: Channel) -> None:
 
 
 def judge_flow_ok(case: Case, channel: Channel, method: ChannelFlowOk) -> None:
-    """channel.flow-ok, held against the oldest channel.flow that waits for it."""
+    """channel.flow-ok, compared with the oldest channel.flow that waits for it."""
     at = channel.awaited(case.me.by_client, "channel.flow-ok")
     if at < 0 or not channel.whole:
         return

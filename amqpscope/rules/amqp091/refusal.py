@@ -2,7 +2,7 @@
 
 Why a request is refused shows only in the close that names it, so nothing here that takes a reason for
 granted is more than possible. The finding stands where the request was said, or, where the refusal itself is
-at fault, at the close. What does not exist, or is otherwise than declared, is held against what all
+at fault, at the close. What does not exist, or is otherwise than declared, is compared with what all
 connections have done: see `entities` and `existence`.
 
 Sources: the classes exchange and queue of amqp0-9-1.xml; RabbitMQ's errata.

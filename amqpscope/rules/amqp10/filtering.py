@@ -1,4 +1,4 @@
-"""Filters: what a sender says that it applies, held against what it sends (messaging.xml, "filter-set").
+"""Filters: what a sender says that it applies is compared with what it sends (messaging.xml, "filter-set").
 
 Only filters whose meaning is beyond doubt are looked at, and of those only what a message cannot pass: a
 name or property that is there, and has another value than the filter asks for.

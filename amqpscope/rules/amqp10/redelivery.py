@@ -1,4 +1,4 @@
-"""Messages that a server sends again, held against what was said of them (messaging.xml, "Message States").
+"""Messages that a server sends again, compared with what was said of them (messaging.xml, "Message States").
 
 A message is the same if it has the same message-id and the same bare message. Nothing here is more than
 possible: it may have been sent to the server a second time.
