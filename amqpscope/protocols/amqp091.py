@@ -103,14 +103,14 @@ class Amqp091(Protocol):
         context: bool,
         budget: CorrelationBudget | None,
     ) -> Judge:
-        from amqpscope.rules.amqp091.judge import Judge
+        from amqpscope.rules.amqp091.judge import Judge091
 
-        return Judge(connection, findings, context, budget)
+        return Judge091(connection, findings, context, budget)
 
     def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
-        from amqpscope.rules.amqp091.judge import Judge
+        from amqpscope.rules.amqp091.judge import Judge091
 
-        return Judge.load(state, connection, findings)
+        return Judge091.load(state, connection, findings)
 
     def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
         from amqpscope.tracking.amqp091.summary import Amqp091Summary

@@ -98,14 +98,14 @@ class Amqp10(Protocol):
         context: bool,
         budget: CorrelationBudget | None,
     ) -> Judge:
-        from amqpscope.rules.amqp10.judge import Judge
+        from amqpscope.rules.amqp10.judge import Judge10
 
-        return Judge(connection, findings, context, budget)
+        return Judge10(connection, findings, context, budget)
 
     def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
-        from amqpscope.rules.amqp10.judge import Judge
+        from amqpscope.rules.amqp10.judge import Judge10
 
-        return Judge.load(state, connection, findings)
+        return Judge10.load(state, connection, findings)
 
     def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
         from amqpscope.tracking.amqp10.summary import Amqp10Summary

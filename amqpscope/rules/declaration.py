@@ -5,7 +5,7 @@
     L_CREDIT: Final = RULES.rule("L-CREDIT", "illegal", "definition", by="sender", answer="amqp:link:...")
 
 
-    def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
+    def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
         '''A sender starts a delivery for which the receiver has granted no link-credit.
 
         Demands: No new message may be started while link-credit is zero or below.

@@ -11,10 +11,10 @@ from support.judged import judged
 import amqpscope
 from amqpscope.limits import MAX_TRANSACTIONS
 from amqpscope.rules.amqp10 import control_link, transaction
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.catalogue import severity
 from amqpscope.tracking.amqp10.control import Control, ControlRequest
-from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.endpoint import Endpoint10
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transactions import Ledger
 from dissectors.amqp10.transactions import Declared
@@ -304,9 +304,9 @@ def test_more_transactions_than_are_remembered() -> None:
     d.headers()
     record = next(iter(amqpscope.read(io.BytesIO(d.pcap()))))
     for known, expected in ((MAX_TRANSACTIONS, 2), (MAX_TRANSACTIONS + 1, 0)):
-        case = Case(record.connection)
+        case = Case10(record.connection)
         case.record = record
-        case.me, case.peer = Endpoint("client"), Endpoint("server")
+        case.me, case.peer = Endpoint10("client"), Endpoint10("server")
         case.ledger = Ledger()
         control = Control("client", 0, 0, "control", 1)
         for number in range(known):
@@ -339,7 +339,7 @@ def test_of_what_was_missed_a_peer_may_have_read_a_part() -> None:
     d.server.begin(1)
     records = amqpscope.read(io.BytesIO(d.pcap()))
     skipped = next(record for record in records if record.frame.kind == "skipped")
-    client = Endpoint("client")
+    client = Endpoint10("client")
     client.deliver(skipped)
     client.catch_up(skipped.frame.offset, 0)
     assert client.whole

@@ -32,7 +32,7 @@ C_TOY: Final = RULES.rule(
 )
 
 
-def client_that_is_no_toy(case: Case, body: Open) -> None:
+def client_that_is_no_toy(case: Case10, body: Open) -> None:
     """A client opens a connection and is no toy.
 
     Demands: Every client is a toy.

@@ -8,8 +8,8 @@ from typing import Any
 from support.judged import Trickle
 
 import amqpscope
-from amqpscope.rules.amqp091.judge import Judge as Judge091
-from amqpscope.rules.amqp10.judge import Judge as Judge10
+from amqpscope.rules.amqp091.judge import Judge091
+from amqpscope.rules.amqp10.judge import Judge10
 from amqpscope.rules.judge import Judge
 from amqpscope.tracking.snapshot import ConnectionSnapshot
 

@@ -7,18 +7,18 @@ from support.judged import Trickle
 from support.tcp_writer import Capture
 
 import amqpscope
-from amqpscope.rules.amqp091.judge import Judge
+from amqpscope.rules.amqp091.judge import Judge091
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import UNANSWERED
 
 
-def judge_of(d: Dialogue091) -> Judge:
+def judge_of(d: Dialogue091) -> Judge091:
     """The judge of a connection at the end of the capture."""
     with amqpscope.Capture(Trickle(d.pcap(), [100]), amqpscope.CaptureOptions(judge=True)) as capture:
         judge = None
         for _ in capture.blocks():
             judge = next((one.judge for one in capture._table._forward.values()), judge)
-    assert isinstance(judge, Judge)
+    assert isinstance(judge, Judge091)
     return judge
 
 

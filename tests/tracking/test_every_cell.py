@@ -19,7 +19,7 @@ from support.judged import judged
 
 import amqpscope
 from amqpscope.rules.catalogue import severity
-from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.endpoint import Endpoint10
 from amqpscope.tracking.amqp10.states import CONNECTION, LINK, SEND_FRAME, SESSION
 from amqpscope.tracking.states import Table
 
@@ -40,7 +40,7 @@ class Machine:
     prepare: Callable[[Dialogue], None]
     say: Callable[[Peer, str], Said]
     wrong: Callable[[list[str]], str]
-    state: Callable[[Endpoint, dict[str, object]], str]
+    state: Callable[[Endpoint10, dict[str, object]], str]
 
     def states(self) -> list[str]:
         return sorted({state for state, _ in self.table} | set(self.table.values()))
@@ -105,7 +105,7 @@ def wrong_connection(sent: list[str]) -> str:
     return "C-OPEN-ONCE" if "OPEN" in before else ""
 
 
-def connection_state(endpoint: Endpoint, kept: dict[str, object]) -> str:
+def connection_state(endpoint: Endpoint10, kept: dict[str, object]) -> str:
     return endpoint.state
 
 
@@ -128,7 +128,7 @@ def wrong_session(sent: list[str]) -> str:
     return "S-END-LAST" if "BEGIN" in before else "S-BEGIN-FIRST"
 
 
-def session_state(endpoint: Endpoint, kept: dict[str, object]) -> str:
+def session_state(endpoint: Endpoint10, kept: dict[str, object]) -> str:
     """Of the first session that there was: what comes after it on its channel is another one."""
     session = kept.setdefault("session", endpoint.sessions.get(0) or endpoint.peer_sessions.get(0))
     if session is None:
@@ -154,7 +154,7 @@ def wrong_link(sent: list[str]) -> str:
     return "" if attached else "L-UNATTACHED-DETACH"
 
 
-def link_state(endpoint: Endpoint, kept: dict[str, object]) -> str:
+def link_state(endpoint: Endpoint10, kept: dict[str, object]) -> str:
     link = kept.get("link")
     if link is None:
         found = list(endpoint.sessions[0].links.values())
@@ -223,7 +223,7 @@ def over(sent: dict[str, list[str]]) -> bool:
 
 def followed(name: str, subject: str, d: Dialogue, frames: int) -> list[str]:
     """The subject's state before the first input and after each."""
-    ends = {"client": Endpoint("client"), "server": Endpoint("server")}
+    ends = {"client": Endpoint10("client"), "server": Endpoint10("server")}
     me = ends[subject]
     kept: dict[str, object] = {}
     machine = MACHINES[name]

@@ -7,7 +7,7 @@ What is named by a frame is looked up among the deliveries that the client can h
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.endpoint import ALL
@@ -22,7 +22,7 @@ RULES: Final = Rules("amqp091/acknowledgement")
 B_ACK_ZERO: Final = RULES.rule("B-ACK-ZERO", "IMPLIED", "tier A", by="client", answer="channel.close 406")
 
 
-def ack_of_none(case: Case) -> None:
+def ack_of_none(case: Case091) -> None:
     """A client sends basic.ack with delivery-tag 0 and without multiple, although no delivery has
     delivery-tag 0.
 
@@ -45,7 +45,7 @@ B_REJECT_ZERO: Final = RULES.rule(
 )
 
 
-def reject_of_none(case: Case) -> None:
+def reject_of_none(case: Case091) -> None:
     """A client sends basic.reject with delivery-tag 0, although no delivery has delivery-tag 0.
 
     Demands: Reject has no multiple flag, so its tag is not zero.
@@ -65,7 +65,7 @@ B_ACK_CHANNEL: Final = RULES.rule(
 )
 
 
-def ack_on_another_channel(case: Case, tag: int, other: Channel) -> None:
+def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
     """A delivery is acknowledged on another channel than the one that it came on.
 
     Demands: A message is acknowledged on the channel that delivered it.
@@ -90,7 +90,7 @@ def ack_on_another_channel(case: Case, tag: int, other: Channel) -> None:
 B_ACK_KNOWN: Final = RULES.rule("B-ACK-KNOWN", "IMPLIED", "tier A", by="client", answer="channel.close 406")
 
 
-def ack_of_unknown_delivery(case: Case, tag: int, last: int) -> None:
+def ack_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """A client sends a basic.ack with a delivery-tag that the server has not given out on the channel.
 
     Demands: A non-zero ack tag belongs to a message delivered on that channel.
@@ -114,7 +114,7 @@ B_REJECT_KNOWN: Final = RULES.rule(
 )
 
 
-def reject_of_unknown_delivery(case: Case, tag: int, last: int) -> None:
+def reject_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """A client sends a basic.reject with a delivery-tag that the server has not given out on the channel.
 
     Demands: Reject names a delivered and still unsettled message of that channel.
@@ -138,7 +138,7 @@ B_NACK_KNOWN: Final = RULES.rule(
 )
 
 
-def nack_of_unknown_delivery(case: Case, tag: int, reason: str, certainty: i64) -> None:
+def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i64) -> None:
     """A client sends a basic.nack with a delivery-tag that does not belong to an unacknowledged delivery on
     the channel.
 
@@ -163,7 +163,7 @@ def nack_of_unknown_delivery(case: Case, tag: int, reason: str, certainty: i64) 
 B_ACK_DUP: Final = RULES.rule("B-ACK-DUP", "MUST NOT", "tier A", by="client", answer="channel.close 406")
 
 
-def settled_twice(case: Case, tag: int, reason: str, certainty: i64) -> None:
+def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
     """A client acknowledges, rejects or nacks a delivery that it has acknowledged, rejected or nacked before.
 
     Demands: No message is acknowledged, rejected or nacked more than once.
@@ -186,7 +186,7 @@ B_ACK_MULTIPLE: Final = RULES.rule(
 )
 
 
-def ack_up_to_settled_delivery(case: Case, tag: int, others: int, certainty: i64) -> None:
+def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: i64) -> None:
     """A client sends a basic.ack with multiple whose delivery-tag names a delivery that was settled before.
 
     Demands: An ack with multiple and a non-zero tag names a message that is itself still unacknowledged.
@@ -216,7 +216,7 @@ def ack_up_to_settled_delivery(case: Case, tag: int, others: int, certainty: i64
 B_ACK_NOACK: Final = RULES.rule("B-ACK-NOACK", "IMPLIED", "tier A", by="client", answer="channel.close 406")
 
 
-def ack_of_delivery_without_acks(case: Case, tag: int) -> None:
+def ack_of_delivery_without_acks(case: Case091, tag: int) -> None:
     """A client acknowledges, rejects or nacks a delivery that the server sent with no-ack.
 
     Demands: Deliveries from a no-ack consumer or get are not acknowledged.
@@ -240,7 +240,7 @@ B_NACK_CAP: Final = RULES.rule(
 )
 
 
-def nack_without_capability(case: Case) -> None:
+def nack_without_capability(case: Case091) -> None:
     """A client sends basic.nack to a server that does not say that it knows it.
 
     Demands: basic.nack is used only if the server announces the capability basic.nack.
@@ -255,7 +255,7 @@ def nack_without_capability(case: Case) -> None:
     case.report_once(B_NACK_CAP, "the server has not said that it knows basic.nack", CERTAIN, {})
 
 
-def judge_ack(case: Case, channel: Channel, method: BasicAck) -> None:
+def judge_ack(case: Case091, channel: Channel, method: BasicAck) -> None:
     """A client's basic.ack."""
     tag = method.delivery_tag
     if tag in channel.deliveries.unacknowledged:
@@ -287,7 +287,7 @@ def judge_ack(case: Case, channel: Channel, method: BasicAck) -> None:
     ack_up_to_settled_delivery(case, tag, others, certainty)
 
 
-def judge_reject(case: Case, channel: Channel, method: BasicReject) -> None:
+def judge_reject(case: Case091, channel: Channel, method: BasicReject) -> None:
     """A client's basic.reject."""
     tag = method.delivery_tag
     if tag in channel.deliveries.unacknowledged:
@@ -306,7 +306,7 @@ def judge_reject(case: Case, channel: Channel, method: BasicReject) -> None:
         settled_twice(case, tag, f"delivery-tag {tag} is settled", certainty_of_settlement(channel, tag))
 
 
-def judge_nack(case: Case, channel: Channel, method: BasicNack) -> None:
+def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
     """A client's basic.nack."""
     server = case.view.server
     if server is not None and server.lacks("basic.nack"):

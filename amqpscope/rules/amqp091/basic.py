@@ -16,7 +16,7 @@ from amqpscope.rules.amqp091 import (
     refused,
     transaction,
 )
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.tracking.amqp091.channel import Channel
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
@@ -44,7 +44,7 @@ from dissectors.amqp091.methods import (
 __all__ = ["judge_closed", "judge_connection_close", "judge_content", "judge_method"]
 
 
-def judge_method(case: Case, channel: Channel, method: Method) -> None:
+def judge_method(case: Case091, channel: Channel, method: Method) -> None:
     """A method of these classes, or of any other."""
     if case.me.by_client:
         if channel.transacted:
@@ -98,7 +98,7 @@ def judge_method(case: Case, channel: Channel, method: Method) -> None:
         refused.judge_commit_ok(case, channel)
 
 
-def judge_content(case: Case, channel: Channel, header: ContentHeader) -> None:
+def judge_content(case: Case091, channel: Channel, header: ContentHeader) -> None:
     """A content header."""
     if case.me.by_client:
         publishing.judge_properties(case, channel, header)
@@ -113,13 +113,13 @@ def judge_content(case: Case, channel: Channel, header: ContentHeader) -> None:
 _NOT_FOR_IT: Final = (0, 200, 501, 502, 505)
 
 
-def judge_client_close(case: Case, channel: Channel, method: ChannelClose) -> None:
+def judge_client_close(case: Case091, channel: Channel, method: ChannelClose) -> None:
     """A client's channel.close."""
     if method.class_id == 60 and method.method_id == 120 and method.reply_code not in _NOT_FOR_IT:
         confirm.judge_nack_refused(case, channel)
 
 
-def judge_connection_close(case: Case, method: ConnectionClose) -> None:
+def judge_connection_close(case: Case091, method: ConnectionClose) -> None:
     """A connection.close, of what it says of these classes."""
     if not case.me.by_client:
         if method.class_id == 60 and method.method_id == 40 and method.reply_code == 540:
@@ -132,7 +132,7 @@ def judge_connection_close(case: Case, method: ConnectionClose) -> None:
                 return
 
 
-def judge_closed(case: Case, channel: Channel) -> None:
+def judge_closed(case: Case091, channel: Channel) -> None:
     """A server's close-ok, of this channel or of the connection: what is not done is not done any more."""
     if channel.publishes.confirming:
         confirm.judge_end(case, channel)

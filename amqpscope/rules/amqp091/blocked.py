@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from dissectors.wire import i64
 
@@ -23,7 +23,7 @@ C_BLOCKED_CAP: Final = RULES.rule(
 )
 
 
-def blocked_told_unasked(case: Case) -> None:
+def blocked_told_unasked(case: Case091) -> None:
     """The server tells a client that it is blocked which has not said that it understands that.
 
     Demands: connection.blocked and unblocked go only to clients whose capabilities contain connection.blocked
@@ -53,7 +53,7 @@ C_BLOCKED_PAIR: Final = RULES.rule(
 )
 
 
-def blocked_out_of_turn(case: Case) -> None:
+def blocked_out_of_turn(case: Case091) -> None:
     """A server sends connection.blocked while the connection is already blocked, or connection.unblocked
     while the connection is not blocked.
 
@@ -86,7 +86,7 @@ C_BLOCKED_PUBLISH: Final = RULES.rule(
 )
 
 
-def published_while_blocked(case: Case, since: i64, certainty: i64) -> None:
+def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
     """A client goes on publishing after it has received connection.blocked.
 
     Demands: A client told that it is blocked does not go on publishing.
@@ -111,7 +111,7 @@ def published_while_blocked(case: Case, since: i64, certainty: i64) -> None:
     )
 
 
-def judge_blocked(case: Case, blocks: bool) -> None:
+def judge_blocked(case: Case091, blocks: bool) -> None:
     """connection.blocked, or unblocked."""
     if case.me.by_client or not case.me.whole:
         return
@@ -122,7 +122,7 @@ def judge_blocked(case: Case, blocks: bool) -> None:
         blocked_out_of_turn(case)
 
 
-def judge_publish(case: Case) -> None:
+def judge_publish(case: Case091) -> None:
     """A basic.publish on a connection that is blocked, as far as the client knows."""
     view = case.view
     me = case.me

@@ -4,10 +4,10 @@ from typing import Final
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
-from amqpscope.rules.case import Case as AnyCase
+from amqpscope.rules.case import Case
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import ConnectionView
-from amqpscope.tracking.amqp091.endpoint import Endpoint
+from amqpscope.tracking.amqp091.endpoint import Endpoint091
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
@@ -19,13 +19,13 @@ from dissectors.amqp091.methods import (
     BasicReject,
 )
 
-__all__ = ["Case"]
+__all__ = ["Case091"]
 
 # Fields that name an exchange or a queue.
 _PLACES: Final = ("exchange", "queue", "source", "destination")
 
 
-class Case(AnyCase):
+class Case091(Case):
     """One frame before the judge, or the end of a stream.
 
     me: the endpoint that sent it. peer: the other one. view: the connection as `me` could know it. channel:
@@ -35,8 +35,8 @@ class Case(AnyCase):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self.me: Endpoint
-        self.peer: Endpoint
+        self.me: Endpoint091
+        self.peer: Endpoint091
         self.view: ConnectionView
         self.channel: Channel | None = None
         self.name: str = ""

@@ -8,7 +8,7 @@ from typing import Final
 
 from amqpscope.limits import MAX_CLOSE_UNANSWERED
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.closing import CloseReason
@@ -34,22 +34,22 @@ RULES: Final = Rules("amqp091/channel")
 _SOFT: Final = (200, 311, 312, 313, 403, 404, 405, 406)
 
 
-def _what(case: Case) -> str:
+def _what(case: Case091) -> str:
     return f"{case.name} is sent on channel {case.record.frame.channel}"
 
 
-def _evidence(case: Case) -> dict[str, object]:
+def _evidence(case: Case091) -> dict[str, object]:
     channel = case.channel
     state = "never opened" if channel is None else channel.state.lower()
     return {"channel": int(case.record.frame.channel), "channel_state": state}
 
 
-def _closing(case: Case, channel: Channel, mine: bool) -> CloseReason | None:
+def _closing(case: Case091, channel: Channel, mine: bool) -> CloseReason | None:
     """The close that the sender of the frame has said on this channel, or the other one's."""
     return channel.closed_by_client if case.me.by_client == mine else channel.closed_by_server
 
 
-def _answered(case: Case, channel: Channel) -> bool:
+def _answered(case: Case091, channel: Channel) -> bool:
     """Whether the sender of the frame has answered the other one's close."""
     if _closing(case, channel, False) is None or channel.state == "BOTH CLOSE":
         return False
@@ -62,7 +62,7 @@ def _answered(case: Case, channel: Channel) -> bool:
 CH_OPEN_FIRST: Final = RULES.rule("CH-OPEN-FIRST", "IMPLIED", "tier A", answer="connection.close 504")
 
 
-def said_before_open(case: Case) -> None:
+def said_before_open(case: Case091) -> None:
     """A peer sends a method on a channel that is not open yet: a client before channel.open, or a server
     before channel.open-ok.
 
@@ -85,7 +85,7 @@ CH_OPEN_STATE: Final = RULES.rule(
 )
 
 
-def opened_while_open(case: Case, channel: Channel) -> None:
+def opened_while_open(case: Case091, channel: Channel) -> None:
     """A client sends channel.open for a channel that is already open.
 
     Demands: Open is not sent for a channel number that is already open.
@@ -109,7 +109,7 @@ def opened_while_open(case: Case, channel: Channel) -> None:
 CH_REUSE: Final = RULES.rule("CH-REUSE", "IMPLIED", "tier A", by="client", answer="connection.close 504")
 
 
-def reused_too_early(case: Case, channel: Channel) -> None:
+def reused_too_early(case: Case091, channel: Channel) -> None:
     """A client opens a channel number again before the previous channel of that number has ended, that is,
     before channel.close-ok was received or sent.
 
@@ -140,7 +140,7 @@ def reused_too_early(case: Case, channel: Channel) -> None:
 CH_NUM_MAX: Final = RULES.rule("CH-NUM-MAX", "IMPLIED", "tier A", by="client", answer="connection.close 504")
 
 
-def number_above_limit(case: Case) -> None:
+def number_above_limit(case: Case091) -> None:
     """A client opens a channel whose number is above the agreed channel-max.
 
     Demands: Channel numbers stay within 1..channel-max as negotiated.
@@ -170,7 +170,7 @@ CH_COUNT_MAX: Final = RULES.rule(
 )
 
 
-def too_many_open(case: Case) -> None:
+def too_many_open(case: Case091) -> None:
     """A client opens more channels at once than the agreed channel-max allows.
 
     Demands: No more channels are open at once than channel-max.
@@ -193,7 +193,7 @@ def too_many_open(case: Case) -> None:
     )
 
 
-def _judge_open(case: Case) -> bool:
+def _judge_open(case: Case091) -> bool:
     """channel.open of a client."""
     channel = case.channel
     if channel is not None and channel.state != "CLOSED":
@@ -218,7 +218,7 @@ def _judge_open(case: Case) -> bool:
 CH_CLOSE_SILENT: Final = RULES.rule("CH-CLOSE-SILENT", "IMPLIED", "tier A", answer="connection.close 504")
 
 
-def said_after_own_close(case: Case, closing: CloseReason) -> None:
+def said_after_own_close(case: Case091, closing: CloseReason) -> None:
     """A peer that has sent channel.close sends something other than channel.close-ok on the channel.
 
     Demands: Having sent Channel.Close, a peer sends nothing but Close-Ok on that channel.
@@ -243,7 +243,7 @@ def said_after_own_close(case: Case, closing: CloseReason) -> None:
 CH_CLOSE_DISCARD: Final = RULES.rule("CH-CLOSE-DISCARD", "MUST", "tier A")
 
 
-def acted_after_own_close(case: Case, closing: CloseReason) -> None:
+def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
     """A peer that has sent channel.close answers a request that arrived after its close, instead of
     discarding the request.
 
@@ -269,7 +269,7 @@ def acted_after_own_close(case: Case, closing: CloseReason) -> None:
 CH_CLOSEOK_LAST: Final = RULES.rule("CH-CLOSEOK-LAST", "IMPLIED", "tier A", answer="connection.close 504")
 
 
-def said_after_close_ok(case: Case) -> None:
+def said_after_close_ok(case: Case091) -> None:
     """A peer that has sent channel.close-ok sends something on the channel before the channel is opened
     again.
 
@@ -301,7 +301,7 @@ CH_CLOSEOK_UNSOLICITED: Final = RULES.rule(
 )
 
 
-def close_ok_of_nothing(case: Case) -> None:
+def close_ok_of_nothing(case: Case091) -> None:
     """A peer sends channel.close-ok although no channel.close waits for an answer.
 
     Demands: Channel.Close-Ok is sent only in answer to a Channel.Close.
@@ -326,7 +326,7 @@ CH_CLOSE_SOFT_CODE: Final = RULES.rule(
 )
 
 
-def closed_with_hard_code(case: Case, close: ChannelClose) -> None:
+def closed_with_hard_code(case: Case091, close: ChannelClose) -> None:
     """A peer sends channel.close with a reply-code that is neither that of a soft error nor 200.
 
     Demands: An exceptional Channel.Close carries a soft-error code (or 200 for a normal close).
@@ -346,7 +346,7 @@ def closed_with_hard_code(case: Case, close: ChannelClose) -> None:
     )
 
 
-def judge_state(case: Case, method: Method) -> bool:
+def judge_state(case: Case091, method: Method) -> bool:
     """Whether a method on a channel may be said in its state; whether it is worth while to look further."""
     channel = case.channel
     if channel is not None and channel.state == "OPEN":
@@ -398,7 +398,7 @@ def judge_state(case: Case, method: Method) -> bool:
 CH_CLOSE_REPLY: Final = RULES.rule("CH-CLOSE-REPLY", "MUST", "tier A")
 
 
-def close_never_answered(case: Case, channel: Channel, closing: CloseReason, certainty: i64) -> None:
+def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, certainty: i64) -> None:
     """channel.close is not answered by the time that its receiver, long after, ends or is heard of last.
 
     Demands: A Channel.Close is answered with Close-Ok.
@@ -424,7 +424,9 @@ def close_never_answered(case: Case, channel: Channel, closing: CloseReason, cer
 CH_CLOSE_CROSS: Final = RULES.rule("CH-CLOSE-CROSS", "MUST", "tier A")
 
 
-def crossing_close_never_answered(case: Case, channel: Channel, closing: CloseReason, certainty: i64) -> None:
+def crossing_close_never_answered(
+    case: Case091, channel: Channel, closing: CloseReason, certainty: i64
+) -> None:
     """A peer that has closed a channel itself does not answer the other one's channel.close.
 
     Demands: A peer that has sent Channel.Close and then receives one still answers Close-Ok.
@@ -448,7 +450,7 @@ def crossing_close_never_answered(case: Case, channel: Channel, closing: CloseRe
     )
 
 
-def judge_end(case: Case, last: i64, over: bool) -> None:
+def judge_end(case: Case091, last: i64, over: bool) -> None:
     """A peer closes the connection, answers that close, or ends: which closes of channels it owes an answer.
 
     last: when it said something for the last time (ns). over: it will say nothing more; otherwise only the

@@ -9,7 +9,7 @@ from typing import Final
 
 from amqpscope.limits import SOCKET_PATIENCE
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.closing import CloseReason
 from dissectors.amqp091.arguments import Method, UnknownMethod
@@ -42,7 +42,7 @@ _CLASS_CONNECTION: Final = 10
 C_CLOSE_HANDSHAKE: Final = RULES.rule("C-CLOSE-HANDSHAKE", "MUST", "tier A")
 
 
-def stream_ended_without_close(case: Case, certainty: i64, clock_in_doubt: bool) -> None:
+def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bool) -> None:
     """A peer ends its TCP stream without connection.close, and none was sent to it.
 
     Demands: A peer that wants to end an open connection uses Close/Close-Ok before it closes the socket.
@@ -67,7 +67,7 @@ def stream_ended_without_close(case: Case, certainty: i64, clock_in_doubt: bool)
 C_CLOSE_REPLY: Final = RULES.rule("C-CLOSE-REPLY", "MUST", "tier A")
 
 
-def close_not_answered(case: Case, closing: CloseReason, certainty: i64) -> None:
+def close_not_answered(case: Case091, closing: CloseReason, certainty: i64) -> None:
     """A peer ends its TCP stream without answering the other peer's connection.close.
 
     Demands: A Connection.Close is answered with Close-Ok.
@@ -92,7 +92,7 @@ def close_not_answered(case: Case, closing: CloseReason, certainty: i64) -> None
 C_CLOSE_CROSS: Final = RULES.rule("C-CLOSE-CROSS", "MUST", "tier A")
 
 
-def crossing_close_not_answered(case: Case, closing: CloseReason) -> None:
+def crossing_close_not_answered(case: Case091, closing: CloseReason) -> None:
     """A peer that has sent connection.close itself ends its TCP stream without answering the other peer's
     connection.close.
 
@@ -120,7 +120,7 @@ C_CLOSE_SILENT: Final = RULES.rule(
 )
 
 
-def frame_after_close(case: Case, own: CloseReason) -> None:
+def frame_after_close(case: Case091, own: CloseReason) -> None:
     """A peer that has sent connection.close sends something other than connection.close-ok or a heartbeat.
 
     Demands: Having sent Close, a peer sends nothing more than Close-Ok and heartbeats.
@@ -145,7 +145,7 @@ def frame_after_close(case: Case, own: CloseReason) -> None:
 C_CLOSE_DISCARD: Final = RULES.rule("C-CLOSE-DISCARD", "MUST", "tier A")
 
 
-def answer_after_close(case: Case, own: CloseReason, request_packet: i64) -> None:
+def answer_after_close(case: Case091, own: CloseReason, request_packet: i64) -> None:
     """A peer that has sent connection.close acts on a method that it received after its close.
 
     Demands: Having sent Close, a peer acts on no received method other than Close and Close-Ok.
@@ -173,7 +173,7 @@ C_CLOSEOK_LAST: Final = RULES.rule(
 )
 
 
-def frame_after_close_ok(case: Case, packet: i64) -> None:
+def frame_after_close_ok(case: Case091, packet: i64) -> None:
     """A peer that has sent connection.close-ok sends something other than a heartbeat.
 
     Demands: Close-Ok is a peer's last frame on the connection, heartbeats aside.
@@ -199,7 +199,7 @@ C_CLOSEOK_UNSOLICITED: Final = RULES.rule(
 )
 
 
-def close_ok_of_nothing(case: Case) -> None:
+def close_ok_of_nothing(case: Case091) -> None:
     """A peer sends connection.close-ok although the other peer has not sent connection.close.
 
     Demands: Close-Ok is sent only in answer to a Close.
@@ -219,7 +219,7 @@ C_CLOSEOK_SOCKET: Final = RULES.rule(
 )
 
 
-def socket_kept(case: Case, waited: i64) -> None:
+def socket_kept(case: Case091, waited: i64) -> None:
     """A peer that has received connection.close-ok keeps its socket open.
 
     Demands: After Close-Ok the socket is closed promptly.
@@ -244,7 +244,7 @@ C_CLOSE_METHOD_ID: Final = RULES.rule(
 )
 
 
-def close_names_a_method_never_said(case: Case, class_id: i64, method_id: i64) -> None:
+def close_names_a_method_never_said(case: Case091, class_id: i64, method_id: i64) -> None:
     """A peer sends a close that names, as its cause, a method that the other peer has not sent.
 
     Demands: A Close caused by a method names that method's class and id, which the other peer must in fact
@@ -271,7 +271,7 @@ C_CLOSE_CODE_KNOWN: Final = RULES.rule(
 )
 
 
-def unknown_reply_code(case: Case, code: i64) -> None:
+def unknown_reply_code(case: Case091, code: i64) -> None:
     """A peer sends a reply-code that is neither defined by the specification nor RabbitMQ's 312.
 
     Demands: Reply codes come from the specification's list (plus RabbitMQ's 312).
@@ -296,7 +296,7 @@ C_CLOSE_HARD_CODE: Final = RULES.rule(
 )
 
 
-def connection_closed_by_a_soft_error(case: Case, code: i64) -> None:
+def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     """A peer closes the connection with the reply-code of an error that should end only a channel.
 
     Demands: An exceptional Connection.Close carries a hard-error code (or 200 for a normal close).
@@ -318,7 +318,7 @@ def connection_closed_by_a_soft_error(case: Case, code: i64) -> None:
 # Who is brought before them
 
 
-def judge_frame(case: Case) -> bool:
+def judge_frame(case: Case091) -> bool:
     """Any frame but a heartbeat, once one of the two has closed. False: its sender may say no more."""
     view = case.view
     by_client = case.me.by_client
@@ -341,7 +341,7 @@ def judge_frame(case: Case) -> bool:
     return False
 
 
-def judge_close(case: Case, method: ConnectionClose) -> None:
+def judge_close(case: Case091, method: ConnectionClose) -> None:
     """A connection.close."""
     code = method.reply_code
     judge_code(case, code)
@@ -350,7 +350,7 @@ def judge_close(case: Case, method: ConnectionClose) -> None:
     judge_method_id(case, method.class_id, method.method_id)
 
 
-def judge_close_ok(case: Case) -> None:
+def judge_close_ok(case: Case091) -> None:
     """A connection.close-ok."""
     view = case.view
     asked = view.ending.by_server if case.me.by_client else view.ending.by_client
@@ -358,13 +358,13 @@ def judge_close_ok(case: Case) -> None:
         close_ok_of_nothing(case)
 
 
-def judge_code(case: Case, code: i64) -> None:
+def judge_code(case: Case091, code: i64) -> None:
     """The reply code of a close, or of a message returned."""
     if code > 0 and code != _NORMAL and code not in _SOFT and code not in _HARD:
         unknown_reply_code(case, code)
 
 
-def judge_method_id(case: Case, class_id: i64, method_id: i64) -> None:
+def judge_method_id(case: Case091, class_id: i64, method_id: i64) -> None:
     """The method that a close, of the connection or of a channel, names as its cause."""
     if class_id <= 0 or method_id <= 0 or not case.me.whole or _heard_broken(case):
         return
@@ -379,7 +379,7 @@ def judge_method_id(case: Case, class_id: i64, method_id: i64) -> None:
 
 
 def judge_end(
-    case: Case, reason: str, acknowledged: i64, after_peer: bool, excused: bool, doubted: bool
+    case: Case091, reason: str, acknowledged: i64, after_peer: bool, excused: bool, doubted: bool
 ) -> None:
     """The end of a peer's stream, to which `case.spot` points.
 
@@ -420,7 +420,7 @@ def judge_end(
 _UNREADABLE: Final = ("T-TABLE-TAG", "T-TABLE-LEN", "T-LENGTH-BOUNDS")
 
 
-def note_framing(case: Case) -> None:
+def note_framing(case: Case091) -> None:
     """Findings were made: from broken frames on nobody owes their sender a close."""
     for finding in case.findings[len(case.findings) - case.found :]:
         code = finding.rule.partition("/")[2]
@@ -429,12 +429,12 @@ def note_framing(case: Case) -> None:
                 case.me.broken_at = case.record.frame.offset
 
 
-def _heard_broken(case: Case) -> bool:
+def _heard_broken(case: Case091) -> bool:
     """Whether broken frames of the other peer's may have reached this one."""
     return 0 <= case.peer.broken_at < case.me.knowledge.could
 
 
-def _late_request(case: Case, method: Method) -> i64:
+def _late_request(case: Case091, method: Method) -> i64:
     """The packet of the request that came after this peer's close and that a method of it answers, else 0."""
     me = case.me
     if not me.whole or me.closed_could < 0:

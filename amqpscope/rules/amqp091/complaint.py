@@ -10,7 +10,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.sizes import ALWAYS_TAKEN
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
@@ -48,7 +48,7 @@ B_ACK_TIMEOUT: Final = RULES.rule(
 )
 
 
-def acknowledged_too_late(case: Case, channel: Channel, oldest: ConsumerDelivery) -> None:
+def acknowledged_too_late(case: Case091, channel: Channel, oldest: ConsumerDelivery) -> None:
     """A client leaves a delivery unacknowledged for longer than the server waits.
 
     Demands: A delivery is settled within the server's consumer timeout (30 minutes by default).
@@ -85,7 +85,7 @@ B_CONTENT_TOO_LARGE: Final = RULES.rule(
 )
 
 
-def content_too_large(case: Case, channel: Channel, code: i64) -> None:
+def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
     """A client publishes a message that is larger than the server accepts.
 
     Demands: Content is no larger than the server accepts.
@@ -123,7 +123,7 @@ def content_too_large(case: Case, channel: Channel, code: i64) -> None:
 B_NOACK_SUPPORT: Final = RULES.rule("B-NOACK-SUPPORT", "MUST", "tier B", by="server")
 
 
-def consumer_without_acks_refused(case: Case, request: MethodRequest) -> None:
+def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None:
     """A server says that it does not implement no-ack, which a basic.consume or basic.get asks for.
 
     Demands: Consumers with no-ack set are supported.
@@ -148,7 +148,7 @@ def consumer_without_acks_refused(case: Case, request: MethodRequest) -> None:
 B_ACK_SUPPORT: Final = RULES.rule("B-ACK-SUPPORT", "MUST", "tier B", by="server")
 
 
-def consumer_with_acks_refused(case: Case, request: MethodRequest) -> None:
+def consumer_with_acks_refused(case: Case091, request: MethodRequest) -> None:
     """A server says that it does not implement acknowledgements, which a basic.consume or basic.get asks for.
 
     Demands: Consumers with explicit acknowledgement are supported.
@@ -179,7 +179,7 @@ B_RECOVER_ASYNC_OLD: Final = RULES.rule(
 )
 
 
-def deprecated_recover(case: Case) -> None:
+def deprecated_recover(case: Case091) -> None:
     """A client sends basic.recover-async, which the specification has deprecated.
 
     Demands: Clients use Recover instead of the deprecated Recover-Async.
@@ -197,7 +197,7 @@ def deprecated_recover(case: Case) -> None:
 F_PRETUNE_ACCEPT: Final = RULES.rule("F-PRETUNE-ACCEPT", "MUST", "tier B")
 
 
-def small_frame_refused(case: Case, most: i64) -> None:
+def small_frame_refused(case: Case091, most: i64) -> None:
     """A server closes the connection before connection.tune-ok because of the size of a frame that it has to
     accept.
 
@@ -223,7 +223,7 @@ def small_frame_refused(case: Case, most: i64) -> None:
 F_HEARTBEAT_DISCARD: Final = RULES.rule("F-HEARTBEAT-DISCARD", "MUST", "tier B")
 
 
-def heartbeat_refused(case: Case, code: i64) -> None:
+def heartbeat_refused(case: Case091, code: i64) -> None:
     """A peer closes an open connection because of a heartbeat, which the peer only needs to discard.
 
     Demands: A peer that does not do heartbeats drops heartbeat frames without raising an error.
@@ -245,12 +245,12 @@ def heartbeat_refused(case: Case, code: i64) -> None:
     )
 
 
-def judge_recover_async(case: Case) -> None:
+def judge_recover_async(case: Case091) -> None:
     """A client's basic.recover-async."""
     deprecated_recover(case)
 
 
-def judge_close(case: Case, channel: Channel, code: i64, text: str, class_id: i64, method_id: i64) -> None:
+def judge_close(case: Case091, channel: Channel, code: i64, text: str, class_id: i64, method_id: i64) -> None:
     """A server's channel.close."""
     words = text.lower()
     named = (int(class_id), int(method_id))
@@ -265,7 +265,7 @@ def judge_close(case: Case, channel: Channel, code: i64, text: str, class_id: i6
         judge_refused_mode(case, words, named)
 
 
-def judge_connection_close(case: Case, code: i64, text: str, class_id: i64, method_id: i64) -> None:
+def judge_connection_close(case: Case091, code: i64, text: str, class_id: i64, method_id: i64) -> None:
     """A connection.close of either peer."""
     view = case.view
     words = text.lower()
@@ -282,7 +282,7 @@ def judge_connection_close(case: Case, code: i64, text: str, class_id: i64, meth
                 small_frame_refused(case, most)
 
 
-def judge_refused_mode(case: Case, words: str, named: tuple[int, int]) -> None:
+def judge_refused_mode(case: Case091, words: str, named: tuple[int, int]) -> None:
     """A 540 for a consume or a get: whether it is about acknowledgements."""
     if not any(word in words for word in _OF_ACKS):
         return

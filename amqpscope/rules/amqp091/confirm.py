@@ -7,7 +7,7 @@ frame can have come.
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.publishes import Publish
@@ -28,7 +28,7 @@ CF_SELECT_CAP: Final = RULES.rule(
 )
 
 
-def confirms_without_capability(case: Case) -> None:
+def confirms_without_capability(case: Case091) -> None:
     """A client asks for confirms of a server that does not say that it gives any.
 
     Demands: confirm.select is used only if the server announces publisher_confirms.
@@ -46,7 +46,7 @@ def confirms_without_capability(case: Case) -> None:
 CF_TX_EXCL: Final = RULES.rule("CF-TX-EXCL", "IMPLIED", "tier A", by="client", answer="channel.close 406")
 
 
-def confirms_in_transaction(case: Case) -> None:
+def confirms_in_transaction(case: Case091) -> None:
     """A client sends confirm.select on a channel that is in transaction mode.
 
     Demands: confirm.select is not used on a transacted channel.
@@ -64,7 +64,7 @@ def confirms_in_transaction(case: Case) -> None:
 CF_MODE: Final = RULES.rule("CF-MODE", "IMPLIED", "tier A", by="server", answer="connection.close 503")
 
 
-def confirm_not_asked_for(case: Case) -> None:
+def confirm_not_asked_for(case: Case091) -> None:
     """A server sends basic.ack or basic.nack on a channel that is not in confirm mode.
 
     Demands: The server sends basic.ack or basic.nack only on channels in confirm mode.
@@ -82,7 +82,7 @@ def confirm_not_asked_for(case: Case) -> None:
 CF_TAG_NONZERO: Final = RULES.rule("CF-TAG-NONZERO", "MUST NOT", "tier A", by="server")
 
 
-def confirm_of_tag_zero(case: Case) -> None:
+def confirm_of_tag_zero(case: Case091) -> None:
     """A server sends a confirm with delivery-tag 0.
 
     Demands: A confirm's tag is not zero.
@@ -103,7 +103,7 @@ CF_SEQ_RANGE: Final = RULES.rule(
 )
 
 
-def confirm_of_what_was_not_published(case: Case, tag: int, count: int, certainty: i64) -> None:
+def confirm_of_what_was_not_published(case: Case091, tag: int, count: int, certainty: i64) -> None:
     """A confirm names a message that was not published yet.
 
     Demands: A confirm's tag lies between 1 and the number of contents published since confirm.select.
@@ -128,7 +128,7 @@ def confirm_of_what_was_not_published(case: Case, tag: int, count: int, certaint
 CF_ONCE: Final = RULES.rule("CF-ONCE", "MUST NOT", "tier A", by="server")
 
 
-def confirmed_twice(case: Case, tag: int, certainty: i64) -> None:
+def confirmed_twice(case: Case091, tag: int, certainty: i64) -> None:
     """A server confirms a message that it has confirmed before.
 
     Demands: Each published message is confirmed once.
@@ -154,7 +154,7 @@ CF_EXCLUSIVE: Final = RULES.rule(
 )
 
 
-def confirmed_both_ways(case: Case, tag: int, before: str) -> None:
+def confirmed_both_ways(case: Case091, tag: int, before: str) -> None:
     """A server sends basic.ack for a message that it has already confirmed with basic.nack, or the other way
     round.
 
@@ -177,7 +177,7 @@ def confirmed_both_ways(case: Case, tag: int, before: str) -> None:
 CF_ALL: Final = RULES.rule("CF-ALL", "MUST", "tier B", by="server")
 
 
-def never_confirmed(case: Case, publish: Publish, count: int, age: i64) -> None:
+def never_confirmed(case: Case091, publish: Publish, count: int, age: i64) -> None:
     """A server lets a channel end in good order without having confirmed a message that was published long
     before.
 
@@ -205,7 +205,7 @@ def never_confirmed(case: Case, publish: Publish, count: int, age: i64) -> None:
 CF_NACK_HANDLE: Final = RULES.rule("CF-NACK-HANDLE", "SHOULD", "tier B", by="client")
 
 
-def nack_not_coped_with(case: Case) -> None:
+def nack_not_coped_with(case: Case091) -> None:
     """A client in confirm mode closes because of a basic.nack.
 
     Demands: A publisher in confirm mode can cope with nacks.
@@ -221,7 +221,7 @@ def nack_not_coped_with(case: Case) -> None:
     case.report(CF_NACK_HANDLE, "the client closes for a basic.nack")
 
 
-def judge_select(case: Case, channel: Channel, method: ConfirmSelect) -> None:
+def judge_select(case: Case091, channel: Channel, method: ConfirmSelect) -> None:
     """A client's confirm.select."""
     server = case.view.server
     if server is not None and server.lacks("publisher_confirms"):
@@ -230,7 +230,7 @@ def judge_select(case: Case, channel: Channel, method: ConfirmSelect) -> None:
         confirms_in_transaction(case)
 
 
-def judge_confirm(case: Case, channel: Channel, tag: int, multiple: bool, positive: bool) -> None:
+def judge_confirm(case: Case091, channel: Channel, tag: int, multiple: bool, positive: bool) -> None:
     """A server's basic.ack or basic.nack."""
     publishes = channel.publishes
     if tag in publishes.unconfirmed:
@@ -256,7 +256,7 @@ def judge_confirm(case: Case, channel: Channel, tag: int, multiple: bool, positi
         confirmed_twice(case, tag, CERTAIN)
 
 
-def judge_end(case: Case, channel: Channel) -> None:
+def judge_end(case: Case091, channel: Channel) -> None:
     """A server's channel.close-ok, or its close-ok of the connection."""
     publishes = channel.publishes
     oldest = publishes.oldest()
@@ -269,7 +269,7 @@ def judge_end(case: Case, channel: Channel) -> None:
         never_confirmed(case, oldest, len(publishes.unconfirmed), age)
 
 
-def judge_nack_refused(case: Case, channel: Channel) -> None:
+def judge_nack_refused(case: Case091, channel: Channel) -> None:
     """A client's close, of the channel or of the connection, that names basic.nack."""
     if channel.publishes.nacked.firsts and case.me.whole:
         nack_not_coped_with(case)

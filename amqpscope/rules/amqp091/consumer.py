@@ -6,7 +6,7 @@ Consumer-tags are the client's to choose, by channel; RabbitMQ's server may canc
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES, Consumer
@@ -41,7 +41,7 @@ B_CTAG_UNIQUE: Final = RULES.rule(
 )
 
 
-def tag_in_use(case: Case, tag: str, consumer: Consumer) -> None:
+def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
     """A client sends basic.consume with the consumer-tag of a consumer that already exists on the channel.
 
     Demands: A consumer tag still in use on the channel is not given to a second consumer.
@@ -67,7 +67,7 @@ B_CTAG_CHANNEL: Final = RULES.rule(
 )
 
 
-def cancel_on_another_channel(case: Case, tag: str, other: Channel) -> None:
+def cancel_on_another_channel(case: Case091, tag: str, other: Channel) -> None:
     """A client sends basic.cancel with the consumer-tag of a consumer that belongs to another channel.
 
     Demands: A consumer is cancelled only on the channel that created it.
@@ -95,7 +95,7 @@ B_CANCEL_CTAG: Final = RULES.rule(
 )
 
 
-def cancel_of_nobody(case: Case, tag: str, certainty: i64) -> None:
+def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
     """A client sends basic.cancel with a consumer-tag that no consumer on the channel has.
 
     Demands: Cancel names a consumer known on that channel.
@@ -119,7 +119,7 @@ B_CTAG_ECHO: Final = RULES.rule(
 )
 
 
-def tag_not_repeated(case: Case, asked: str, tag: str) -> None:
+def tag_not_repeated(case: Case091, asked: str, tag: str) -> None:
     """A server answers basic.consume with a basic.consume-ok that carries another consumer-tag.
 
     Demands: Consume-Ok repeats the tag the client chose.
@@ -143,7 +143,7 @@ B_CTAG_GEN: Final = RULES.rule(
 )
 
 
-def unusable_generated_tag(case: Case, tag: str) -> None:
+def unusable_generated_tag(case: Case091, tag: str) -> None:
     """A server answers a basic.consume without consumer-tag with an empty consumer-tag, or with one that is
     in use on the channel.
 
@@ -169,7 +169,7 @@ B_CANCELOK_TAG: Final = RULES.rule(
 )
 
 
-def other_consumer_cancelled(case: Case, asked: str, tag: str) -> None:
+def other_consumer_cancelled(case: Case091, asked: str, tag: str) -> None:
     """A server answers basic.cancel with a basic.cancel-ok that carries another consumer-tag.
 
     Demands: Cancel-Ok repeats the tag of the Cancel.
@@ -197,7 +197,7 @@ B_CANCEL_NOTIFY_CAP: Final = RULES.rule(
 )
 
 
-def cancel_not_asked_for(case: Case) -> None:
+def cancel_not_asked_for(case: Case091) -> None:
     """A server sends basic.cancel to a client that does not say that it takes it.
 
     Demands: The server sends basic.cancel only to clients whose capabilities contain consumer_cancel_notify =
@@ -227,7 +227,7 @@ B_CANCEL_NOTIFY_REPLY: Final = RULES.rule(
 )
 
 
-def cancel_answered_needlessly(case: Case, tag: str) -> None:
+def cancel_answered_needlessly(case: Case091, tag: str) -> None:
     """A client sends basic.cancel-ok in answer to a server's basic.cancel that had no-wait set.
 
     Demands: A server cancel with no-wait set (RabbitMQ's always is) gets no Cancel-Ok.
@@ -251,7 +251,7 @@ B_CONSUME_QKNOWN: Final = RULES.rule(
 )
 
 
-def consume_without_queue(case: Case) -> None:
+def consume_without_queue(case: Case091) -> None:
     """A client sends basic.consume without a queue name, although no queue was declared on the channel.
 
     Demands: Consume with an empty queue name needs an earlier declare on the channel.
@@ -269,7 +269,7 @@ def consume_without_queue(case: Case) -> None:
 B_GET_QKNOWN: Final = RULES.rule("B-GET-QKNOWN", "IMPLIED", "tier A", by="client", answer="channel.close 404")
 
 
-def get_without_queue(case: Case) -> None:
+def get_without_queue(case: Case091) -> None:
     """A client sends basic.get without a queue name, although no queue was declared on the channel.
 
     Demands: Get with an empty queue name needs an earlier declare on the channel.
@@ -289,7 +289,7 @@ B_CONSUME_PRIO: Final = RULES.rule(
 )
 
 
-def priority_no_integer(case: Case, value: object) -> None:
+def priority_no_integer(case: Case091, value: object) -> None:
     """A client sends basic.consume with an argument x-priority that is not an integer.
 
     Demands: The x-priority argument of Consume is an integer.
@@ -308,7 +308,7 @@ B_REPLYTO_NOACK: Final = RULES.rule(
 )
 
 
-def replies_with_acks(case: Case) -> None:
+def replies_with_acks(case: Case091) -> None:
     """A client sends basic.consume for amq.rabbitmq.reply-to without no-ack.
 
     Demands: amq.rabbitmq.reply-to is consumed with no-ack set.
@@ -328,7 +328,7 @@ B_REPLYTO_ONE: Final = RULES.rule(
 )
 
 
-def second_consumer_of_replies(case: Case, consumer: Consumer) -> None:
+def second_consumer_of_replies(case: Case091, consumer: Consumer) -> None:
     """A client starts a second consumer of amq.rabbitmq.reply-to on a channel.
 
     Demands: A channel has at most one consumer on amq.rabbitmq.reply-to.
@@ -352,7 +352,7 @@ B_CONSUME_EXCL: Final = RULES.rule(
 )
 
 
-def exclusive_beside_others(case: Case, consumer: Consumer, channel: Channel) -> None:
+def exclusive_beside_others(case: Case091, consumer: Consumer, channel: Channel) -> None:
     """A client asks with the exclusive bit of basic.consume to be the only consumer of a queue that already
     has a consumer.
 
@@ -379,7 +379,7 @@ def exclusive_beside_others(case: Case, consumer: Consumer, channel: Channel) ->
 B_CONSUME_EXCL_HELD: Final = RULES.rule("B-CONSUME-EXCL-HELD", "IMPLIED", "tier B", by="server")
 
 
-def granted_beside_exclusive(case: Case, consumer: Consumer, channel: Channel) -> None:
+def granted_beside_exclusive(case: Case091, consumer: Consumer, channel: Channel) -> None:
     """A server lets a consumer start on a queue that has an exclusive consumer.
 
     Demands: While an exclusive consumer is active nobody else reads from the queue.
@@ -406,7 +406,7 @@ B_RECOVER_REQUEUE0: Final = RULES.rule(
 )
 
 
-def recover_without_requeue(case: Case) -> None:
+def recover_without_requeue(case: Case091) -> None:
     """A client sends basic.recover without requeue to RabbitMQ.
 
     Demands: Against RabbitMQ, Recover is sent with requeue=1.
@@ -421,7 +421,7 @@ def recover_without_requeue(case: Case) -> None:
     case.report(B_RECOVER_REQUEUE0, "recover without requeue, which RabbitMQ does not have")
 
 
-def judge_consume(case: Case, channel: Channel, method: BasicConsume) -> None:
+def judge_consume(case: Case091, channel: Channel, method: BasicConsume) -> None:
     """A client's basic.consume."""
     tag = method.consumer_tag
     if tag:
@@ -450,7 +450,7 @@ def judge_consume(case: Case, channel: Channel, method: BasicConsume) -> None:
                 return
 
 
-def judge_replies(case: Case, channel: Channel, method: BasicConsume) -> None:
+def judge_replies(case: Case091, channel: Channel, method: BasicConsume) -> None:
     """Direct reply-to: a basic.consume that may be of RabbitMQ's queue for replies."""
     if method.queue != REPLIES:
         return
@@ -465,13 +465,13 @@ def judge_replies(case: Case, channel: Channel, method: BasicConsume) -> None:
             return
 
 
-def judge_get(case: Case, channel: Channel, method: BasicGet) -> None:
+def judge_get(case: Case091, channel: Channel, method: BasicGet) -> None:
     """A client's basic.get."""
     if method.queue == "" and channel.lacks_queue():
         get_without_queue(case)
 
 
-def judge_cancel(case: Case, channel: Channel, method: BasicCancel) -> None:
+def judge_cancel(case: Case091, channel: Channel, method: BasicCancel) -> None:
     """A client's basic.cancel."""
     tag = method.consumer_tag
     if tag is None or tag in channel.consumers.live or not channel.whole or channel.state != "OPEN":
@@ -486,7 +486,7 @@ def judge_cancel(case: Case, channel: Channel, method: BasicCancel) -> None:
     cancel_of_nobody(case, tag, CERTAIN if case.me.whole else POSSIBLE)
 
 
-def judge_cancel_ok(case: Case, channel: Channel, method: BasicCancelOk) -> None:
+def judge_cancel_ok(case: Case091, channel: Channel, method: BasicCancelOk) -> None:
     """A client's basic.cancel-ok, of RabbitMQ."""
     tag = method.consumer_tag
     if tag is not None and channel.whole and channel.consumers.cancelled.get(tag) == "server":
@@ -494,13 +494,13 @@ def judge_cancel_ok(case: Case, channel: Channel, method: BasicCancelOk) -> None
             cancel_answered_needlessly(case, tag)
 
 
-def judge_recover(case: Case, method: BasicRecover) -> None:
+def judge_recover(case: Case091, method: BasicRecover) -> None:
     """A client's basic.recover."""
     if not method.requeue and case.view.of_product("RabbitMQ"):
         recover_without_requeue(case)
 
 
-def judge_consume_ok(case: Case, channel: Channel, method: BasicConsumeOk) -> None:
+def judge_consume_ok(case: Case091, channel: Channel, method: BasicConsumeOk) -> None:
     """A server's basic.consume-ok."""
     tag = method.consumer_tag
     at = channel.awaited(False, "basic.consume-ok")
@@ -532,7 +532,7 @@ def judge_consume_ok(case: Case, channel: Channel, method: BasicConsumeOk) -> No
                 return
 
 
-def judge_server_cancel_ok(case: Case, channel: Channel, method: BasicCancelOk) -> None:
+def judge_server_cancel_ok(case: Case091, channel: Channel, method: BasicCancelOk) -> None:
     """A server's basic.cancel-ok."""
     tag = method.consumer_tag
     at = channel.awaited(False, "basic.cancel-ok")
@@ -540,7 +540,7 @@ def judge_server_cancel_ok(case: Case, channel: Channel, method: BasicCancelOk) 
         other_consumer_cancelled(case, channel.requests[at].subject, tag)
 
 
-def judge_server_cancel(case: Case) -> None:
+def judge_server_cancel(case: Case091) -> None:
     """A server's basic.cancel, of RabbitMQ."""
     client = case.view.client
     if client is not None and client.lacks("consumer_cancel_notify"):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.proof import prove, proved
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.methods import ChannelCloseOk
@@ -23,7 +23,7 @@ F_CONTENT_CH_NONZERO: Final[str] = RULES.rule(
 )
 
 
-def content_on_channel_0(case: Case, problem: Problem) -> None:
+def content_on_channel_0(case: Case091, problem: Problem) -> None:
     """A peer sends a content header or a body on channel 0.
 
     Demands: Content header and body frames never use channel 0.
@@ -244,7 +244,7 @@ F_BODY_EMPTY: Final[str] = RULES.rule(
 )
 
 
-def body_of_no_octets(case: Case) -> None:
+def body_of_no_octets(case: Case091) -> None:
     """A peer sends a body frame without any octets inside a message.
 
     Demands: A body frame without payload is the server's marker for abandoning a half-sent content, so it has
@@ -260,20 +260,20 @@ def body_of_no_octets(case: Case) -> None:
     case.report_once(F_BODY_EMPTY, "a body frame without octets", CERTAIN, {})
 
 
-def _on_a_channel(case: Case, problem: Problem) -> None:
+def _on_a_channel(case: Case091, problem: Problem) -> None:
     """A frame of a content in the wrong order; on channel 0 that is another fault."""
     if case.record.frame.channel != 0:
         prove(case, f"amqp091/{problem.code}", problem)
 
 
-def _cut_short(case: Case, problem: Problem) -> None:
+def _cut_short(case: Case091, problem: Problem) -> None:
     """Something else where a content goes on; who answers a close of the channel breaks it off rightly."""
     if not isinstance(case.record.frame.body, ChannelCloseOk):
         _on_a_channel(case, problem)
 
 
 # The rules of problems that take more than the octets to judge.
-PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
+PROBLEMS: dict[str, Callable[[Case091, Problem], None]] = {
     F_CONTENT_CH_NONZERO: content_on_channel_0,
     F_CONTENT_HEADER_NEXT: _cut_short,
     F_CONTENT_NO_METHOD: _cut_short,

@@ -8,7 +8,7 @@ basic.consume on, an acknowledgement as soon as it may have arrived.
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES, UNLIMITED, Consumer
@@ -24,7 +24,7 @@ RULES: Final = Rules("amqp091/delivery")
 B_DTAG_NONZERO: Final = RULES.rule("B-DTAG-NONZERO", "MUST NOT", "tier A", by="server")
 
 
-def delivery_tag_zero(case: Case) -> None:
+def delivery_tag_zero(case: Case091) -> None:
     """A server sends basic.deliver or basic.get-ok with delivery-tag 0.
 
     Demands: Delivery tags from the server are never zero.
@@ -48,7 +48,7 @@ B_DTAG_INCREASING: Final = RULES.rule(
 )
 
 
-def delivery_tag_not_new(case: Case, tag: int, last: int) -> None:
+def delivery_tag_not_new(case: Case091, tag: int, last: int) -> None:
     """A server sends a delivery-tag that is not larger than the last delivery-tag on the channel.
 
     Demands: Deliver and Get-Ok on one channel share one series of tags in which every value is new and larger
@@ -77,7 +77,7 @@ B_DELIVER_CTAG: Final = RULES.rule(
 )
 
 
-def delivery_to_nobody(case: Case, tag: str) -> None:
+def delivery_to_nobody(case: Case091, tag: str) -> None:
     """A server sends a basic.deliver with a consumer-tag that no consumer on the channel ever had.
 
     Demands: Deliver carries the tag of a consumer that is active on that channel.
@@ -96,7 +96,7 @@ def delivery_to_nobody(case: Case, tag: str) -> None:
 B_DELIVER_EARLY: Final = RULES.rule("B-DELIVER-EARLY", "MUST NOT", "tier A", by="server")
 
 
-def delivery_before_consume_ok(case: Case, tag: str) -> None:
+def delivery_before_consume_ok(case: Case091, tag: str) -> None:
     """A server sends a basic.deliver before the basic.consume-ok of its consumer.
 
     Demands: No delivery for a consumer comes before its Consume-Ok.
@@ -119,7 +119,7 @@ def delivery_before_consume_ok(case: Case, tag: str) -> None:
 B_DELIVER_LATE: Final = RULES.rule("B-DELIVER-LATE", "MUST", "tier A", by="server")
 
 
-def delivery_after_cancel_ok(case: Case, tag: str) -> None:
+def delivery_after_cancel_ok(case: Case091, tag: str) -> None:
     """A server sends a basic.deliver after the basic.cancel-ok of its consumer.
 
     Demands: No delivery for a consumer comes after its Cancel-Ok.
@@ -144,7 +144,7 @@ B_CANCEL_NOTIFY_LAST: Final = RULES.rule(
 )
 
 
-def delivery_after_server_cancel(case: Case, tag: str, certainty: i64) -> None:
+def delivery_after_server_cancel(case: Case091, tag: str, certainty: i64) -> None:
     """A server sends a basic.deliver after the server itself has cancelled the consumer.
 
     Demands: After a server cancel no more deliveries carry that tag.
@@ -170,7 +170,7 @@ B_QOS_COUNT: Final = RULES.rule("B-QOS-COUNT", "MUST NOT", "tier A", by="server"
 
 
 def more_than_the_window(
-    case: Case, held: i64, bound: i64, whose: str, certainty: i64, consumer: Consumer
+    case: Case091, held: i64, bound: i64, whose: str, certainty: i64, consumer: Consumer
 ) -> None:
     """A server sends a delivery although as many messages are already unacknowledged as the prefetch-count
     allows.
@@ -201,7 +201,7 @@ def more_than_the_window(
 B_QOS_SIZE: Final = RULES.rule("B-QOS-SIZE", "MUST NOT", "tier A", by="server")
 
 
-def larger_than_the_window(case: Case, held: i64, size: int, window: i64) -> None:
+def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> None:
     """A server sends a message that does not fit into what is left of the prefetch-size while other
     messages are unacknowledged.
 
@@ -221,7 +221,7 @@ def larger_than_the_window(case: Case, held: i64, size: int, window: i64) -> Non
     )
 
 
-def judge_delivery(case: Case, channel: Channel, method: BasicDeliver) -> None:
+def judge_delivery(case: Case091, channel: Channel, method: BasicDeliver) -> None:
     """A server's basic.deliver."""
     tag = method.consumer_tag
     if tag is None:
@@ -240,12 +240,12 @@ def judge_delivery(case: Case, channel: Channel, method: BasicDeliver) -> None:
         judge_windows(case, channel, consumer)
 
 
-def judge_fetched(case: Case, channel: Channel, method: BasicGetOk) -> None:
+def judge_fetched(case: Case091, channel: Channel, method: BasicGetOk) -> None:
     """A server's basic.get-ok."""
     judge_tag(case, channel, method.delivery_tag)
 
 
-def judge_tag(case: Case, channel: Channel, tag: int) -> None:
+def judge_tag(case: Case091, channel: Channel, tag: int) -> None:
     """A delivery-tag of the server's."""
     last = channel.deliveries.last
     if tag > last:
@@ -256,7 +256,7 @@ def judge_tag(case: Case, channel: Channel, tag: int) -> None:
         delivery_tag_not_new(case, tag, last)
 
 
-def judge_absence(case: Case, channel: Channel, tag: str) -> None:
+def judge_absence(case: Case091, channel: Channel, tag: str) -> None:
     """A delivery for a consumer that there is not."""
     by = channel.consumers.cancelled.get(tag)
     if by == "client":
@@ -276,7 +276,7 @@ def judge_absence(case: Case, channel: Channel, tag: str) -> None:
             delivery_to_nobody(case, tag)
 
 
-def judge_windows(case: Case, channel: Channel, consumer: Consumer) -> None:
+def judge_windows(case: Case091, channel: Channel, consumer: Consumer) -> None:
     """Whether one more delivery to a consumer is within the windows."""
     deliveries = channel.deliveries
     held: i64 = deliveries.counts.get(consumer.tag, 0) - consumer.inherited
@@ -322,7 +322,7 @@ def of_the_living(channel: Channel, limit: i64) -> bool:
     return False
 
 
-def judge_size(case: Case, channel: Channel, header: ContentHeader) -> None:
+def judge_size(case: Case091, channel: Channel, header: ContentHeader) -> None:
     """The content header of a delivery."""
     window = channel.consumers.window_octets
     delivering = channel.delivering

@@ -7,7 +7,7 @@ RabbitMQ's exchange.bind and its errata.
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import MethodRequest
@@ -47,7 +47,7 @@ X_DEFAULT_DECL: Final = RULES.rule(
 )
 
 
-def default_exchange_declared(case: Case) -> None:
+def default_exchange_declared(case: Case091) -> None:
     """A client sends exchange.declare or exchange.delete with an empty name, which stands for the default
     exchange.
 
@@ -74,7 +74,7 @@ X_DECL_SYNTAX: Final = RULES.rule(
 )
 
 
-def name_of_odd_characters(case: Case, character: str) -> None:
+def name_of_odd_characters(case: Case091, character: str) -> None:
     """A client declares an exchange whose name contains a character other than a letter, digit, hyphen,
     underscore, period or colon.
 
@@ -98,7 +98,7 @@ def name_of_odd_characters(case: Case, character: str) -> None:
 X_DECL_TYPE_PREFIX: Final = RULES.rule("X-DECL-TYPE-PREFIX", "MUST", "tier A", answer="connection.close 503")
 
 
-def type_without_prefix(case: Case, kind: str) -> None:
+def type_without_prefix(case: Case091, kind: str) -> None:
     """A client declares an exchange with a type that the specification does not define and that does not
     begin with `x-`.
 
@@ -124,7 +124,7 @@ X_DELETE_PREDECL: Final = RULES.rule(
 )
 
 
-def predeclared_exchange_deleted(case: Case, name: str) -> None:
+def predeclared_exchange_deleted(case: Case091, name: str) -> None:
     """A client deletes an exchange whose name begins with `amq.`.
 
     Demands: Predeclared amq.* exchanges are not deleted.
@@ -144,7 +144,7 @@ X_BIND_CAP: Final = RULES.rule(
 )
 
 
-def exchanges_bound_unasked(case: Case) -> None:
+def exchanges_bound_unasked(case: Case091) -> None:
     """A client sends exchange.bind or exchange.unbind although the server has not announced the capability
     exchange_exchange_bindings.
 
@@ -171,7 +171,7 @@ X_BIND_DEFAULT: Final = RULES.rule(
 )
 
 
-def default_exchange_bound(case: Case) -> None:
+def default_exchange_bound(case: Case091) -> None:
     """A client names the default exchange as the source or the destination in exchange.bind or
     exchange.unbind.
 
@@ -190,7 +190,7 @@ def default_exchange_bound(case: Case) -> None:
 X_DEFAULT_ACCESS: Final = RULES.rule("X-DEFAULT-ACCESS", "MUST NOT", "tier A", by="server")
 
 
-def default_exchange_reached(case: Case, request: MethodRequest) -> None:
+def default_exchange_reached(case: Case091, request: MethodRequest) -> None:
     """A server carries out a method on the default exchange that clients are not allowed to use on the
     default exchange.
 
@@ -213,7 +213,7 @@ def default_exchange_reached(case: Case, request: MethodRequest) -> None:
     )
 
 
-def _judge_declare(case: Case, method: ExchangeDeclare) -> None:
+def _judge_declare(case: Case091, method: ExchangeDeclare) -> None:
     name = method.exchange
     if name == "":
         default_exchange_declared(case)
@@ -229,7 +229,7 @@ def _judge_declare(case: Case, method: ExchangeDeclare) -> None:
         type_without_prefix(case, kind)
 
 
-def _judge_delete(case: Case, method: ExchangeDelete) -> None:
+def _judge_delete(case: Case091, method: ExchangeDelete) -> None:
     name = method.exchange
     if name == "":
         default_exchange_declared(case)
@@ -237,7 +237,7 @@ def _judge_delete(case: Case, method: ExchangeDelete) -> None:
         predeclared_exchange_deleted(case, name)
 
 
-def _judge_bind(case: Case, destination: str | None, source: str | None) -> None:
+def _judge_bind(case: Case091, destination: str | None, source: str | None) -> None:
     server = case.view.server
     if case.view.whole and server is not None and server.lacks("exchange_exchange_bindings"):
         exchanges_bound_unasked(case)
@@ -246,7 +246,7 @@ def _judge_bind(case: Case, destination: str | None, source: str | None) -> None
         default_exchange_bound(case)
 
 
-def _judge_answer(case: Case, channel: Channel) -> None:
+def _judge_answer(case: Case091, channel: Channel) -> None:
     if not channel.whole or channel.awaited(False, case.name) != 0:
         return
     request = channel.requests[0]
@@ -254,7 +254,7 @@ def _judge_answer(case: Case, channel: Channel) -> None:
         default_exchange_reached(case, request)
 
 
-def judge_method(case: Case, channel: Channel, method: Method) -> None:
+def judge_method(case: Case091, channel: Channel, method: Method) -> None:
     """A method of the class."""
     if case.me.by_client:
         if isinstance(method, ExchangeDeclare):

@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.limits import MAX_FLOW_UNANSWERED
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import MethodRequest
@@ -18,7 +18,7 @@ RULES: Final = Rules("amqp091/flow")
 CH_FLOW_STOP: Final = RULES.rule("CH-FLOW-STOP", "IMPLIED", "tier A")
 
 
-def content_while_stopped(case: Case) -> None:
+def content_while_stopped(case: Case091) -> None:
     """A peer starts to send content on a channel although it has confirmed with channel.flow-ok that it
     sends no content there.
 
@@ -47,7 +47,7 @@ CH_FLOW_OK_VALUE: Final = RULES.rule(
 )
 
 
-def flow_confirmed_otherwise(case: Case, asked: bool, packet: int) -> None:
+def flow_confirmed_otherwise(case: Case091, asked: bool, packet: int) -> None:
     """A peer confirms in channel.flow-ok the opposite of what channel.flow requested.
 
     Demands: Flow-Ok repeats the setting of the Flow it confirms.
@@ -71,7 +71,7 @@ def flow_confirmed_otherwise(case: Case, asked: bool, packet: int) -> None:
 CH_FLOW_PROMPT: Final = RULES.rule("CH-FLOW-PROMPT", "SHOULD", "tier B")
 
 
-def flow_not_noticed(case: Case, request: MethodRequest) -> None:
+def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
     """A peer keeps sending content on a channel although it has left a channel.flow unanswered for more
     than 30 seconds.
 
@@ -96,7 +96,7 @@ def flow_not_noticed(case: Case, request: MethodRequest) -> None:
     )
 
 
-def judge_promptness(case: Case, channel: Channel) -> None:
+def judge_promptness(case: Case091, channel: Channel) -> None:
     """basic.publish or basic.deliver of a peer that has something to answer."""
     if not channel.whole:
         return
@@ -107,7 +107,7 @@ def judge_promptness(case: Case, channel: Channel) -> None:
             return
 
 
-def judge_content(case: Case, channel: Channel) -> None:
+def judge_content(case: Case091, channel: Channel) -> None:
     """basic.publish or basic.deliver of a peer that has said that it stops."""
     if not channel.whole:
         return
@@ -117,7 +117,7 @@ def judge_content(case: Case, channel: Channel) -> None:
     content_while_stopped(case)
 
 
-def judge_flow_ok(case: Case, channel: Channel, method: ChannelFlowOk) -> None:
+def judge_flow_ok(case: Case091, channel: Channel, method: ChannelFlowOk) -> None:
     """channel.flow-ok, compared with the oldest channel.flow that waits for it."""
     at = channel.awaited(case.me.by_client, "channel.flow-ok")
     if at < 0 or not channel.whole:

@@ -6,7 +6,7 @@ The dissector says where the octets break a rule; most rules need nothing more.
 from collections.abc import Callable
 from typing import Final
 
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.content_frames import F_CONTENT_CH_NONZERO
 from amqpscope.rules.amqp091.proof import proved
 from amqpscope.rules.declaration import Rules
@@ -111,7 +111,7 @@ F_METHOD_CH_NONZERO: Final[str] = RULES.rule(
 )
 
 
-def method_of_a_channel_on_channel_0(case: Case, problem: Problem) -> None:
+def method_of_a_channel_on_channel_0(case: Case091, problem: Problem) -> None:
     """A peer sends a method on channel 0 that belongs on a channel of 1 or more.
 
     Demands: Methods of the channel, exchange, queue, basic, tx and confirm classes use a channel number of 1
@@ -187,7 +187,7 @@ F_METHOD_DIRECTION: Final[str] = RULES.rule(
 )
 
 
-def method_of_the_other_peer(case: Case, name: str) -> None:
+def method_of_the_other_peer(case: Case091, name: str) -> None:
     """A client sends a method that only servers send, or a server sends a method that only clients send.
 
     Demands: A method is sent only by the peer role the specification gives it.
@@ -209,6 +209,6 @@ def method_of_the_other_peer(case: Case, name: str) -> None:
 
 
 # The rules of problems that take more than the octets to judge.
-PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
+PROBLEMS: dict[str, Callable[[Case091, Problem], None]] = {
     F_METHOD_CH_NONZERO: method_of_a_channel_on_channel_0,
 }

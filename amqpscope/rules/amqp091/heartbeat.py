@@ -10,10 +10,10 @@ from typing import Final
 from amqpscope.limits import BACKWARDS, HEARTBEAT_SLACK
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import Connection, FrameRef
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.rules.overdue import Overdue
-from amqpscope.tracking.amqp091.endpoint import Endpoint
+from amqpscope.tracking.amqp091.endpoint import Endpoint091
 from dissectors.wire import i64
 
 __all__ = [
@@ -39,7 +39,7 @@ _GIVEN_UP: Final = 3
 C_HB_SEND: Final = RULES.rule("C-HB-SEND", "SHOULD", "tier A", answer="to close the socket")
 
 
-def silent_for_too_long(case: Case, silence: i64, delay: i64, certainty: i64) -> None:
+def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64) -> None:
     """A peer was silent for longer than the heartbeat delay that was agreed.
 
     Demands: With a heartbeat delay of h seconds a peer lets no more than h seconds pass without sending at
@@ -70,7 +70,7 @@ def silent_for_too_long(case: Case, silence: i64, delay: i64, certainty: i64) ->
 C_HB_CLOSING: Final = RULES.rule("C-HB-CLOSING", "SHOULD", "tier A")
 
 
-def silent_while_closing(case: Case, silence: i64, delay: i64, certainty: i64) -> None:
+def silent_while_closing(case: Case091, silence: i64, delay: i64, certainty: i64) -> None:
     """A peer is silent for longer than the heartbeat delay during the close handshake of the connection.
 
     Demands: Heartbeats go on until the socket is closed, during the Close handshake too.
@@ -96,7 +96,7 @@ def silent_while_closing(case: Case, silence: i64, delay: i64, certainty: i64) -
 C_HB_EARLY: Final = RULES.rule("C-HB-EARLY", "SHOULD", "tier A")
 
 
-def heartbeat_too_early(case: Case) -> None:
+def heartbeat_too_early(case: Case091) -> None:
     """A peer sends a heartbeat before the heartbeat delay is agreed: a client before tune arrives, a server
     before tune-ok arrives.
 
@@ -121,7 +121,7 @@ C_HB_REACT: Final = RULES.rule(
 )
 
 
-def silence_put_up_with(case: Case, silence: i64, delay: i64) -> None:
+def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
     """A peer keeps sending to another peer that has been silent for more than three heartbeat delays.
 
     Demands: After two heartbeat delays without incoming octets a peer closes the socket without a Close
@@ -146,7 +146,7 @@ def silence_put_up_with(case: Case, silence: i64, delay: i64) -> None:
     )
 
 
-def judge_silence(case: Case) -> None:
+def judge_silence(case: Case091) -> None:
     """A frame that ends its sender's silence, or is said into the other one's."""
     view = case.view
     delay = view.agreed.heartbeat
@@ -183,7 +183,7 @@ def judge_silence(case: Case) -> None:
                 silence_put_up_with(case, now - since, delay)
 
 
-def overdue(connection: Connection, me: Endpoint, now: i64) -> Overdue | None:
+def overdue(connection: Connection, me: Endpoint091, now: i64) -> Overdue | None:
     """Whether a peer, `me`, is silent at `now` for longer than the heartbeat delay."""
     view = me.view
     delay = view.agreed.heartbeat
@@ -200,14 +200,14 @@ def overdue(connection: Connection, me: Endpoint, now: i64) -> Overdue | None:
     return Overdue(C_HB_SEND, connection, me.peer, me.last_time, delay * _SECOND)
 
 
-def judge_heartbeat(case: Case) -> None:
+def judge_heartbeat(case: Case091) -> None:
     """A heartbeat: whether the time for it has come."""
     me = case.me
     if me.whole and (case.view.proposed.end if me.by_client else case.view.agreed.end) < 0:
         heartbeat_too_early(case)
 
 
-def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool) -> bool:
+def judge_end(case: Case091, reason: str, acknowledged: i64, after_peer: bool) -> bool:
     """A stream ended: whether its sender was silent before.
 
     True: the other one was silent so long that ending the stream is what is asked for, or may have been.
@@ -228,7 +228,7 @@ def judge_end(case: Case, reason: str, acknowledged: i64, after_peer: bool) -> b
     return spot.time - _last_heard(case, spot.time) > 2 * delay * _SECOND - HEARTBEAT_SLACK
 
 
-def may_have_given_up(case: Case) -> bool:
+def may_have_given_up(case: Case091) -> bool:
     """Whether the times in doubt let a silence of the other one be a reason for the end at `case.spot`.
 
     They are in doubt by as much as the clock went back.
@@ -244,7 +244,7 @@ def may_have_given_up(case: Case) -> bool:
     return spot.time - since + max(back, 0) > 2 * delay * _SECOND - HEARTBEAT_SLACK
 
 
-def _last_heard(case: Case, time: i64) -> i64:
+def _last_heard(case: Case091, time: i64) -> i64:
     """When a peer that ends its stream at `time` (ns) heard of the other one last.
 
     What that said later this end cannot have waited for.
@@ -255,7 +255,7 @@ def _last_heard(case: Case, time: i64) -> i64:
     return since
 
 
-def judge_given_up(case: Case, ended: FrameRef) -> None:
+def judge_given_up(case: Case091, ended: FrameRef) -> None:
     """One peer, `case.me`, ended its stream at `ended`, before the other one did: whether that was silent."""
     if case.view.agreed.heartbeat <= 0 or not case.me.whole or not case.peer.whole:
         return
@@ -266,7 +266,7 @@ def judge_given_up(case: Case, ended: FrameRef) -> None:
     case.spot = before
 
 
-def _silent_till_the_end(case: Case, end: Endpoint, time: i64) -> None:
+def _silent_till_the_end(case: Case091, end: Endpoint091, time: i64) -> None:
     view = case.view
     delay = view.agreed.heartbeat
     limit = _allowed(delay)
@@ -291,7 +291,7 @@ def _allowed(delay: i64) -> i64:
     return allowed + max(allowed // 10, HEARTBEAT_SLACK)
 
 
-def _attested(case: Case, since: i64, until: i64, limit: i64) -> i64:
+def _attested(case: Case091, since: i64, until: i64, limit: i64) -> i64:
     attested = case.pace.attested(since, until)
     last = case.pace.last
     if last < until:
@@ -300,12 +300,12 @@ def _attested(case: Case, since: i64, until: i64, limit: i64) -> i64:
     return CERTAIN if attested > limit else POSSIBLE
 
 
-def _over(end: Endpoint) -> bool:
+def _over(end: Endpoint091) -> bool:
     """Whether a peer has nothing more to say: close-ok was said, by it or to it."""
     return end.view.ending.client_done > 0 or end.view.ending.server_done > 0
 
 
-def _stalled(case: Case, since: i64) -> bool:
+def _stalled(case: Case091, since: i64) -> bool:
     """Whether the server had blocked the client at any time since: then it reads nothing, and the client's
     octets may be stuck.
     """

@@ -7,7 +7,7 @@ the client answers with its own properties and its choice (class connection, sec
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.connection_view import PeerProperties
 from dissectors.amqp091.methods import ConnectionSecureOk, ConnectionStart, ConnectionStartOk
@@ -37,7 +37,7 @@ _MAY_BE_EMPTY: Final = ("EXTERNAL", "ANONYMOUS", "GSSAPI", "CRAM-MD5", "DIGEST-M
 C_START_VERSION: Final = RULES.rule("C-START-VERSION", "MUST", "tier A", by="server")
 
 
-def start_of_a_higher_version(case: Case, method: ConnectionStart) -> None:
+def start_of_a_higher_version(case: Case091, method: ConnectionStart) -> None:
     """A server sends connection.start with a higher version than the client requested.
 
     Demands: The version in Start is no higher than the one the client asked for.
@@ -72,7 +72,7 @@ C_START_VERSION_RANGE: Final = RULES.rule(
 )
 
 
-def start_version_out_of_range(case: Case, method: ConnectionStart) -> None:
+def start_version_out_of_range(case: Case091, method: ConnectionStart) -> None:
     """A server sends connection.start with a version number above 99.
 
     Demands: Version numbers in Start lie between 0 and 99.
@@ -102,7 +102,7 @@ C_START_MECH_NOTNULL: Final = RULES.rule(
 )
 
 
-def no_mechanism_offered(case: Case) -> None:
+def no_mechanism_offered(case: Case091) -> None:
     """A server sends connection.start without any security mechanism.
 
     Demands: Start offers at least one security mechanism.
@@ -125,7 +125,7 @@ C_START_LOCALES_NOTNULL: Final = RULES.rule(
 )
 
 
-def no_locale_offered(case: Case) -> None:
+def no_locale_offered(case: Case091) -> None:
     """A server sends connection.start without any locale.
 
     Demands: Start offers at least one locale.
@@ -142,7 +142,7 @@ def no_locale_offered(case: Case) -> None:
 C_START_LOCALE_EN_US: Final = RULES.rule("C-START-LOCALE-EN-US", "MUST", "tier A", by="server")
 
 
-def locale_en_us_not_offered(case: Case) -> None:
+def locale_en_us_not_offered(case: Case091) -> None:
     """The locales of start leave out en_US.
 
     Demands: The offered locales include en_US.
@@ -166,7 +166,7 @@ C_START_SERVER_PROPS: Final = RULES.rule(
 )
 
 
-def server_properties_missing(case: Case, properties: PeerProperties) -> None:
+def server_properties_missing(case: Case091, properties: PeerProperties) -> None:
     """The server's properties leave out some of host, product, version, platform, copyright, information.
 
     Demands: Server properties name host, product, version, platform, copyright and information.
@@ -193,7 +193,7 @@ C_STARTOK_CLIENT_PROPS: Final = RULES.rule(
 )
 
 
-def client_properties_missing(case: Case, properties: PeerProperties) -> None:
+def client_properties_missing(case: Case091, properties: PeerProperties) -> None:
     """The client's properties leave out some of product, version, platform, copyright, information.
 
     Demands: Client properties name product, version, platform, copyright and information.
@@ -214,7 +214,7 @@ C_STARTOK_MECH_OFFERED: Final = RULES.rule(
 )
 
 
-def mechanism_not_offered(case: Case, mechanism: str) -> None:
+def mechanism_not_offered(case: Case091, mechanism: str) -> None:
     """A client chooses a security mechanism that the server did not offer.
 
     Demands: The client picks one mechanism out of the server's list.
@@ -237,7 +237,7 @@ def mechanism_not_offered(case: Case, mechanism: str) -> None:
 C_STARTOK_MECH_BEST: Final = RULES.rule("C-STARTOK-MECH-BEST", "SHOULD", "tier B", by="client")
 
 
-def weaker_mechanism_than_offered(case: Case, mechanism: str, better: str) -> None:
+def weaker_mechanism_than_offered(case: Case091, mechanism: str, better: str) -> None:
     """A client chooses PLAIN, AMQPLAIN or ANONYMOUS, although the server offers a mechanism that does not
     reveal the password.
 
@@ -269,7 +269,7 @@ C_STARTOK_RESPONSE_NOTNULL: Final = RULES.rule(
 )
 
 
-def empty_response(case: Case, certainty: i64) -> None:
+def empty_response(case: Case091, certainty: i64) -> None:
     """A client sends start-ok with an empty response for a mechanism that requires an initial response.
 
     Demands: The initial SASL response in Start-Ok is not empty.
@@ -293,7 +293,7 @@ C_STARTOK_LOCALE_OFFERED: Final = RULES.rule(
 )
 
 
-def locale_not_offered(case: Case) -> None:
+def locale_not_offered(case: Case091) -> None:
     """A client chooses a locale that the server did not offer.
 
     Demands: The client picks one locale out of the server's list.
@@ -321,7 +321,7 @@ C_SECUREOK_RESPONSE_NOTNULL: Final = RULES.rule(
 )
 
 
-def empty_answer_to_a_challenge(case: Case) -> None:
+def empty_answer_to_a_challenge(case: Case091) -> None:
     """A client answers the first challenge with an empty response.
 
     Demands: A Secure-Ok response is not empty.
@@ -344,7 +344,7 @@ C_CAP_TABLE: Final = RULES.rule(
 )
 
 
-def odd_capabilities(case: Case, properties: PeerProperties) -> None:
+def odd_capabilities(case: Case091, properties: PeerProperties) -> None:
     """A peer sends a capabilities property that is not a table of booleans.
 
     Demands: The capabilities property, if present, is a nested table whose entries are normally booleans.
@@ -362,7 +362,7 @@ def odd_capabilities(case: Case, properties: PeerProperties) -> None:
 # Who is brought before them
 
 
-def judge_start(case: Case, method: ConnectionStart) -> None:
+def judge_start(case: Case091, method: ConnectionStart) -> None:
     """The server's first word."""
     start_of_a_higher_version(case, method)
     properties = PeerProperties(method.server_properties)
@@ -379,7 +379,7 @@ def judge_start(case: Case, method: ConnectionStart) -> None:
         server_properties_missing(case, properties)
 
 
-def judge_start_ok(case: Case, method: ConnectionStartOk) -> None:
+def judge_start_ok(case: Case091, method: ConnectionStartOk) -> None:
     """The client's answer."""
     view = case.view
     mechanism = method.mechanism
@@ -403,7 +403,7 @@ def judge_start_ok(case: Case, method: ConnectionStartOk) -> None:
         client_properties_missing(case, properties)
 
 
-def judge_secure_ok(case: Case, method: ConnectionSecureOk) -> None:
+def judge_secure_ok(case: Case091, method: ConnectionSecureOk) -> None:
     """The client's answer to a challenge."""
     view = case.view
     if (
@@ -415,7 +415,7 @@ def judge_secure_ok(case: Case, method: ConnectionSecureOk) -> None:
         empty_answer_to_a_challenge(case)
 
 
-def _properties_missing(case: Case, rule: str, wanted: list[str], properties: PeerProperties) -> None:
+def _properties_missing(case: Case091, rule: str, wanted: list[str], properties: PeerProperties) -> None:
     missing = [name for name in wanted if name not in properties.names]
     if missing and properties.complete:
         case.report(rule, f"the properties leave out {', '.join(missing)}", evidence={"missing": missing})

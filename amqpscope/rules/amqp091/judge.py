@@ -32,17 +32,16 @@ from amqpscope.rules.amqp091 import (
     values,
 )
 from amqpscope.rules.amqp091 import channel as channel_rules
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.proof import prove
 from amqpscope.rules.context import Context
 from amqpscope.rules.declaration import DECLARED
-from amqpscope.rules.judge import NO_RECORD
-from amqpscope.rules.judge import Judge as AnyJudge
+from amqpscope.rules.judge import NO_RECORD, Judge
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import FIN, RST, PeerError
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import CONNECTION_CLASS, PeerProperties
-from amqpscope.tracking.amqp091.endpoint import ALL, NOTHING, Endpoint, as_read, out_of_order, unreadable
+from amqpscope.tracking.amqp091.endpoint import ALL, NOTHING, Endpoint091, as_read, out_of_order, unreadable
 from amqpscope.tracking.amqp091.snapshot import take_snapshot
 from amqpscope.tracking.amqp091.summary import Amqp091Summary
 from amqpscope.tracking.amqp091.topology_log import TopologyLog
@@ -73,14 +72,14 @@ from dissectors.interface import Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
 
-__all__ = ["Judge"]
+__all__ = ["Judge091"]
 
 # Classes of methods.
 _EXCHANGE: Final = 40
 _QUEUE: Final = 50
 
 
-class Judge(AnyJudge):
+class Judge091(Judge):
     """Replays one connection as two endpoints and judges each frame before it is applied."""
 
     def __init__(
@@ -90,10 +89,10 @@ class Judge(AnyJudge):
         context: bool,
         allowance: CorrelationBudget | None = None,
     ) -> None:
-        self.case: Case = Case(connection)
+        self.case: Case091 = Case091(connection)
         super().__init__(connection, findings, self.case.findings, context)
-        self.client: Endpoint = Endpoint(CLIENT)
-        self.server: Endpoint = Endpoint(SERVER)
+        self.client: Endpoint091 = Endpoint091(CLIENT)
+        self.server: Endpoint091 = Endpoint091(SERVER)
         self.follow()
         # A stream ended.
         self.over: bool = False
@@ -164,7 +163,7 @@ class Judge(AnyJudge):
             if operation.answer is not None:
                 operation.answer_around = context.around(operation.answer)[0]
 
-    def error(self, me: Endpoint, record: FrameRecord, processed: i64) -> PeerError | None:
+    def error(self, me: Endpoint091, record: FrameRecord, processed: i64) -> PeerError | None:
         """The error that a close has, and what it is for; None if it has none.
 
         processed: octets of the other peer's that its sender had shown to have processed before.
@@ -214,7 +213,7 @@ class Judge(AnyJudge):
             return True
         return finding.frame != _END and error.condition in _OF_FRAMES
 
-    def judge(self, case: Case, record: FrameRecord) -> None:
+    def judge(self, case: Case091, record: FrameRecord) -> None:
         """Bring the frame before the rules."""
         frame = record.frame
         sized = True
@@ -285,7 +284,7 @@ class Judge(AnyJudge):
         if not (frame.problems and unreadable(frame)) and case.is_sure():
             values.judge_values(case, method, not frame.problems)
 
-    def connection_method(self, case: Case, method: Method) -> None:
+    def connection_method(self, case: Case091, method: Method) -> None:
         """A method on channel 0: the connection's set-up, its end, and what is about it as a whole."""
         if isinstance(method, (ConnectionClose, ConnectionCloseOk)):
             channel_rules.judge_end(case, case.record.time, True)
@@ -311,7 +310,7 @@ class Judge(AnyJudge):
         elif isinstance(method, ConnectionUpdateSecret):
             negotiation.judge_update_secret(case, method)
 
-    def channel_method(self, case: Case, method: Method) -> None:
+    def channel_method(self, case: Case091, method: Method) -> None:
         """A method on a channel: first whether it may be said there at all, then what it is about."""
         if case.record.frame.problems and unreadable(case.record.frame):
             return
@@ -344,7 +343,7 @@ class Judge(AnyJudge):
             self.naming_method(case, channel, method)
         basic.judge_method(case, channel, method)
 
-    def naming_method(self, case: Case, channel: Channel, method: Method) -> None:
+    def naming_method(self, case: Case091, channel: Channel, method: Method) -> None:
         """A method that is no delivery and no publish: by its class."""
         class_id = method.definition().class_id
         if class_id == _EXCHANGE:
@@ -364,7 +363,7 @@ class Judge(AnyJudge):
         elif isinstance(method, BasicReturn):
             closing.judge_code(case, method.reply_code)
 
-    def problems(self, case: Case, frame: Frame) -> bool:
+    def problems(self, case: Case091, frame: Frame) -> bool:
         """What the dissector found: the rules that are broken, unless it accuses nobody.
 
         Returns whether the frame's size can be believed.
@@ -470,7 +469,7 @@ class Judge(AnyJudge):
         summary.whole = whole
         return summary
 
-    def given_up(self, case: Case, client: FrameRef | None, server: FrameRef | None) -> None:
+    def given_up(self, case: Case091, client: FrameRef | None, server: FrameRef | None) -> None:
         """Both ends are known: whether the one that went first had waited for the other in vain."""
         if client is not None and (server is None or client.time < server.time):
             case.me, case.peer, case.view = self.client, self.server, self.client.view
@@ -490,7 +489,7 @@ class Judge(AnyJudge):
     def product(self, introduction: object) -> dict[str, str]:
         return introduction.texts if isinstance(introduction, PeerProperties) else {}
 
-    def endpoint(self, direction: i64) -> Endpoint:
+    def endpoint(self, direction: i64) -> Endpoint091:
         return self.client if direction == self.connection.client else self.server
 
     def snapshot(self) -> ConnectionSnapshot:
@@ -509,12 +508,12 @@ class Judge(AnyJudge):
         )
 
     @staticmethod
-    def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
+    def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge091":
         """A judge that goes on where `dump` left off."""
         client, server, pace, made, reported, (topology_log, over), errors = state
-        judge = Judge(connection, findings, False)
-        judge.client = Endpoint.load(client)
-        judge.server = Endpoint.load(server)
+        judge = Judge091(connection, findings, False)
+        judge.client = Endpoint091.load(client)
+        judge.server = Endpoint091.load(server)
         judge.follow()
         judge.case.pace = ClockStepGuard.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
@@ -541,7 +540,7 @@ _EMPTY: Final = 8
 _JUDGED_PROPERTIES: Final = HAS_HEADERS | HAS_TIMESTAMP | HAS_RESERVED
 
 # The rules of problems that take more than the octets to judge.
-_JUDGED: Final[dict[str, Callable[[Case, Problem], None]]] = {
+_JUDGED: Final[dict[str, Callable[[Case091, Problem], None]]] = {
     **framing.PROBLEMS,
     **opening.PROBLEMS,
     **content_frames.PROBLEMS,

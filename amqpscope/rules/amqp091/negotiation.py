@@ -8,7 +8,7 @@ in the right order is brought before the rules about it from here.
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.introduction import judge_secure_ok, judge_start, judge_start_ok
 from amqpscope.rules.amqp091.set_up_refused import judge_answer
 from amqpscope.rules.amqp091.tuning import judge_tune, judge_tune_ok
@@ -46,7 +46,7 @@ C_START_FIRST: Final = RULES.rule(
 )
 
 
-def start_not_first(case: Case) -> None:
+def start_not_first(case: Case091) -> None:
     """A server's first frame is not connection.start.
 
     Demands: The server's answer to an accepted header is Connection.Start, before any other frame.
@@ -70,7 +70,7 @@ C_HS_ORDER_SERVER: Final = RULES.rule(
 )
 
 
-def server_out_of_order(case: Case, name: str) -> None:
+def server_out_of_order(case: Case091, name: str) -> None:
     """A server sends a method of the connection set-up too early or twice.
 
     Demands: During set-up the server sends Start, any number of Secure, Tune and Open-Ok, in that order and
@@ -99,7 +99,7 @@ C_HS_ORDER_CLIENT: Final = RULES.rule(
 )
 
 
-def client_out_of_order(case: Case, name: str) -> None:
+def client_out_of_order(case: Case091, name: str) -> None:
     """A client sends a method of the connection set-up too early or twice.
 
     Demands: During set-up the client sends Start-Ok, a Secure-Ok per Secure, Tune-Ok and Open, in that order.
@@ -122,7 +122,7 @@ def client_out_of_order(case: Case, name: str) -> None:
 C_HS_ONCE: Final = RULES.rule("C-HS-ONCE", "IMPLIED", "tier A", answer="connection.close 503")
 
 
-def set_up_again(case: Case, name: str) -> None:
+def set_up_again(case: Case091, name: str) -> None:
     """A peer sends a method of the connection set-up on a connection that is already open.
 
     Demands: Set-up methods are not repeated once the connection is open, so the virtual host cannot be
@@ -143,7 +143,7 @@ C_HS_NO_CHANNEL: Final = RULES.rule(
 )
 
 
-def channel_too_early(case: Case) -> bool:
+def channel_too_early(case: Case091) -> bool:
     """A peer sends a frame on a channel before the connection is open: a client before its open, a server
     before its open-ok.
 
@@ -176,7 +176,7 @@ C_UPDATE_SECRET: Final = RULES.rule(
 )
 
 
-def secret_at_the_wrong_time(case: Case, why: str) -> None:
+def secret_at_the_wrong_time(case: Case091, why: str) -> None:
     """A client sends update-secret before the connection is open, or sends another update-secret before the
     server has answered the previous one.
 
@@ -195,7 +195,7 @@ def secret_at_the_wrong_time(case: Case, why: str) -> None:
 # Who is brought before them
 
 
-def judge_first(case: Case) -> bool:
+def judge_first(case: Case091) -> bool:
     """The server's first frame. False: it is not what it has to be."""
     me = case.me
     if me.by_client or me.frames > 0 or not me.whole or case.view.state not in ("START", "HEADED"):
@@ -208,7 +208,7 @@ def judge_first(case: Case) -> bool:
     return False
 
 
-def judge_set_up(case: Case, method: Method) -> bool:
+def judge_set_up(case: Case091, method: Method) -> bool:
     """A method on channel 0 that may be one of the set-up. False: it is, and out of order."""
     me = case.me
     by_client = me.by_client
@@ -249,7 +249,7 @@ def judge_set_up(case: Case, method: Method) -> bool:
     return True
 
 
-def judge_update_secret(case: Case, method: ConnectionUpdateSecret) -> None:
+def judge_update_secret(case: Case091, method: ConnectionUpdateSecret) -> None:
     """update-secret: on a connection that is open, one at a time."""
     me = case.me
     if not me.by_client or not me.whole:

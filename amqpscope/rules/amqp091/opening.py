@@ -9,10 +9,10 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.records import FrameRef
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.proof import proved
 from amqpscope.rules.declaration import Rules
-from amqpscope.tracking.amqp091.endpoint import Endpoint, begins_otherwise
+from amqpscope.tracking.amqp091.endpoint import Endpoint091, begins_otherwise
 from dissectors.interface import Problem
 from dissectors.protocol_header import ProtocolHeader
 
@@ -21,7 +21,7 @@ __all__ = ["PROBLEMS", "judge_answer", "judge_first_frame"]
 RULES: Final = Rules("amqp091/opening")
 
 
-def judge_first_frame(case: Case) -> None:
+def judge_first_frame(case: Case091) -> None:
     """The first frame of an endpoint, or the octets with which it begins instead."""
     me = case.me
     peer = case.peer
@@ -44,7 +44,7 @@ def judge_first_frame(case: Case) -> None:
 _NO_HEADER = "the stream begins with neither a protocol header nor a frame"
 
 
-def _wrong_opening(client: Endpoint) -> str:
+def _wrong_opening(client: Endpoint091) -> str:
     """What is wrong with how the client began its stream, "" if nothing is known to be."""
     if not client.began_well:
         return _NO_HEADER
@@ -64,7 +64,7 @@ def _wrong_revision(protocol: int, major: int, minor: int, revision: int) -> str
 F_PROTO_HDR: Final = RULES.rule("F-PROTO-HDR", "MUST", "tier A", by="client")
 
 
-def wrong_protocol_header(case: Case, wrong: str, spot: FrameRef | None) -> None:
+def wrong_protocol_header(case: Case091, wrong: str, spot: FrameRef | None) -> None:
     """A client does not begin its stream with the protocol header of AMQP 0-9-1, and the server refuses the
     stream.
 
@@ -92,7 +92,7 @@ F_PROTO_HDR_ONCE: Final = RULES.rule(
 )
 
 
-def second_protocol_header(case: Case, problem: Problem) -> None:
+def second_protocol_header(case: Case091, problem: Problem) -> None:
     """A client sends a second protocol header, or sends a protocol header after frames.
 
     Demands: The protocol header is sent once, and every later client octet sits inside a frame.
@@ -111,7 +111,7 @@ def second_protocol_header(case: Case, problem: Problem) -> None:
 F_PROTO_REJECT_HDR: Final = RULES.rule("F-PROTO-REJECT-HDR", "MUST", "tier A", by="server")
 
 
-def answer_that_is_no_header(case: Case, problem: Problem) -> None:
+def answer_that_is_no_header(case: Case091, problem: Problem) -> None:
     """A server begins its stream with octets that are neither a protocol header nor a frame.
 
     Demands: A server that cannot speak the protocol or version asked for answers with a valid protocol header
@@ -129,7 +129,7 @@ def answer_that_is_no_header(case: Case, problem: Problem) -> None:
         proved(case, F_PROTO_REJECT_HDR, problem)
 
 
-def judge_answer(case: Case) -> None:
+def judge_answer(case: Case091) -> None:
     """A frame of a server's behind its own protocol header."""
     if case.record.frame.kind != "skipped":
         frames_behind_a_refusal(case)
@@ -138,7 +138,7 @@ def judge_answer(case: Case) -> None:
 F_PROTO_REJECT_CLOSE: Final = RULES.rule("F-PROTO-REJECT-CLOSE", "MUST", "tier A", by="server")
 
 
-def frames_behind_a_refusal(case: Case) -> None:
+def frames_behind_a_refusal(case: Case091) -> None:
     """A server refuses the client's version with a protocol header of its own and then keeps sending.
 
     Demands: After writing a rejecting protocol header the server flushes, closes the socket and sends nothing
@@ -159,7 +159,7 @@ def frames_behind_a_refusal(case: Case) -> None:
 
 
 # The rules of problems that take more than the octets to judge.
-PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
+PROBLEMS: dict[str, Callable[[Case091, Problem], None]] = {
     F_PROTO_HDR: answer_that_is_no_header,
     F_PROTO_HDR_ONCE: second_protocol_header,
 }

@@ -1,14 +1,14 @@
 """Reporting what the dissector has proved, with where it stands."""
 
 from amqpscope.model.certainty import POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import DECLARED
 from dissectors.interface import Problem
 
 __all__ = ["prove", "proved"]
 
 
-def prove(case: Case, rule: str, problem: Problem) -> None:
+def prove(case: Case091, rule: str, problem: Problem) -> None:
     """Report the rule that the problem's code names, if there is one that the problem alone proves."""
     declared = DECLARED.get(rule)
     if declared is not None and declared.proved == "properties":
@@ -17,12 +17,12 @@ def prove(case: Case, rule: str, problem: Problem) -> None:
         proved(case, rule, problem)
 
 
-def proved(case: Case, rule: str, problem: Problem) -> None:
+def proved(case: Case091, rule: str, problem: Problem) -> None:
     """The octets of this frame break a rule, whatever the state of the connection."""
     case.report(rule, _message(problem), evidence=_evidence(problem))
 
 
-def _proved_of_properties(case: Case, rule: str, problem: Problem) -> None:
+def _proved_of_properties(case: Case091, rule: str, problem: Problem) -> None:
     """The same of what may stand among the properties of a message.
 
     A broker hands them on as they came: of a server it is possible only, and told once.

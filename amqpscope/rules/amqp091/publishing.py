@@ -7,7 +7,7 @@ What RabbitMQ and LavinMQ ask of properties holds where the server says that it 
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES
@@ -31,7 +31,7 @@ B_PROP_DELIVERY_MODE: Final = RULES.rule(
 )
 
 
-def odd_delivery_mode(case: Case, value: i64) -> None:
+def odd_delivery_mode(case: Case091, value: i64) -> None:
     """A client publishes a message whose delivery-mode is neither 1 (transient) nor 2 (persistent).
 
     Demands: A delivery-mode property is 1 (transient) or 2 (persistent).
@@ -52,7 +52,7 @@ B_PROP_PRIORITY: Final = RULES.rule(
 )
 
 
-def odd_priority(case: Case, value: i64, certainty: i64) -> None:
+def odd_priority(case: Case091, value: i64, certainty: i64) -> None:
     """A client publishes a message with a priority above 9.
 
     Demands: A priority property lies between 0 and 9.
@@ -73,7 +73,7 @@ B_PROP_EXPIRATION: Final = RULES.rule(
 )
 
 
-def odd_expiration(case: Case, value: str) -> None:
+def odd_expiration(case: Case091, value: str) -> None:
     """A client publishes a message whose expiration is not a count of milliseconds.
 
     Demands: An expiration property is a decimal count of milliseconds, zero or more, written as a string.
@@ -92,7 +92,7 @@ B_PROP_USERID: Final = RULES.rule(
 )
 
 
-def other_user(case: Case) -> None:
+def other_user(case: Case091) -> None:
     """A client publishes a message whose user-id is not the user that logged in on the connection.
 
     Demands: A user-id property equals the user the connection logged in as.
@@ -113,7 +113,7 @@ def other_user(case: Case) -> None:
 B_PROP_CC: Final = RULES.rule("B-PROP-CC", "IMPLIED", "tier A", by="client", answer="channel.close 406")
 
 
-def copies_no_list(case: Case, name: str) -> None:
+def copies_no_list(case: Case091, name: str) -> None:
     """A client publishes a message whose header CC or BCC is not an array of strings.
 
     Demands: The CC and BCC headers are arrays of long strings.
@@ -133,7 +133,7 @@ B_REPLYTO_PUBLISH: Final = RULES.rule(
 )
 
 
-def replies_to_nobody(case: Case) -> None:
+def replies_to_nobody(case: Case091) -> None:
     """A client publishes a message with reply-to `amq.rabbitmq.reply-to` on a channel that has no consumer of
     `amq.rabbitmq.reply-to`.
 
@@ -161,7 +161,7 @@ B_RETURN_FLAGGED: Final = RULES.rule(
 )
 
 
-def return_not_asked_for(case: Case, certainty: i64) -> None:
+def return_not_asked_for(case: Case091, certainty: i64) -> None:
     """A basic.return comes on a channel on which no message was published with mandatory or immediate.
 
     Demands: Return is sent only for a message published on that channel with mandatory or immediate set.
@@ -186,7 +186,7 @@ B_RETURN_MATCH: Final = RULES.rule(
 )
 
 
-def return_of_another_message(case: Case, reason: str, certainty: i64) -> None:
+def return_of_another_message(case: Case091, reason: str, certainty: i64) -> None:
     """A basic.return is of no message that was published with mandatory or immediate on the channel.
 
     Demands: Return repeats exchange, routing key and content of a message published earlier on the channel.
@@ -211,7 +211,7 @@ B_RETURN_CODE: Final = RULES.rule(
 )
 
 
-def return_with_odd_code(case: Case, code: i64, certainty: i64) -> None:
+def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     """A server sends basic.return with a reply-code that does not fit the flags with which the message was
     published.
 
@@ -231,7 +231,7 @@ def return_with_odd_code(case: Case, code: i64, certainty: i64) -> None:
 CF_RETURN_FIRST: Final = RULES.rule("CF-RETURN-FIRST", "MUST", "tier A", by="server")
 
 
-def return_after_its_ack(case: Case, number: int) -> None:
+def return_after_its_ack(case: Case091, number: int) -> None:
     """A server sends the basic.return of a message after the basic.ack of the same message.
 
     Demands: The Return of an unroutable message precedes its ack.
@@ -247,7 +247,7 @@ def return_after_its_ack(case: Case, number: int) -> None:
     case.report(CF_RETURN_FIRST, f"message {number} was acked before", evidence={"delivery_tag": number})
 
 
-def judge_properties(case: Case, channel: Channel, header: ContentHeader) -> None:
+def judge_properties(case: Case091, channel: Channel, header: ContentHeader) -> None:
     """The content header of a message that a client publishes."""
     flags = header.flags
     if header.delivery_mode >= 0 and header.delivery_mode != 1 and header.delivery_mode != 2:
@@ -286,7 +286,7 @@ def counts_milliseconds(text: str) -> bool:
     return digits.isascii() and digits.isdigit()
 
 
-def judge_copies(case: Case, headers: FieldTable) -> None:
+def judge_copies(case: Case091, headers: FieldTable) -> None:
     """The headers of a message, in which CC stands somewhere."""
     for name, value in headers.read(RABBITMQ).pairs:
         if name in ("CC", "BCC"):
@@ -299,7 +299,7 @@ def _certainty(channel: Channel) -> i64:
     return POSSIBLE if channel.publishing else CERTAIN
 
 
-def judge_return(case: Case, channel: Channel, method: BasicReturn) -> None:
+def judge_return(case: Case091, channel: Channel, method: BasicReturn) -> None:
     """A server's basic.return."""
     publishes = channel.publishes
     exchange = method.exchange
@@ -330,7 +330,7 @@ def judge_return(case: Case, channel: Channel, method: BasicReturn) -> None:
         return_with_odd_code(case, code, POSSIBLE)
 
 
-def judge_returned(case: Case, channel: Channel, header: ContentHeader) -> None:
+def judge_returned(case: Case091, channel: Channel, header: ContentHeader) -> None:
     """The content header of a message that a server returns."""
     returning = channel.returning
     publishes = channel.publishes

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.exchange import odd_character
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
@@ -38,7 +38,7 @@ RULES: Final = Rules("amqp091/queue")
 Q_BIND_QKNOWN: Final = RULES.rule("Q-BIND-QKNOWN", "MUST", "tier A", by="client", answer="channel.close 404")
 
 
-def bind_of_no_queue(case: Case) -> None:
+def bind_of_no_queue(case: Case091) -> None:
     """A client sends queue.bind with an empty queue name on a channel where no queue was declared.
 
     Demands: Queue.Bind with an empty queue name needs an earlier declare on the channel.
@@ -58,7 +58,7 @@ Q_UNBIND_QKNOWN: Final = RULES.rule(
 )
 
 
-def unbind_of_no_queue(case: Case) -> None:
+def unbind_of_no_queue(case: Case091) -> None:
     """A client sends queue.unbind with an empty queue name on a channel where no queue was declared.
 
     Demands: Queue.Unbind with an empty queue name needs an earlier declare on the channel.
@@ -78,7 +78,7 @@ Q_PURGE_QKNOWN: Final = RULES.rule(
 )
 
 
-def purge_of_no_queue(case: Case) -> None:
+def purge_of_no_queue(case: Case091) -> None:
     """A client sends queue.purge with an empty queue name on a channel where no queue was declared.
 
     Demands: Queue.Purge with an empty queue name needs an earlier declare on the channel.
@@ -98,7 +98,7 @@ Q_DELETE_QKNOWN: Final = RULES.rule(
 )
 
 
-def delete_of_no_queue(case: Case) -> None:
+def delete_of_no_queue(case: Case091) -> None:
     """A client sends queue.delete with an empty queue name on a channel where no queue was declared.
 
     Demands: Queue.Delete with an empty queue name needs an earlier declare on the channel.
@@ -118,7 +118,7 @@ Q_CURRENT_DOMAIN: Final = RULES.rule(
 )
 
 
-def passive_declaration_of_no_queue(case: Case) -> None:
+def passive_declaration_of_no_queue(case: Case091) -> None:
     """A client sends a passive queue.declare with an empty queue name on a channel where no queue was
     declared.
 
@@ -152,7 +152,7 @@ Q_DECL_SYNTAX: Final = RULES.rule(
 )
 
 
-def name_of_odd_characters(case: Case, character: str) -> None:
+def name_of_odd_characters(case: Case091, character: str) -> None:
     """A client declares a queue whose name contains a character that is not a letter, digit, hyphen,
     underscore, period or colon.
 
@@ -177,7 +177,7 @@ def name_of_odd_characters(case: Case, character: str) -> None:
 Q_DECL_GENNAME: Final = RULES.rule("Q-DECL-GENNAME", "MUST", "tier A", by="server")
 
 
-def no_name_made_up(case: Case, request: MethodRequest) -> None:
+def no_name_made_up(case: Case091, request: MethodRequest) -> None:
     """A server answers a queue.declare with an empty queue name by a queue.declare-ok without a queue name.
 
     Demands: For an empty name the server makes up a unique one and returns it in Declare-Ok.
@@ -207,7 +207,7 @@ Q_DECLOK_NAME: Final = RULES.rule(
 )
 
 
-def another_name_declared(case: Case, request: MethodRequest, name: str) -> None:
+def another_name_declared(case: Case091, request: MethodRequest, name: str) -> None:
     """A server names another queue in queue.declare-ok than the client declared.
 
     Demands: Declare-Ok returns the name that was asked for when one was given.
@@ -239,7 +239,7 @@ Q_DECLOK_EMPTY: Final = RULES.rule(
 )
 
 
-def new_queue_not_empty(case: Case, request: MethodRequest, count: int) -> None:
+def new_queue_not_empty(case: Case091, request: MethodRequest, count: int) -> None:
     """A server reports messages in queue.declare-ok for a queue whose name it has just made up.
 
     Demands: Declare-Ok for a freshly created queue reports zero messages.
@@ -266,7 +266,7 @@ def new_queue_not_empty(case: Case, request: MethodRequest, count: int) -> None:
 Q_DELETE_NOTEMPTY: Final = RULES.rule("Q-DELETE-NOTEMPTY", "MUST NOT", "tier B", by="server")
 
 
-def deleted_although_not_empty(case: Case, request: MethodRequest, count: int) -> None:
+def deleted_although_not_empty(case: Case091, request: MethodRequest, count: int) -> None:
     """A server deletes a queue that holds messages although queue.delete set if-empty.
 
     Demands: With if-empty set the server keeps a queue that still holds messages.
@@ -290,7 +290,7 @@ def deleted_although_not_empty(case: Case, request: MethodRequest, count: int) -
 Q_DELETE_INUSE: Final = RULES.rule("Q-DELETE-INUSE", "MUST NOT", "tier B", by="server")
 
 
-def deleted_although_in_use(case: Case, request: MethodRequest, tag: str) -> None:
+def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> None:
     """A server deletes a queue although queue.delete set if-unused and the channel has a consumer of the
     queue.
 
@@ -323,7 +323,7 @@ Q_DELETE_CONSUMERS: Final = RULES.rule(
 )
 
 
-def delivery_of_a_deleted_queue(case: Case, tag: str) -> None:
+def delivery_of_a_deleted_queue(case: Case091, tag: str) -> None:
     """A server sends basic.deliver to a consumer after queue.delete-ok for the queue of that consumer on the
     same channel.
 
@@ -401,7 +401,7 @@ _MOST_ARGUMENTS: Final = 64
 Q_XARGS: Final = RULES.rule("Q-XARGS", "IMPLIED", "tier A", by="client", answer="channel.close 406")
 
 
-def odd_argument(case: Case, name: str, why: str) -> None:
+def odd_argument(case: Case091, name: str, why: str) -> None:
     """A client sends queue.declare with an argument whose type or range RabbitMQ does not accept.
 
     Demands: RabbitMQ's x- declare arguments have the type and range it expects.
@@ -422,7 +422,7 @@ def odd_argument(case: Case, name: str, why: str) -> None:
     )
 
 
-def _judge_arguments(case: Case, table: FieldTable) -> None:
+def _judge_arguments(case: Case091, table: FieldTable) -> None:
     for name, value in table.read(RABBITMQ).pairs[:_MOST_ARGUMENTS]:
         if isinstance(name, str):
             check = _ARGUMENTS.get(name)
@@ -433,7 +433,7 @@ def _judge_arguments(case: Case, table: FieldTable) -> None:
                     return
 
 
-def _judge_declare(case: Case, channel: Channel, method: QueueDeclare) -> None:
+def _judge_declare(case: Case091, channel: Channel, method: QueueDeclare) -> None:
     name = method.queue
     if name == "":
         if method.passive and channel.lacks_queue():
@@ -449,7 +449,7 @@ def _judge_declare(case: Case, channel: Channel, method: QueueDeclare) -> None:
             _judge_arguments(case, table)
 
 
-def _judge_declare_ok(case: Case, channel: Channel, method: QueueDeclareOk) -> None:
+def _judge_declare_ok(case: Case091, channel: Channel, method: QueueDeclareOk) -> None:
     at = channel.awaited(False, "queue.declare-ok")
     name = method.queue
     if at < 0 or name is None:
@@ -470,7 +470,7 @@ def _judge_declare_ok(case: Case, channel: Channel, method: QueueDeclareOk) -> N
         another_name_declared(case, request, name)
 
 
-def _judge_delete_ok(case: Case, channel: Channel, method: QueueDeleteOk) -> None:
+def _judge_delete_ok(case: Case091, channel: Channel, method: QueueDeleteOk) -> None:
     at = channel.awaited(False, "queue.delete-ok")
     if at < 0:
         return
@@ -484,7 +484,7 @@ def _judge_delete_ok(case: Case, channel: Channel, method: QueueDeleteOk) -> Non
                 return
 
 
-def judge_method(case: Case, channel: Channel, method: Method) -> None:
+def judge_method(case: Case091, channel: Channel, method: Method) -> None:
     """A method of the class."""
     if not case.me.by_client:
         if channel.whole:
@@ -508,7 +508,7 @@ def judge_method(case: Case, channel: Channel, method: Method) -> None:
             delete_of_no_queue(case)
 
 
-def judge_deliver(case: Case, channel: Channel, method: BasicDeliver) -> None:
+def judge_deliver(case: Case091, channel: Channel, method: BasicDeliver) -> None:
     """A delivery on a channel where consumers were ended."""
     tag = method.consumer_tag
     if tag is not None and channel.consumers.cancelled.get(tag) == QUEUE_DELETED and channel.whole:

@@ -7,7 +7,7 @@ answers something that came behind. How brokers do it differs, so all of this is
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
 
@@ -19,7 +19,7 @@ RULES: Final = Rules("amqp091/reaction")
 _HARD_ERRORS: Final = (501, 502, 503, 504, 505, 540, 541)
 
 
-def note_offence(case: Case, kind: str) -> None:
+def note_offence(case: Case091, kind: str) -> None:
     """This frame breaks a rule on which the other peer has to react: "fatal", "size", "channel 0", "content"
     or "name".
     """
@@ -31,7 +31,7 @@ def note_offence(case: Case, kind: str) -> None:
         peer.pending.packet = case.record.packet
 
 
-def judge_reaction(case: Case) -> None:
+def judge_reaction(case: Case091) -> None:
     """A frame of the peer that has to react."""
     me = case.me
     kind = me.pending.kind
@@ -52,7 +52,7 @@ def judge_reaction(case: Case) -> None:
         _reaction(case, kind, code)
 
 
-def _reaction(case: Case, kind: str, code: int) -> None:
+def _reaction(case: Case091, kind: str, code: int) -> None:
     """It was done: a close with this code, or nothing, then it is 0."""
     if kind == "fatal":
         close_behind_a_fatal_frame(case, code)
@@ -69,7 +69,7 @@ def _reaction(case: Case, kind: str, code: int) -> None:
         odd_name_not_refused(case, code)
 
 
-def _report(case: Case, rule: str, code: int, due: str, certainty: int) -> None:
+def _report(case: Case091, rule: str, code: int, due: str, certainty: int) -> None:
     done = f"closes the connection with {code}" if code else "goes on"
     packet = int(case.me.pending.packet)
     message = f"it {done} after what was sent in packet {packet}; {due} is due"
@@ -81,7 +81,7 @@ F_FATAL_SILENT: Final = RULES.rule(
 )
 
 
-def close_behind_a_fatal_frame(case: Case, code: int) -> None:
+def close_behind_a_fatal_frame(case: Case091, code: int) -> None:
     """A peer sends connection.close after it received a frame of an unknown type or with a wrong end octet.
 
     Demands: A peer that gets an undefined frame type or a wrong end octet drops the connection and sends no
@@ -106,7 +106,7 @@ F_FRAME_SIZE_REACT: Final = RULES.rule(
 )
 
 
-def too_large_frame_not_refused(case: Case, code: int) -> None:
+def too_large_frame_not_refused(case: Case091, code: int) -> None:
     """A peer does not answer a frame that is too large with connection.close and 501.
 
     Demands: A peer receiving an oversized frame raises a connection exception 501 and so disconnects the
@@ -129,7 +129,7 @@ F_CH0_REACT: Final = RULES.rule(
 )
 
 
-def wrong_channel_not_refused(case: Case, code: int) -> None:
+def wrong_channel_not_refused(case: Case091, code: int) -> None:
     """A peer does not answer a heartbeat frame or a connection method on a channel other than 0 with
     connection.close and 503.
 
@@ -153,7 +153,7 @@ F_CONTENT_REACT: Final = RULES.rule(
 )
 
 
-def wrong_content_not_refused(case: Case, code: int) -> None:
+def wrong_content_not_refused(case: Case091, code: int) -> None:
     """A peer does not answer content frames that are out of order with connection.close and 505.
 
     Demands: A peer that receives incomplete or malformed content raises connection exception 505.
@@ -179,7 +179,7 @@ T_TABLE_NAME_REACT: Final = RULES.rule(
 )
 
 
-def odd_name_not_refused(case: Case, code: int) -> None:
+def odd_name_not_refused(case: Case091, code: int) -> None:
     """A server does not refuse a field table with a name that begins with neither a letter nor '$' or '#'.
 
     Demands: The server checks field names and answers a bad one with a connection exception.

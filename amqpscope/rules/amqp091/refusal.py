@@ -12,7 +12,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.exchange import STANDARD_TYPES
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
@@ -52,7 +52,7 @@ class Refusal:
         self.text: str = text
 
 
-def _blame(case: Case, rule: str, refusal: Refusal, what: str) -> None:
+def _blame(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
     """The client's request breaks a rule, as the server's close says."""
     request = refusal.request
     record = case.record
@@ -71,7 +71,7 @@ def _blame(case: Case, rule: str, refusal: Refusal, what: str) -> None:
     case.spot = before
 
 
-def _complain(case: Case, rule: str, refusal: Refusal, what: str) -> None:
+def _complain(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
     """The server must not refuse the request."""
     request = refusal.request
     case.report(
@@ -91,7 +91,7 @@ Q_DECL_RESERVED: Final = RULES.rule(
 )
 
 
-def reserved_queue_declared(case: Case, refusal: Refusal) -> None:
+def reserved_queue_declared(case: Case091, refusal: Refusal) -> None:
     """A client declares a queue that does not exist and whose name begins with `amq.`.
 
     Demands: A client does not create a new queue whose name begins with 'amq.'.
@@ -113,7 +113,7 @@ X_DECL_RESERVED: Final = RULES.rule(
 )
 
 
-def reserved_exchange_declared(case: Case, refusal: Refusal) -> None:
+def reserved_exchange_declared(case: Case091, refusal: Refusal) -> None:
     """A client declares an exchange that does not exist and whose name begins with `amq.`.
 
     Demands: A client does not create a new exchange whose name begins with 'amq.'.
@@ -135,7 +135,7 @@ X_DECL_TYPE_SUPPORT: Final = RULES.rule(
 )
 
 
-def type_not_supported(case: Case, refusal: Refusal) -> None:
+def type_not_supported(case: Case091, refusal: Refusal) -> None:
     """A client declares an exchange of a type that the server does not support.
 
     Demands: A client does not ask for an exchange type the server lacks.
@@ -158,7 +158,7 @@ def type_not_supported(case: Case, refusal: Refusal) -> None:
 X_DEFAULT_EXISTS: Final = RULES.rule("X-DEFAULT-EXISTS", "MUST", "tier B", by="server")
 
 
-def default_exchange_missing(case: Case, refusal: Refusal) -> None:
+def default_exchange_missing(case: Case091, refusal: Refusal) -> None:
     """A server says that the default exchange does not exist.
 
     Demands: A nameless direct exchange exists for publishing and default bindings.
@@ -177,7 +177,7 @@ def default_exchange_missing(case: Case, refusal: Refusal) -> None:
 X_TYPES_REQUIRED: Final = RULES.rule("X-TYPES-REQUIRED", "MUST", "tier B", by="server")
 
 
-def required_type_missing(case: Case, refusal: Refusal) -> None:
+def required_type_missing(case: Case091, refusal: Refusal) -> None:
     """A server refuses to declare an exchange of the type direct or fanout.
 
     Demands: The server offers the exchange types direct and fanout.
@@ -196,7 +196,7 @@ def required_type_missing(case: Case, refusal: Refusal) -> None:
 X_TYPES_RECOMMENDED: Final = RULES.rule("X-TYPES-RECOMMENDED", "SHOULD", "tier B", by="server")
 
 
-def recommended_type_missing(case: Case, refusal: Refusal) -> None:
+def recommended_type_missing(case: Case091, refusal: Refusal) -> None:
     """A server refuses to declare an exchange of the type topic or headers.
 
     Demands: The server offers the exchange types topic and headers.
@@ -215,7 +215,7 @@ def recommended_type_missing(case: Case, refusal: Refusal) -> None:
 X_DECL_DURABLE: Final = RULES.rule("X-DECL-DURABLE", "MUST", "tier B", by="server")
 
 
-def durability_refused_of_exchange(case: Case, refusal: Refusal) -> None:
+def durability_refused_of_exchange(case: Case091, refusal: Refusal) -> None:
     """A server answers exchange.declare with 540 (not implemented), although both durable and transient
     exchanges must be possible.
 
@@ -235,7 +235,7 @@ def durability_refused_of_exchange(case: Case, refusal: Refusal) -> None:
 Q_DECL_DURABLE: Final = RULES.rule("Q-DECL-DURABLE", "MUST", "tier B", by="server")
 
 
-def durability_refused_of_queue(case: Case, refusal: Refusal) -> None:
+def durability_refused_of_queue(case: Case091, refusal: Refusal) -> None:
     """A server answers queue.declare as not implemented, although both durable and transient queues must be
     possible.
 
@@ -256,7 +256,7 @@ def durability_refused_of_queue(case: Case, refusal: Refusal) -> None:
 Q_DECL_EXCLUSIVE: Final = RULES.rule("Q-DECL-EXCLUSIVE", "MUST", "tier B", by="server")
 
 
-def exclusive_queue_refused(case: Case, refusal: Refusal) -> None:
+def exclusive_queue_refused(case: Case091, refusal: Refusal) -> None:
     """A server answers queue.declare of an exclusive queue with 540 (not implemented).
 
     Demands: Both exclusive and shared queues can be declared.
@@ -277,7 +277,7 @@ Q_BIND_DEFAULT_X: Final = RULES.rule(
 )
 
 
-def default_exchange_not_bound(case: Case, refusal: Refusal) -> None:
+def default_exchange_not_bound(case: Case091, refusal: Refusal) -> None:
     """A server refuses queue.bind to the default exchange.
 
     Demands: Queue.Bind with an empty exchange name is accepted and means the default exchange.
@@ -303,7 +303,7 @@ def default_exchange_not_bound(case: Case, refusal: Refusal) -> None:
 Q_UNBIND_DEFAULT_X: Final = RULES.rule("Q-UNBIND-DEFAULT-X", "MUST", "tier A", by="server")
 
 
-def default_exchange_not_unbound(case: Case, refusal: Refusal) -> None:
+def default_exchange_not_unbound(case: Case091, refusal: Refusal) -> None:
     """A server refuses queue.unbind from the default exchange.
 
     Demands: Queue.Unbind with an empty exchange name is accepted and means the default exchange.
@@ -324,7 +324,7 @@ Q_UNBIND_FAIL_CONN: Final = RULES.rule(
 )
 
 
-def unbind_fails_by_channel(case: Case, refusal: Refusal) -> None:
+def unbind_fails_by_channel(case: Case091, refusal: Refusal) -> None:
     """A server closes only the channel because of a failed queue.unbind.
 
     Demands: A failing unbind raises a connection exception.
@@ -355,7 +355,7 @@ X_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
 )
 
 
-def passive_without_wait_of_exchange(case: Case, refusal: Refusal) -> None:
+def passive_without_wait_of_exchange(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive exchange.declare that sets no-wait.
 
     Demands: Passive combined with no-wait is a no-op: the server changes nothing and raises no exception.
@@ -385,7 +385,7 @@ Q_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
 )
 
 
-def passive_without_wait_of_queue(case: Case, refusal: Refusal) -> None:
+def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive queue.declare that sets no-wait.
 
     Demands: Passive combined with no-wait is a no-op: the server changes nothing and raises no exception.
@@ -409,7 +409,7 @@ def passive_without_wait_of_queue(case: Case, refusal: Refusal) -> None:
 # Which of them it is
 
 
-def _queue_declare(case: Case, refusal: Refusal) -> None:
+def _queue_declare(case: Case091, refusal: Refusal) -> None:
     code, request = refusal.code, refusal.request
     if PASSIVE in request.flags:
         return
@@ -425,7 +425,7 @@ def _queue_declare(case: Case, refusal: Refusal) -> None:
         durability_refused_of_queue(case, refusal)
 
 
-def _exchange_declare(case: Case, refusal: Refusal) -> None:
+def _exchange_declare(case: Case091, refusal: Refusal) -> None:
     code, text, request = refusal.code, refusal.text, refusal.request
     if PASSIVE in request.flags:
         return
@@ -443,7 +443,7 @@ def _exchange_declare(case: Case, refusal: Refusal) -> None:
             type_not_supported(case, refusal)
 
 
-def _queue_binding(case: Case, refusal: Refusal) -> None:
+def _queue_binding(case: Case091, refusal: Refusal) -> None:
     code, request = refusal.code, refusal.request
     if request.other != "":
         return
@@ -456,7 +456,7 @@ def _queue_binding(case: Case, refusal: Refusal) -> None:
         default_exchange_missing(case, refusal)
 
 
-def _judge(case: Case, refusal: Refusal, waited: bool) -> None:
+def _judge(case: Case091, refusal: Refusal, waited: bool) -> None:
     name = refusal.request.name
     if not waited and PASSIVE in refusal.request.flags:
         if name == "exchange.declare":
@@ -480,7 +480,7 @@ def _request(channel: Channel, name: str) -> MethodRequest | None:
     return channel.unheard.get(name)
 
 
-def judge_close(case: Case, channel: Channel, code: i64, text: str, class_id: i64, method_id: i64) -> None:
+def judge_close(case: Case091, channel: Channel, code: i64, text: str, class_id: i64, method_id: i64) -> None:
     """channel.close of a server that names a method."""
     name = _REFUSABLE.get((int(class_id), int(method_id)))
     if name is None or not channel.whole:
@@ -494,7 +494,7 @@ def judge_close(case: Case, channel: Channel, code: i64, text: str, class_id: i6
     _judge(case, refusal, channel.unheard.get(name) is not request)
 
 
-def judge_connection_close(case: Case, code: i64, text: str, class_id: i64, method_id: i64) -> None:
+def judge_connection_close(case: Case091, code: i64, text: str, class_id: i64, method_id: i64) -> None:
     """connection.close of a server that names a method: which channel it means shows if only one has it."""
     name = _REFUSABLE.get((int(class_id), int(method_id)))
     if name is None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.names import UNREADABLE
@@ -32,7 +32,7 @@ B_PUBLISH_XEXIST: Final = RULES.rule(
 
 
 def publish_to_no_exchange(
-    case: Case, channel: Channel, exchange: str, publish: tuple[int, int, int]
+    case: Case091, channel: Channel, exchange: str, publish: tuple[int, int, int]
 ) -> None:
     """A client publishes a message to an exchange that does not exist.
 
@@ -67,7 +67,7 @@ def publish_to_no_exchange(
 B_PUBLISH_DEFAULT_X: Final = RULES.rule("B-PUBLISH-DEFAULT-X", "MUST", "tier A", by="server")
 
 
-def default_exchange_refused(case: Case) -> None:
+def default_exchange_refused(case: Case091) -> None:
     """A server says that the exchange of a message does not exist, although the message was published to the
     default exchange.
 
@@ -87,7 +87,7 @@ def default_exchange_refused(case: Case) -> None:
 B_IMMEDIATE: Final = RULES.rule("B-IMMEDIATE", "SHOULD", "tier B", by="server")
 
 
-def immediate_refused(case: Case) -> None:
+def immediate_refused(case: Case091) -> None:
     """A server closes the connection because of a message that was published with immediate.
 
     Demands: A message published with immediate that finds no ready consumer comes back as Return.
@@ -105,7 +105,7 @@ def immediate_refused(case: Case) -> None:
 B_ACK_TX_IMMEDIATE: Final = RULES.rule("B-ACK-TX-IMMEDIATE", "MUST", "tier A", by="server")
 
 
-def bad_ack_refused_late(case: Case, packet: i64) -> None:
+def bad_ack_refused_late(case: Case091, packet: i64) -> None:
     """A server refuses an acknowledgement of an unknown delivery in a transaction only at tx.commit.
 
     Demands: In a transaction a bad ack is refused at once, not at commit.
@@ -130,7 +130,7 @@ B_ACK_VALIDATE: Final = RULES.rule(
 )
 
 
-def bad_ack_taken(case: Case, packet: i64) -> None:
+def bad_ack_taken(case: Case091, packet: i64) -> None:
     """A server commits a transaction that contains an acknowledgement of an unknown delivery.
 
     Demands: The server answers a bad ack tag with a channel exception.
@@ -161,7 +161,7 @@ B_RECOVER_REPLY: Final = RULES.rule(
 )
 
 
-def recover_not_answered(case: Case, request: MethodRequest) -> None:
+def recover_not_answered(case: Case091, request: MethodRequest) -> None:
     """A server completes the close of a channel without having answered a basic.recover on the channel.
 
     Demands: Recover is answered by Recover-Ok, Recover-Async by nothing.
@@ -196,7 +196,7 @@ def _blamed(channel: Channel, text: str) -> str:
     return found
 
 
-def judge_close(case: Case, channel: Channel, method: ChannelClose) -> None:
+def judge_close(case: Case091, channel: Channel, method: ChannelClose) -> None:
     """A server's channel.close."""
     if method.class_id == 60 and method.method_id == 40 and method.reply_code == 404:
         if channel.publish_end < 0:
@@ -212,7 +212,7 @@ def judge_close(case: Case, channel: Channel, method: ChannelClose) -> None:
             bad_ack_refused_late(case, channel.deliveries.pointless_packet)
 
 
-def judge_commit_ok(case: Case, channel: Channel) -> None:
+def judge_commit_ok(case: Case091, channel: Channel) -> None:
     """A server's tx.commit-ok."""
     at = channel.awaited(False, "tx.commit-ok")
     if at >= 0 and bad_ack_known(channel) and channel.deliveries.pointless_end < channel.requests[at].end:
@@ -225,7 +225,7 @@ def bad_ack_known(channel: Channel) -> bool:
     return deliveries.pointless_end >= 0 and channel.whole and deliveries.whole and deliveries.gapless
 
 
-def judge_recovered(case: Case, channel: Channel) -> None:
+def judge_recovered(case: Case091, channel: Channel) -> None:
     """A server's channel.close-ok."""
     closing = channel.closed_by_client
     if closing is None or channel.closed_by_server is not None or not channel.whole:
@@ -236,7 +236,7 @@ def judge_recovered(case: Case, channel: Channel) -> None:
             return
 
 
-def judge_refused_immediate(case: Case) -> None:
+def judge_refused_immediate(case: Case091) -> None:
     """A server's connection.close with 540 that names basic.publish."""
     for channel in case.view.table.channels.values():
         for publish in channel.publishes.flagged:

@@ -7,7 +7,7 @@ Sources: sections 2.2.1, 3.2.1 and 4.7 of the general specification; the element
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import MethodRequest
@@ -29,7 +29,7 @@ CH_SYNC_UNSOLICITED: Final = RULES.rule(
 )
 
 
-def answer_to_nothing(case: Case) -> None:
+def answer_to_nothing(case: Case091) -> None:
     """A peer sends a reply method although no request waits for it.
 
     Demands: A reply method is not sent without an outstanding request that it answers.
@@ -58,7 +58,7 @@ CH_NOWAIT_SILENT: Final = RULES.rule(
 )
 
 
-def answer_not_wanted(case: Case) -> None:
+def answer_not_wanted(case: Case091) -> None:
     """A server answers a request that set no-wait.
 
     Demands: A request with no-wait set gets no reply method.
@@ -83,7 +83,7 @@ CH_SYNC_ORDER: Final = RULES.rule(
 )
 
 
-def answer_out_of_turn(case: Case, earlier: MethodRequest) -> None:
+def answer_out_of_turn(case: Case091, earlier: MethodRequest) -> None:
     """A peer answers a request before it has answered an earlier request on the same channel.
 
     Demands: Replies on a channel come back in the order of their requests.
@@ -109,7 +109,7 @@ CH_SYNC_WAIT: Final = RULES.rule(
 )
 
 
-def request_not_waited_for(case: Case, request: MethodRequest) -> None:
+def request_not_waited_for(case: Case091, request: MethodRequest) -> None:
     """A client sends its next request on a channel before the previous request was answered.
 
     Demands: The sender of a synchronous request waits for its reply before its next method on that channel,
@@ -137,7 +137,7 @@ CH_SYNC_REPLY: Final = RULES.rule(
 )
 
 
-def request_never_answered(case: Case, request: MethodRequest) -> None:
+def request_never_answered(case: Case091, request: MethodRequest) -> None:
     """A server completes the close of a channel without having answered one of the client's requests on the
     channel.
 
@@ -163,7 +163,7 @@ def request_never_answered(case: Case, request: MethodRequest) -> None:
     )
 
 
-def judge_method(case: Case, channel: Channel, method: Method) -> bool:
+def judge_method(case: Case091, channel: Channel, method: Method) -> bool:
     """A method on an open channel: as an answer, and as the next one after a request."""
     definition = method.definition()
     by_client = case.me.by_client
@@ -189,7 +189,7 @@ def judge_method(case: Case, channel: Channel, method: Method) -> bool:
     return True
 
 
-def judge_close_ok(case: Case, channel: Channel) -> None:
+def judge_close_ok(case: Case091, channel: Channel) -> None:
     """channel.close-ok of a server: all that the client had asked for before is answered by now."""
     closing = channel.closed_by_client
     if closing is None or channel.closed_by_server is not None or not channel.whole:

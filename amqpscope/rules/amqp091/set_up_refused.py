@@ -8,7 +8,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.introduction import listed
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.connection_view import ConnectionView
@@ -36,7 +36,7 @@ C_HS_ERROR_SILENT: Final = RULES.rule(
 )
 
 
-def close_before_open(case: Case) -> None:
+def close_before_open(case: Case091) -> None:
     """A peer sends connection.close before the connection is open.
 
     Demands: A peer that finds an error before the connection is open closes the socket without sending
@@ -61,7 +61,7 @@ C_AUTHFAIL_CAP: Final = RULES.rule(
 )
 
 
-def login_refused_unasked(case: Case) -> None:
+def login_refused_unasked(case: Case091) -> None:
     """A server reports a failed login with connection.close 403 to a client that did not announce the
     capability authentication_failure_close.
 
@@ -86,7 +86,7 @@ def login_refused_unasked(case: Case) -> None:
 C_START_CLIENT_SUPPORT: Final = RULES.rule("C-START-CLIENT-SUPPORT", "MUST", "tier B", by="client")
 
 
-def close_for_the_version(case: Case) -> None:
+def close_for_the_version(case: Case091) -> None:
     """A client that gets connection.start with another version than it asked for sends connection.close,
     instead of closing the socket.
 
@@ -113,7 +113,7 @@ C_OPEN_VHOST_EXISTS: Final = RULES.rule(
 )
 
 
-def virtual_host_unknown(case: Case, code: i64) -> None:
+def virtual_host_unknown(case: Case091, code: i64) -> None:
     """A client opens a virtual host that does not exist.
 
     Demands: The client opens a virtual host that exists.
@@ -156,7 +156,7 @@ C_STARTOK_MECH_REACT: Final = RULES.rule(
 )
 
 
-def wrong_mechanism_answered(case: Case) -> None:
+def wrong_mechanism_answered(case: Case091) -> None:
     """A server answers a connection.start-ok whose mechanism it did not offer, instead of closing the socket.
 
     Demands: Given a mechanism it never offered, the server closes the socket without sending anything.
@@ -186,7 +186,7 @@ C_TUNEOK_FRAMEMAX_REACT: Final = RULES.rule(
 )
 
 
-def too_large_frame_max_answered(case: Case) -> None:
+def too_large_frame_max_answered(case: Case091) -> None:
     """A server answers a connection.tune-ok whose frame-max is above the server's limit, instead of
     dropping the connection.
 
@@ -216,7 +216,7 @@ C_TUNEOK_CHMAX_REACT: Final = RULES.rule(
 )
 
 
-def too_large_channel_max_answered(case: Case) -> None:
+def too_large_channel_max_answered(case: Case091) -> None:
     """A server answers a connection.tune-ok whose channel-max is above the server's limit, instead of
     dropping the connection.
 
@@ -240,7 +240,7 @@ def too_large_channel_max_answered(case: Case) -> None:
 # Who is brought before them
 
 
-def judge_close(case: Case, method: ConnectionClose) -> None:
+def judge_close(case: Case091, method: ConnectionClose) -> None:
     """A close, if the connection is not open yet."""
     me = case.me
     view = case.view
@@ -275,7 +275,7 @@ def judge_close(case: Case, method: ConnectionClose) -> None:
                 virtual_host_unknown(case, code)
 
 
-def judge_answer(case: Case, method: Method) -> None:
+def judge_answer(case: Case091, method: Method) -> None:
     """The server goes on with the set-up: secure, tune or open-ok."""
     view = case.view
     if not case.me.whole:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.reaction import note_offence
 from amqpscope.rules.declaration import Rules
 from dissectors.wire import i64
@@ -23,7 +23,7 @@ _TOLERATED: Final = 8
 _UNTUNED: Final = ("START", "HEADED", "STARTED", "ANSWERED", "CHALLENGED", "TUNED")
 
 
-def judge_size(case: Case, size: i64) -> None:
+def judge_size(case: Case091, size: i64) -> None:
     """A frame of more than `ALWAYS_TAKEN` octets."""
     view = case.view
     agreed = view.agreed.frame_max
@@ -37,7 +37,7 @@ def judge_size(case: Case, size: i64) -> None:
 F_FRAME_SIZE: Final = RULES.rule("F-FRAME-SIZE", "MUST NOT", "tier A", answer="connection.close 501")
 
 
-def frame_too_large(case: Case, size: i64, agreed: i64) -> None:
+def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     """A peer sends a frame that has more octets, header and end octet included, than the frame-max of tune-ok
     allows.
 
@@ -74,7 +74,7 @@ def frame_too_large(case: Case, size: i64, agreed: i64) -> None:
 F_PRETUNE_SIZE: Final = RULES.rule("F-PRETUNE-SIZE", "IMPLIED", "tier A", answer="connection.close 501")
 
 
-def frame_before_tuning(case: Case, size: i64) -> None:
+def frame_before_tuning(case: Case091, size: i64) -> None:
     """A peer sends a frame of more than 4096 octets before connection.tune-ok has fixed how large frames
     may be.
 
@@ -98,7 +98,7 @@ F_FRAME_TRUNCATED: Final = RULES.rule(
 )
 
 
-def frame_cut_off(case: Case) -> None:
+def frame_cut_off(case: Case091) -> None:
     """A peer ends its stream inside a frame.
 
     Demands: A sender finishes the frame it started before it closes its half of the socket.

@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from dissectors.amqp091.arguments import Method
@@ -28,7 +28,7 @@ TX_COMMIT_SELECTED: Final = RULES.rule(
 )
 
 
-def commit_without_transaction(case: Case) -> None:
+def commit_without_transaction(case: Case091) -> None:
     """A client sends tx.commit on a channel that tx.select has not made transactional.
 
     Demands: Commit is used only after Select on that channel.
@@ -48,7 +48,7 @@ TX_ROLLBACK_SELECTED: Final = RULES.rule(
 )
 
 
-def rollback_without_transaction(case: Case) -> None:
+def rollback_without_transaction(case: Case091) -> None:
     """A client sends tx.rollback on a channel that tx.select has not made transactional.
 
     Demands: Rollback is used only after Select on that channel.
@@ -68,7 +68,7 @@ TX_CONFIRM_EXCL: Final = RULES.rule(
 )
 
 
-def transaction_with_confirms(case: Case) -> None:
+def transaction_with_confirms(case: Case091) -> None:
     """A client sends tx.select on a channel that is in confirm mode.
 
     Demands: Tx.Select is not used on a channel in confirm mode.
@@ -88,7 +88,7 @@ TX_PENDING_COMMIT: Final = RULES.rule(
 )
 
 
-def said_while_committing(case: Case, packet: i64, certainty: i64) -> None:
+def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
     """A client sends a method on a channel on which its tx.commit is not answered yet.
 
     Demands: Nothing is sent on a channel while its Commit is unanswered.
@@ -114,7 +114,7 @@ def said_while_committing(case: Case, packet: i64, certainty: i64) -> None:
 TX_MANDATORY: Final = RULES.rule("TX-MANDATORY", "MUST NOT", "tier B", by="client")
 
 
-def mandatory_in_transaction(case: Case) -> None:
+def mandatory_in_transaction(case: Case091) -> None:
     """A client publishes a message with mandatory in a transaction.
 
     Demands: Applications do not count on the outcome of mandatory publishes in a transaction.
@@ -134,7 +134,7 @@ def mandatory_in_transaction(case: Case) -> None:
 TX_IMMEDIATE: Final = RULES.rule("TX-IMMEDIATE", "MUST NOT", "tier B", by="client")
 
 
-def immediate_in_transaction(case: Case) -> None:
+def immediate_in_transaction(case: Case091) -> None:
     """A client publishes a message with immediate in a transaction.
 
     Demands: Applications do not count on the outcome of immediate publishes in a transaction.
@@ -151,7 +151,7 @@ def immediate_in_transaction(case: Case) -> None:
     case.report_once(TX_IMMEDIATE, "immediate in a transaction", POSSIBLE, {})
 
 
-def judge_transaction(case: Case, channel: Channel, method: Method) -> None:
+def judge_transaction(case: Case091, channel: Channel, method: Method) -> None:
     """A client's method, if it is of class tx."""
     if not channel.whole:
         return
@@ -166,7 +166,7 @@ def judge_transaction(case: Case, channel: Channel, method: Method) -> None:
             transaction_with_confirms(case)
 
 
-def judge_pending(case: Case, channel: Channel, method: Method) -> None:
+def judge_pending(case: Case091, channel: Channel, method: Method) -> None:
     """A client's method on a channel with a transaction."""
     if (
         not channel.whole
@@ -180,7 +180,7 @@ def judge_pending(case: Case, channel: Channel, method: Method) -> None:
         said_while_committing(case, channel.requests[at].packet, certainty)
 
 
-def judge_publish(case: Case, channel: Channel, method: BasicPublish) -> None:
+def judge_publish(case: Case091, channel: Channel, method: BasicPublish) -> None:
     """A client's basic.publish on a channel with a transaction."""
     if channel.whole:
         if method.mandatory:

@@ -6,7 +6,7 @@ The server proposes, and the client takes that or less. 0 is no limit (class con
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.methods import ConnectionTune, ConnectionTuneOk
 from dissectors.wire import i64
@@ -22,7 +22,7 @@ _FRAME_MIN: Final = 4096
 C_TUNE_FRAMEMAX_MIN: Final = RULES.rule("C-TUNE-FRAMEMAX-MIN", "MUST", "tier A", by="server")
 
 
-def offered_frame_max_too_small(case: Case, frame_max: i64) -> None:
+def offered_frame_max_too_small(case: Case091, frame_max: i64) -> None:
     """A server's connection.tune limits frames to less than 4096 octets.
 
     Demands: A non-zero frame-max offered in Tune is at least 4096.
@@ -54,7 +54,7 @@ C_TUNEOK_FRAMEMAX_MIN: Final = RULES.rule(
 )
 
 
-def chosen_frame_max_too_small(case: Case, frame_max: i64) -> None:
+def chosen_frame_max_too_small(case: Case091, frame_max: i64) -> None:
     """A client's connection.tune-ok limits frames to less than 4096 octets.
 
     Demands: A non-zero frame-max chosen in Tune-Ok is at least 4096.
@@ -86,7 +86,7 @@ C_TUNEOK_FRAMEMAX_LE: Final = RULES.rule(
 )
 
 
-def chosen_frame_max_too_large(case: Case, frame_max: i64, limit: i64) -> None:
+def chosen_frame_max_too_large(case: Case091, frame_max: i64, limit: i64) -> None:
     """A client's connection.tune-ok has a frame-max above the limit that the server has set in
     connection.tune.
 
@@ -117,7 +117,7 @@ C_TUNEOK_CHMAX_LE: Final = RULES.rule(
 )
 
 
-def chosen_channel_max_too_large(case: Case, channel_max: i64, limit: i64) -> None:
+def chosen_channel_max_too_large(case: Case091, channel_max: i64, limit: i64) -> None:
     """A client's connection.tune-ok has a channel-max above the limit that the server has set in
     connection.tune.
 
@@ -152,7 +152,7 @@ C_TUNEOK_CHMAX_NOTNULL: Final = RULES.rule(
 )
 
 
-def no_channel_max(case: Case) -> None:
+def no_channel_max(case: Case091) -> None:
     """A client leaves channel-max at 0 in connection.tune-ok, as the server did in connection.tune.
 
     Demands: The channel-max in Tune-Ok is given a value.
@@ -169,13 +169,13 @@ def no_channel_max(case: Case) -> None:
     case.report(C_TUNEOK_CHMAX_NOTNULL, "channel-max is 0", POSSIBLE)
 
 
-def judge_tune(case: Case, method: ConnectionTune) -> None:
+def judge_tune(case: Case091, method: ConnectionTune) -> None:
     """The server's proposal."""
     if 0 < method.frame_max < _FRAME_MIN:
         offered_frame_max_too_small(case, method.frame_max)
 
 
-def judge_tune_ok(case: Case, method: ConnectionTuneOk) -> None:
+def judge_tune_ok(case: Case091, method: ConnectionTuneOk) -> None:
     """The client's choice."""
     view = case.view
     limit = view.proposed.frame_max

@@ -6,7 +6,7 @@ Most functions are told by the dissector where the octets break their rule.
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.reaction import note_offence
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.arguments import Method
@@ -156,7 +156,7 @@ length field. Check the size of every value type, for example of timestamps, dec
 """
 
 
-def is_of_the_printed_dialect(case: Case) -> bool:
+def is_of_the_printed_dialect(case: Case091) -> bool:
     """Whether RabbitMQ is told a table of the printed dialect, which is then reported."""
     frame = case.record.frame
     if case.view.rabbitmq and any(problem.code in _OF_TABLES for problem in frame.problems):
@@ -185,7 +185,7 @@ T_TABLE_DIALECT: Final = RULES.rule(
 )
 
 
-def table_in_the_printed_dialect(case: Case) -> None:
+def table_in_the_printed_dialect(case: Case091) -> None:
     """A field table uses types of the printed specification that the RabbitMQ dialect lacks, although the
     server is RabbitMQ or LavinMQ.
 
@@ -209,7 +209,7 @@ def table_in_the_printed_dialect(case: Case) -> None:
     )
 
 
-def judge_properties(case: Case, header: ContentHeader) -> None:
+def judge_properties(case: Case091, header: ContentHeader) -> None:
     """The properties of a message."""
     flags = header.flags
     if flags & HAS_TIMESTAMP != 0 and header.timestamp >= _YEAR_10000:
@@ -233,7 +233,7 @@ T_TIMESTAMP: Final = RULES.rule(
 )
 
 
-def timestamp_far_off(case: Case, seconds: int) -> None:
+def timestamp_far_off(case: Case091, seconds: int) -> None:
     """A peer sends a message whose timestamp lies beyond the year 9999.
 
     Demands: Timestamps are whole seconds since the Unix epoch in 64 bits.
@@ -254,7 +254,7 @@ def timestamp_far_off(case: Case, seconds: int) -> None:
 T_RESERVED_PROP: Final = RULES.rule("T-RESERVED-PROP", "MUST", "tier A")
 
 
-def retired_property(case: Case) -> None:
+def retired_property(case: Case091) -> None:
     """A peer sends a message whose last property, the former cluster-id, has a value.
 
     Demands: The fourteenth basic property (former cluster-id) is empty.
@@ -283,7 +283,7 @@ T_TABLE_NAME_START: Final = RULES.rule(
 )
 
 
-def field_name_that_begins_oddly(case: Case, name: str) -> None:
+def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     """A peer sends a field table with a name that begins with something other than a letter, '$' or '#'.
 
     Demands: A table field name begins with a letter, '$' or '#'.

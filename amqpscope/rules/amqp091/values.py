@@ -7,7 +7,7 @@ carry messages only the few that matter.
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp091.case import Case
+from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.exchange import X_DECL_SYNTAX, odd_character
 from amqpscope.rules.amqp091.queue import Q_DECL_SYNTAX
 from amqpscope.rules.amqp091.types import field_name_that_begins_oddly
@@ -40,7 +40,7 @@ _CONNECTION: Final = 10
 _CHANNEL: Final = 20
 
 
-def judge_values(case: Case, method: Method, sound: bool) -> None:
+def judge_values(case: Case091, method: Method, sound: bool) -> None:
     """The values in a method that decodes. sound: its tables do, too."""
     if isinstance(method, BasicDeliver):
         _exchange(case, method.exchange)
@@ -77,7 +77,7 @@ def judge_values(case: Case, method: Method, sound: bool) -> None:
                 field_name_that_begins_oddly(case, name)
 
 
-def _text(case: Case, definition: MethodType, field: ArgumentField, value: str) -> None:
+def _text(case: Case091, definition: MethodType, field: ArgumentField, value: str) -> None:
     """A short string."""
     domain = field.domain
     if domain == "exchange-name":
@@ -108,7 +108,7 @@ def _too_long(name: str) -> bool:
     return len(name) * 4 > _LONGEST_NAME and len(name.encode("utf-8")) > _LONGEST_NAME
 
 
-def _exchange(case: Case, name: str | None) -> None:
+def _exchange(case: Case091, name: str | None) -> None:
     """The name of an exchange, which is mostly the same as before."""
     if not name or name == case.fine_exchange:
         return
@@ -122,7 +122,7 @@ def _exchange(case: Case, name: str | None) -> None:
         case.fine_exchange = name
 
 
-def _certainty(case: Case) -> i64:
+def _certainty(case: Case091) -> i64:
     """A server says the names that clients have made up."""
     return CERTAIN if case.me.by_client else POSSIBLE
 
@@ -132,7 +132,7 @@ T_XNAME_LEN: Final = RULES.rule(
 )
 
 
-def exchange_name_too_long(case: Case) -> None:
+def exchange_name_too_long(case: Case091) -> None:
     """A peer sends a method with an exchange name of more than 127 octets.
 
     Demands: Exchange names have at most 127 octets.
@@ -155,7 +155,7 @@ T_XNAME_RE: Final = RULES.rule(
 )
 
 
-def exchange_name_of_odd_characters(case: Case, character: str) -> None:
+def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     """A peer sends a method with an exchange name that contains a character other than letters, digits,
     hyphen, underscore, period and colon.
 
@@ -182,7 +182,7 @@ T_QNAME_LEN: Final = RULES.rule(
 )
 
 
-def queue_name_too_long(case: Case) -> None:
+def queue_name_too_long(case: Case091) -> None:
     """A peer sends a method with a queue name of more than 127 octets.
 
     Demands: Queue names have at most 127 octets.
@@ -206,7 +206,7 @@ T_QNAME_RE: Final = RULES.rule(
 )
 
 
-def queue_name_of_odd_characters(case: Case, character: str) -> None:
+def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     """A peer sends a method with a queue name that contains a character other than letters, digits, hyphen,
     underscore, period and colon.
 
@@ -233,7 +233,7 @@ T_PATH_NOTNULL: Final = RULES.rule(
 )
 
 
-def no_virtual_host(case: Case) -> None:
+def no_virtual_host(case: Case091) -> None:
     """A client sends connection.open with an empty virtual host name.
 
     Demands: The virtual host in Connection.Open is not empty.
@@ -251,7 +251,7 @@ def no_virtual_host(case: Case) -> None:
 T_PATH_LEN: Final = RULES.rule("T-PATH-LEN", "IMPLIED", "tier A", by="client", answer="connection.close 502")
 
 
-def virtual_host_too_long(case: Case) -> None:
+def virtual_host_too_long(case: Case091) -> None:
     """A client sends connection.open with a virtual host name of more than 127 octets.
 
     Demands: The virtual host name has at most 127 octets.
@@ -271,7 +271,7 @@ T_REPLYCODE_NOTNULL: Final = RULES.rule(
 )
 
 
-def reply_code_zero(case: Case) -> None:
+def reply_code_zero(case: Case091) -> None:
     """A peer sends a close or basic.return with reply-code 0.
 
     Demands: The reply code in Close and Return is not zero.
@@ -292,7 +292,7 @@ T_REPLYTEXT_NOTNULL: Final = RULES.rule(
 )
 
 
-def no_reply_text(case: Case) -> None:
+def no_reply_text(case: Case091) -> None:
     """A peer sends a close or basic.return with an empty reply-text.
 
     Demands: The reply text in Close and Return is not empty.
@@ -308,7 +308,7 @@ def no_reply_text(case: Case) -> None:
     case.report_once(T_REPLYTEXT_NOTNULL, f"{case.name} has no reply text", CERTAIN, {})
 
 
-def _reserved(case: Case, definition: MethodType, field: ArgumentField, value: object) -> None:
+def _reserved(case: Case091, definition: MethodType, field: ArgumentField, value: object) -> None:
     """A field that is to stay zero or empty has a value. Who asked for 0-9 knows it under its old name."""
     if _asks_for_an_older_version(case):
         return
@@ -325,7 +325,7 @@ def _reserved(case: Case, definition: MethodType, field: ArgumentField, value: o
         cluster_in_get_empty(case)
 
 
-def _asks_for_an_older_version(case: Case) -> bool:
+def _asks_for_an_older_version(case: Case091) -> bool:
     for by_client, protocol_id, major, minor, revision in case.view.headers:
         if by_client and ProtocolHeader(protocol_id, major, minor, revision).protocol() == "AMQP 0-9":
             return True
@@ -335,7 +335,7 @@ def _asks_for_an_older_version(case: Case) -> bool:
 T_TICKET_ZERO: Final = RULES.rule("T-TICKET-ZERO", "MUST", "tier A", by="client")
 
 
-def ticket(case: Case, number: i64) -> None:
+def ticket(case: Case091, number: i64) -> None:
     """A client sends a method whose former access-ticket field (reserved-1) is not zero.
 
     Demands: The former access-ticket field stays zero.
@@ -359,7 +359,7 @@ T_RESERVED_CONN: Final = RULES.rule(
 )
 
 
-def retired_field_of_the_connection(case: Case, name: str) -> None:
+def retired_field_of_the_connection(case: Case091, name: str) -> None:
     """A peer sends connection.open or connection.open-ok with a value in a retired field: capabilities,
     insist or known-hosts.
 
@@ -380,7 +380,7 @@ def retired_field_of_the_connection(case: Case, name: str) -> None:
 T_RESERVED_CHAN: Final = RULES.rule("T-RESERVED-CHAN", "MUST", "tier A")
 
 
-def retired_field_of_a_channel(case: Case, name: str) -> None:
+def retired_field_of_a_channel(case: Case091, name: str) -> None:
     """A peer sends channel.open or channel.open-ok with a value in a retired field: out-of-band or
     channel-id.
 
@@ -400,7 +400,7 @@ def retired_field_of_a_channel(case: Case, name: str) -> None:
 T_RESERVED_XDECL: Final = RULES.rule("T-RESERVED-XDECL", "MUST", "tier A", by="client")
 
 
-def retired_bit_of_declare(case: Case, field: ArgumentField) -> None:
+def retired_bit_of_declare(case: Case091, field: ArgumentField) -> None:
     """A client sets the retired bit auto-delete or internal in exchange.declare to a server that does not
     support this bit.
 
@@ -424,7 +424,7 @@ def retired_bit_of_declare(case: Case, field: ArgumentField) -> None:
 T_RESERVED_GETEMPTY: Final = RULES.rule("T-RESERVED-GETEMPTY", "MUST", "tier A", by="server")
 
 
-def cluster_in_get_empty(case: Case) -> None:
+def cluster_in_get_empty(case: Case091) -> None:
     """A server sends basic.get-empty with a value in the retired field cluster-id.
 
     Demands: The retired cluster-id field of Get-Empty stays empty.

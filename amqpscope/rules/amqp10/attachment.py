@@ -6,7 +6,7 @@ from typing import Final
 from amqpscope.limits import MAX_HANDLES_SEARCHED, REFUSAL_TIME
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.due_answer import L_ERR_PIPELINED, offend
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
@@ -29,7 +29,7 @@ _TARGET = 6
 L_HANDLE_LOWEST: Final = RULES.rule("L-HANDLE-LOWEST", "SHOULD", "wording")
 
 
-def handle_that_is_not_the_lowest(case: Case, session: SessionEnd, handle: int, lowest: i64) -> None:
+def handle_that_is_not_the_lowest(case: Case10, session: SessionEnd, handle: int, lowest: i64) -> None:
     """A peer attaches a link on a handle although a lower handle is free.
 
     Demands: attach preferably takes the lowest free handle.
@@ -60,7 +60,7 @@ L_HANDLE_REUSE: Final = RULES.rule(
 )
 
 
-def handle_not_free_for_both(case: Case, session: SessionEnd, handle: int, before: LinkEnd) -> None:
+def handle_not_free_for_both(case: Case10, session: SessionEnd, handle: int, before: LinkEnd) -> None:
     """A peer gives a handle to another link before the other peer has detached the link that had the handle.
 
     Demands: A handle may serve another link once the old link is closed in both directions (the detach text
@@ -84,7 +84,7 @@ def handle_not_free_for_both(case: Case, session: SessionEnd, handle: int, befor
     )
 
 
-def _judge_handle(case: Case, session: SessionEnd, body: Attach) -> None:
+def _judge_handle(case: Case10, session: SessionEnd, body: Attach) -> None:
     handle = body.handle
     if handle is None or not session.whole or case.found > 0:
         return
@@ -98,7 +98,7 @@ def _judge_handle(case: Case, session: SessionEnd, body: Attach) -> None:
             handle_that_is_not_the_lowest(case, session, handle, lowest)
 
 
-def _remember_attach_in_the_same_role(case: Case, session: SessionEnd, body: Attach) -> None:
+def _remember_attach_in_the_same_role(case: Case10, session: SessionEnd, body: Attach) -> None:
     """An attach in the role of one that waits for its answer: `ending` judges it."""
     if body.name is None or body.role is None or (body.name, not body.role) in session.links:
         return
@@ -113,7 +113,7 @@ L_ERR_RESUME_UNSETTLED: Final = RULES.rule(
 )
 
 
-def resumed_without_unsettled_map(case: Case, link: LinkEnd) -> None:
+def resumed_without_unsettled_map(case: Case10, link: LinkEnd) -> None:
     """A peer attaches a link again without an unsettled map, although the other peer has detached this link
     with an error.
 
@@ -135,7 +135,7 @@ def resumed_without_unsettled_map(case: Case, link: LinkEnd) -> None:
     )
 
 
-def _judge_again(case: Case, session: SessionEnd, body: Attach) -> None:
+def _judge_again(case: Case10, session: SessionEnd, body: Attach) -> None:
     """The rules about an attach without unsettled map of a link that was attached on the session before."""
     if body.name is None or body.role is None or body.unsettled is not None:
         return
@@ -166,7 +166,7 @@ def _judge_again(case: Case, session: SessionEnd, body: Attach) -> None:
         )
 
 
-def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
+def judge_attach(case: Case10, session: SessionEnd, body: Attach) -> None:
     """The rules about attach."""
     _judge_handle(case, session, body)
     _remember_attach_in_the_same_role(case, session, body)
@@ -178,7 +178,7 @@ L_REFUSE_NULL: Final = RULES.rule(
 )
 
 
-def refused_with_a_terminus(case: Case, link: LinkEnd) -> None:
+def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
     """A peer refuses a link, but its answering attach names its own terminus (source for a sender, target
     for a receiver) instead of null.
 
@@ -202,7 +202,7 @@ def refused_with_a_terminus(case: Case, link: LinkEnd) -> None:
     )
 
 
-def judge_detach(case: Case, session: SessionEnd, body: Detach) -> None:
+def judge_detach(case: Case10, session: SessionEnd, body: Detach) -> None:
     """The rules about detach."""
     me = case.me
     if body.error is None or not body.closed or body.handle is None or not me.whole:
@@ -229,7 +229,7 @@ def _without_terminus(link: LinkEnd) -> bool:
 L_REFUSE_DETACH: Final = RULES.rule("L-REFUSE-DETACH", "MUST", "keyword", usual_answer="amqp:not-found")
 
 
-def credit_on_a_refused_link(case: Case, link: LinkEnd) -> None:
+def credit_on_a_refused_link(case: Case10, link: LinkEnd) -> None:
     """A receiver answers an attach without a target, which refuses the link, and then grants link-credit
     instead of detaching the link.
 
@@ -254,7 +254,7 @@ def credit_on_a_refused_link(case: Case, link: LinkEnd) -> None:
     )
 
 
-def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
+def judge_flow(case: Case10, link: LinkEnd, body: Flow) -> None:
     """The rules about a flow for a link that is not, or not any more, there."""
     if link.attachment.peer_failed and link.whole:
         input_for_a_failed_link(case, link)
@@ -269,7 +269,7 @@ L_ERRANT_INPUT: Final = RULES.rule(
 )
 
 
-def input_for_a_failed_link(case: Case, link: LinkEnd) -> None:
+def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     """A peer sends a frame other than detach for a link that the other peer has detached with an error.
 
     Demands: Once a link was detached with an error, no input other than detach may reach it, by handle or by
@@ -296,7 +296,7 @@ L_TGT_NULL: Final = RULES.rule(
 )
 
 
-def transfer_without_target(case: Case, link: LinkEnd, certainty: i64) -> None:
+def transfer_without_target(case: Case10, link: LinkEnd, certainty: i64) -> None:
     """A sender sends a transfer on a link that the receiver attached without a target.
 
     Demands: Nothing may be transferred to a receiving end whose attach has no target.
@@ -328,7 +328,7 @@ L_INCOMPLETE_SUSPEND: Final = RULES.rule(
 )
 
 
-def new_delivery_before_the_map_is_complete(case: Case, link: LinkEnd) -> None:
+def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None:
     """A sender starts a new delivery although its own attach stated an incomplete unsettled map
     (incomplete-unsettled).
 
@@ -354,7 +354,7 @@ def new_delivery_before_the_map_is_complete(case: Case, link: LinkEnd) -> None:
     )
 
 
-def judge_first_transfer(case: Case, link: LinkEnd, resumes: bool, certainty: i64) -> None:
+def judge_first_transfer(case: Case10, link: LinkEnd, resumes: bool, certainty: i64) -> None:
     """The rules about the first transfer since the attach. certainty: that the receiver's attach was read."""
     theirs = link.peer_attach
     if theirs is not None and link.whole and theirs.target is None:

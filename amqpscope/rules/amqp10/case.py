@@ -3,8 +3,8 @@
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
-from amqpscope.rules.case import Case as AnyCase
-from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.rules.case import Case
+from amqpscope.tracking.amqp10.endpoint import Endpoint10
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transactions import NO_LEDGER, Ledger
@@ -14,10 +14,10 @@ from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import Attach, Disposition, Transfer
 from dissectors.wire import i64
 
-__all__ = ["Case", "attach_read"]
+__all__ = ["Case10", "attach_read"]
 
 
-class Case(AnyCase):
+class Case10(Case):
     """One frame before the judge, or the end of a stream.
 
     me: the endpoint that sent it. peer: the other one. session, link: of this frame, as `me` knows them, or
@@ -26,8 +26,8 @@ class Case(AnyCase):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self.me: Endpoint
-        self.peer: Endpoint
+        self.me: Endpoint10
+        self.peer: Endpoint10
         self.session: SessionEnd | None = None
         self.link: LinkEnd | None = None
         self.ledger: Ledger = NO_LEDGER
@@ -70,7 +70,7 @@ class Case(AnyCase):
         return -1
 
 
-def attach_read(case: Case, link: LinkEnd) -> i64:
+def attach_read(case: Case10, link: LinkEnd) -> i64:
     """How certain it is that a sender had read the receiver's attach when it sent this transfer.
 
     Credit comes behind the attach: who uses any lawfully has read that.

@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import ATTACH_RCVD
@@ -36,7 +36,7 @@ C_ERR_SYMBOL: Final = RULES.rule(
 )
 
 
-def condition_that_nobody_defines(case: Case, condition: str) -> None:
+def condition_that_nobody_defines(case: Case10, condition: str) -> None:
     """A peer sends an error whose condition begins with `amqp:` but is not defined by the specification.
 
     Demands: An error condition is a symbol that some type declares as an error condition.
@@ -61,7 +61,7 @@ def condition_that_nobody_defines(case: Case, condition: str) -> None:
 C_ERR_SCOPE: Final = RULES.rule("C-ERR-SCOPE", "SHOULD", "inferred")
 
 
-def condition_of_another_frame(case: Case, condition: str, carrier: str) -> None:
+def condition_of_another_frame(case: Case10, condition: str, carrier: str) -> None:
     """A peer sends an error condition on the wrong frame: connection conditions belong on close, session
     conditions on end, link conditions on detach.
 
@@ -88,7 +88,7 @@ def condition_of_another_frame(case: Case, condition: str, carrier: str) -> None
 C_LOCALE_CHOICE: Final = RULES.rule("C-LOCALE-CHOICE", "SHOULD", "definition")
 
 
-def description_in_another_script(case: Case, tags: list[str]) -> None:
+def description_in_another_script(case: Case10, tags: list[str]) -> None:
     """A peer sends an error description in a script that the languages of the other peer's incoming-locales
     do not use.
 
@@ -121,7 +121,7 @@ L_REDIRECT_INFO: Final = RULES.rule(
 )
 
 
-def redirect_with_wrong_address(case: Case, key: str) -> None:
+def redirect_with_wrong_address(case: Case10, key: str) -> None:
     """A peer redirects a link with an invalid address: hostname, network-host or address is not a string, or
     port is not a number.
 
@@ -141,7 +141,7 @@ def redirect_with_wrong_address(case: Case, key: str) -> None:
     )
 
 
-def _judge_redirect(case: Case, error: Error) -> None:
+def _judge_redirect(case: Case10, error: Error) -> None:
     if error.info is None:
         return
     for key, value in error.info.pairs:
@@ -153,7 +153,7 @@ def _judge_redirect(case: Case, error: Error) -> None:
             redirect_with_wrong_address(case, name)
 
 
-def _judge_description(case: Case, text: str) -> None:
+def _judge_description(case: Case10, text: str) -> None:
     theirs = case.me.peer_open
     if theirs is None or text.isascii():
         return
@@ -167,7 +167,7 @@ def _judge_description(case: Case, text: str) -> None:
         description_in_another_script(case, tags[:8])
 
 
-def judge_error(case: Case, error: Error) -> None:
+def judge_error(case: Case10, error: Error) -> None:
     """The rules about the error that a close, end or detach carries."""
     if error.description is not None:
         _judge_description(case, error.description)
@@ -192,7 +192,7 @@ L_UNSETTLED_INCOMPLETE: Final = RULES.rule(
 )
 
 
-def ended_for_a_map_that_does_not_fit(case: Case) -> None:
+def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
     """A peer ends a session with amqp:frame-size-too-small while a link of the session waits to be resumed.
 
     Demands: A map too big for one frame should be sent partially with incomplete-unsettled rather than ending
@@ -214,7 +214,7 @@ def ended_for_a_map_that_does_not_fit(case: Case) -> None:
     )
 
 
-def judge_error_of_end(case: Case, session: SessionEnd, error: Error) -> None:
+def judge_error_of_end(case: Case10, session: SessionEnd, error: Error) -> None:
     """The rules about the error with which a session is ended."""
     if error.condition != "amqp:frame-size-too-small":
         return

@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import CLIENT
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.legibility import ALL
 from amqpscope.tracking.amqp10.states import CONNECTION, SEND_CLOSE, SEND_FRAME, SEND_OPEN
@@ -21,7 +21,7 @@ RULES: Final = Rules("amqp10/connection")
 C_HDR_FIRST: Final = RULES.rule("C-HDR-FIRST", "MUST", "keyword")
 
 
-def frame_before_header(case: Case) -> None:
+def frame_before_header(case: Case10) -> None:
     """A peer sends a frame before its protocol header.
 
     Demands: Each peer's first octets are a protocol header, ahead of any frame.
@@ -41,7 +41,7 @@ C_OPEN_FIRST: Final = RULES.rule(
 )
 
 
-def first_frame_is_not_open(case: Case) -> None:
+def first_frame_is_not_open(case: Case10) -> None:
     """A peer sends another frame than open as its first frame after the AMQP header.
 
     Demands: The first AMQP frame each peer sends has to be open.
@@ -62,7 +62,7 @@ C_CLOSE_AFTEROPEN: Final = RULES.rule(
 )
 
 
-def close_before_open(case: Case) -> None:
+def close_before_open(case: Case10) -> None:
     """A peer sends close before its own open.
 
     Demands: close may not be sent before the sender's own open, even to report an error.
@@ -82,7 +82,7 @@ C_EMPTY_AFTEROPEN: Final = RULES.rule(
 )
 
 
-def empty_frame_before_open(case: Case) -> None:
+def empty_frame_before_open(case: Case10) -> None:
     """A peer sends an empty frame before its own open.
 
     Demands: An empty frame may be sent only after the sender's own open.
@@ -100,7 +100,7 @@ def empty_frame_before_open(case: Case) -> None:
 _INPUTS: Final = {"open": SEND_OPEN, "close": SEND_CLOSE}
 
 
-def _judge_illegal(case: Case) -> bool:
+def _judge_illegal(case: Case10) -> bool:
     """The rules about a frame that is illegal in the state of the connection; True if it broke one."""
     me = case.me
     if me.closing.sent:
@@ -130,7 +130,7 @@ C_CLOSE_LAST: Final = RULES.rule(
 )
 
 
-def frame_after_close(case: Case) -> None:
+def frame_after_close(case: Case10) -> None:
     """A peer sends a frame after its own close.
 
     Demands: Nothing at all may be written after close, empty frames included.
@@ -160,7 +160,7 @@ def frame_after_close(case: Case) -> None:
 C_MAXFRAME: Final = RULES.rule("C-MAXFRAME", "MUST NOT", "keyword", answer="amqp:connection:framing-error")
 
 
-def frame_larger_than_agreed(case: Case, size: i64, limit: int) -> None:
+def frame_larger_than_agreed(case: Case10, size: i64, limit: int) -> None:
     """A frame is larger than the max-frame-size of the peer's open.
 
     Demands: No frame may be larger than the partner's max-frame-size.
@@ -188,7 +188,7 @@ def frame_larger_than_agreed(case: Case, size: i64, limit: int) -> None:
 C_OPEN_SIZE: Final = RULES.rule("C-OPEN-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
 
 
-def open_larger_than_512_octets(case: Case, size: i64) -> None:
+def open_larger_than_512_octets(case: Case10, size: i64) -> None:
     """A peer sends an open of more than 512 octets before it has received the other peer's open.
 
     Demands: An open sent before the partner's open has arrived may not exceed 512 octets.
@@ -209,7 +209,7 @@ def open_larger_than_512_octets(case: Case, size: i64) -> None:
 C_PIPE_SIZE: Final = RULES.rule("C-PIPE-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
 
 
-def pipelined_frame_larger_than_512_octets(case: Case, size: i64) -> None:
+def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
     """A peer sends a frame of more than 512 octets before it has received the other peer's open.
 
     Demands: Frames pipelined before the partner's open arrives may not exceed 512 octets.
@@ -226,7 +226,7 @@ def pipelined_frame_larger_than_512_octets(case: Case, size: i64) -> None:
     case.report(C_PIPE_SIZE, message, CERTAIN, {"frame_size": int(size)})
 
 
-def _judge_size(case: Case, size: i64) -> None:
+def _judge_size(case: Case10, size: i64) -> None:
     me = case.me
     if size <= MIN_MAX_FRAME_SIZE:
         return
@@ -246,7 +246,7 @@ def _judge_size(case: Case, size: i64) -> None:
 C_CHMAX: Final = RULES.rule("C-CHMAX", "MUST NOT", "keyword", answer="amqp:connection:framing-error")
 
 
-def channel_beyond_agreed(case: Case, limit: int) -> None:
+def channel_beyond_agreed(case: Case10, limit: int) -> None:
     """A peer uses a channel number above the channel-max of the receiver's open.
 
     Demands: No channel number above the partner's channel-max may be used (this also bounds the number of
@@ -276,7 +276,7 @@ C_PIPE_CHANNEL: Final = RULES.rule(
 )
 
 
-def pipelined_frame_off_channel_0(case: Case) -> None:
+def pipelined_frame_off_channel_0(case: Case10) -> None:
     """A peer uses a channel other than 0 before it has received the other peer's open.
 
     Demands: Until the partner's open arrives only channel 0 may be used.
@@ -299,7 +299,7 @@ C_CLOSE_CH0_PIPE: Final = RULES.rule(
 )
 
 
-def pipelined_close_off_channel_0(case: Case) -> None:
+def pipelined_close_off_channel_0(case: Case10) -> None:
     """A peer sends close on a channel other than 0 before it has received the other peer's open.
 
     Demands: close has to use channel 0 when sent in one batch with open.
@@ -322,7 +322,7 @@ C_EMPTY_CH0_PRE: Final = RULES.rule(
 )
 
 
-def pipelined_empty_frame_off_channel_0(case: Case) -> None:
+def pipelined_empty_frame_off_channel_0(case: Case10) -> None:
     """A peer sends an empty frame on a channel other than 0 before it has received the other peer's open.
 
     Demands: Before the partner's open has arrived an empty frame has to use channel 0.
@@ -343,7 +343,7 @@ def pipelined_empty_frame_off_channel_0(case: Case) -> None:
 C_EMPTY_CH0: Final = RULES.rule("C-EMPTY-CH0", "SHOULD", "keyword")
 
 
-def empty_frame_off_channel_0(case: Case) -> None:
+def empty_frame_off_channel_0(case: Case10) -> None:
     """A peer sends an empty frame on a channel other than 0.
 
     Demands: Empty frames should use channel 0.
@@ -363,7 +363,7 @@ C_OPEN_CH0: Final = RULES.rule(
 )
 
 
-def open_off_channel_0(case: Case) -> None:
+def open_off_channel_0(case: Case10) -> None:
     """A peer sends open on a channel other than 0.
 
     Demands: open can be sent on channel 0 only.
@@ -381,7 +381,7 @@ def open_off_channel_0(case: Case) -> None:
 C_CLOSE_CH0: Final = RULES.rule("C-CLOSE-CH0", "SHOULD", "keyword")
 
 
-def close_off_channel_0(case: Case) -> None:
+def close_off_channel_0(case: Case10) -> None:
     """A peer sends close on a channel other than 0.
 
     Demands: close should be sent on channel 0.
@@ -397,7 +397,7 @@ def close_off_channel_0(case: Case) -> None:
     case.report(C_CLOSE_CH0, f"close is sent on channel {case.record.frame.channel}")
 
 
-def _judge_channel(case: Case) -> bool:
+def _judge_channel(case: Case10) -> bool:
     """The rules about a channel other than 0; True if it is none that the peer knows."""
     me = case.me
     name = case.record.frame.name
@@ -426,7 +426,7 @@ def _judge_channel(case: Case) -> bool:
     return False
 
 
-def judge_any(case: Case) -> bool:
+def judge_any(case: Case10) -> bool:
     """The rules about every AMQP frame. False if after that no inner layer can make sense of it."""
     me = case.me
     frame = case.record.frame
@@ -446,7 +446,7 @@ def judge_any(case: Case) -> bool:
 C_OPEN_ONCE: Final = RULES.rule("C-OPEN-ONCE", "illegal", "definition", usual_answer="amqp:illegal-state")
 
 
-def second_open(case: Case) -> None:
+def second_open(case: Case10) -> None:
     """A peer sends open twice on one connection.
 
     Demands: A peer sends open once; no state leads back to a second one.
@@ -473,7 +473,7 @@ def second_open(case: Case) -> None:
 C_MAXFRAME_FLOOR: Final = RULES.rule("C-MAXFRAME-FLOOR", "MUST", "keyword", usual_answer="amqp:invalid-field")
 
 
-def max_frame_size_below_the_floor(case: Case, body: Open) -> None:
+def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
     """A peer announces in its open a max-frame-size below 512.
 
     Demands: Every peer accepts frames of 512 octets, so open may not announce less.
@@ -494,7 +494,7 @@ def max_frame_size_below_the_floor(case: Case, body: Open) -> None:
 C_LOCALE_TAG: Final = RULES.rule("C-LOCALE-TAG", "MUST", "definition", usual_answer="amqp:invalid-field")
 
 
-def locale_that_is_no_language_tag(case: Case, body: Open) -> None:
+def locale_that_is_no_language_tag(case: Case10, body: Open) -> None:
     """A peer's open contains a locale that is not a BCP 47 language tag.
 
     Demands: Locale entries are symbols that form BCP 47 tags (hyphen, not underscore).
@@ -517,7 +517,7 @@ def locale_that_is_no_language_tag(case: Case, body: Open) -> None:
 C_OPEN_HOST: Final = RULES.rule("C-OPEN-HOST", "SHOULD", "keyword", by="client")
 
 
-def other_host_than_in_sasl(case: Case, body: Open) -> None:
+def other_host_than_in_sasl(case: Case10, body: Open) -> None:
     """A client names in its open another hostname than in its sasl-init.
 
     Demands: If SASL or TLS already named a host, open.hostname should be null or the same.
@@ -546,7 +546,7 @@ C_DIALECT_1239: Final = RULES.rule(
 )
 
 
-def speaks_the_draft(case: Case, body: Open) -> bool:
+def speaks_the_draft(case: Case10, body: Open) -> bool:
     """A peer announces AMQP 1.0 but encodes its frames by the draft of April 2011, in which each list begins
     with `options`.
 
@@ -583,7 +583,7 @@ def speaks_the_draft(case: Case, body: Open) -> bool:
     return True
 
 
-def judge_open(case: Case, body: Open) -> None:
+def judge_open(case: Case10, body: Open) -> None:
     """The rules about open."""
     second_open(case)
     max_frame_size_below_the_floor(case, body)
@@ -594,7 +594,7 @@ def judge_open(case: Case, body: Open) -> None:
 C_REDIRECT_INFO: Final = RULES.rule("C-REDIRECT-INFO", "SHOULD", "definition")
 
 
-def redirect_without_address(case: Case, body: Close) -> None:
+def redirect_without_address(case: Case10, body: Close) -> None:
     """A peer redirects the other peer by a close without stating where to connect.
 
     Demands: A connection redirect gives hostname, network-host and port in the error's info map.
@@ -619,10 +619,10 @@ def redirect_without_address(case: Case, body: Close) -> None:
         )
 
 
-def judge_close(case: Case, body: Close) -> None:
+def judge_close(case: Case10, body: Close) -> None:
     """The rules about close."""
     redirect_without_address(case, body)
 
 
-def _state(case: Case) -> dict[str, object]:
+def _state(case: Case10) -> dict[str, object]:
     return {"connection_state": case.me.state}

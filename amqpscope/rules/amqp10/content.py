@@ -8,7 +8,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import CLIENT
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from dissectors.amqp10.composite import sent_name
@@ -50,7 +50,7 @@ _DAY: Final = 86_400_000
 _NEAR: Final = 3660 * _DAY
 
 
-def _certainty(case: Case, sure: bool) -> i64:
+def _certainty(case: Case10, sure: bool) -> i64:
     """Whose fault the properties of a message are: a server mostly hands on, unchanged as it has to."""
     return CERTAIN if sure and case.me.peer == CLIENT else POSSIBLE
 
@@ -58,7 +58,7 @@ def _certainty(case: Case, sure: bool) -> i64:
 M_CT_MIME: Final = RULES.rule("M-CT-MIME", "MUST", "definition", by="sender")
 
 
-def content_type_that_is_no_media_type(case: Case, content_type: str) -> None:
+def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     """A sender sets the content-type of a message to a value that is not a media type of the form type,
     slash, subtype.
 
@@ -93,7 +93,7 @@ M_CT_NONDATA: Final = RULES.rule(
 )
 
 
-def content_type_of_another_body(case: Case, content_type: str, body: str) -> None:
+def content_type_of_another_body(case: Case10, content_type: str, body: str) -> None:
     """A sender sets a content-type on a message whose body is not a data section.
 
     Demands: With a body other than data: Oct-2011 text wants message/x-amqp+ data, map or list if anything;
@@ -124,7 +124,7 @@ M_CE_NONDATA: Final = RULES.rule(
 )
 
 
-def content_encoding_of_another_body(case: Case, encoding: str, body: str) -> None:
+def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> None:
     """A sender sets a content-encoding on a message whose body is not a data section.
 
     Demands: content-encoding only with a data body.
@@ -153,7 +153,7 @@ M_CE_IDENTITY: Final = RULES.rule(
 )
 
 
-def identity_as_content_encoding(case: Case) -> None:
+def identity_as_content_encoding(case: Case10) -> None:
     """A sender sets the content-encoding of a message to `identity`.
 
     Demands: The value identity is not used; leave the field unset instead.
@@ -173,7 +173,7 @@ def identity_as_content_encoding(case: Case) -> None:
 M_CE_COMPRESS: Final = RULES.rule("M-CE-COMPRESS", "SHOULD NOT", "keyword", by="sender")
 
 
-def compress_as_content_encoding(case: Case, encoding: str) -> None:
+def compress_as_content_encoding(case: Case10, encoding: str) -> None:
     """A sender sets the content-encoding of a message to `compress`.
 
     Demands: The value compress is avoided, except for messages taken over from other protocols.
@@ -197,7 +197,7 @@ def compress_as_content_encoding(case: Case, encoding: str) -> None:
 M_CE_MULTI: Final = RULES.rule("M-CE-MULTI", "SHOULD NOT", "keyword", by="sender")
 
 
-def several_content_encodings(case: Case, encoding: str) -> None:
+def several_content_encodings(case: Case10, encoding: str) -> None:
     """A sender sets the content-encoding of a message to several encodings.
 
     Demands: Several encodings in one value are avoided, with the same exception.
@@ -220,7 +220,7 @@ def several_content_encodings(case: Case, encoding: str) -> None:
 M_CE_REGISTERED: Final = RULES.rule("M-CE-REGISTERED", "SHOULD", "definition", by="sender")
 
 
-def unregistered_content_encoding(case: Case, encoding: str) -> None:
+def unregistered_content_encoding(case: Case10, encoding: str) -> None:
     """A sender sets the content-encoding of a message to a value that is not a registered HTTP content
     coding.
 
@@ -252,7 +252,7 @@ M_ANN_RESERVED: Final = RULES.rule(
 )
 
 
-def reserved_annotation(case: Case, section: str, key: object) -> None:
+def reserved_annotation(case: Case10, section: str, key: object) -> None:
     """A sender puts an annotation with a reserved key into a message: a number, or a symbol that does not
     begin with `x-`.
 
@@ -281,7 +281,7 @@ M_DA_REJECTED_TYPE: Final = RULES.rule(
 )
 
 
-def rejected_annotation_that_is_no_error(case: Case, value: object) -> None:
+def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
     """A sender sets the delivery-annotation `rejected` to a value that is not an error.
 
     Demands: In delivery-annotations the key 'rejected' is reserved and its value has to be an error.
@@ -307,7 +307,7 @@ T_TIME_MS: Final = RULES.rule(
 )
 
 
-def time_in_another_unit(case: Case, field: str, time: int, unit: str) -> None:
+def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None:
     """A sender states a time in a message's properties that fits the time of the capture only in another unit
     than milliseconds.
 
@@ -338,7 +338,7 @@ T_BYTEORDER: Final = RULES.rule(
 )
 
 
-def time_with_its_octets_reversed(case: Case, field: str, time: int) -> None:
+def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
     """A sender states a time in a message's properties that fits the time of the capture only with its
     octets in reverse order.
 
@@ -367,7 +367,7 @@ M_ID_UNIQUE: Final = RULES.rule(
 )
 
 
-def message_id_used_twice(case: Case, first: MessageDigest) -> None:
+def message_id_used_twice(case: Case10, first: MessageDigest) -> None:
     """A sender gives two different messages on one link the same message-id.
 
     Demands: A message-id identifies one message throughout the system.
@@ -390,7 +390,7 @@ def message_id_used_twice(case: Case, first: MessageDigest) -> None:
     )
 
 
-def judge_ids(case: Case) -> None:
+def judge_ids(case: Case10) -> None:
     """The messages of a peer that are kept, when its stream has ended."""
     known: dict[tuple[str, bytes], MessageDigest] = {}
     end = case.spot
@@ -402,7 +402,7 @@ def judge_ids(case: Case) -> None:
     case.spot = end
 
 
-def judge_content(case: Case, sections: list[Section]) -> None:
+def judge_content(case: Case10, sections: list[Section]) -> None:
     """The rules about what a message's annotations and properties say; its sections are in order."""
     properties: Properties | None = None
     body = ""
@@ -427,7 +427,7 @@ def judge_content(case: Case, sections: list[Section]) -> None:
         _judge_time(case, "absolute-expiry-time", properties.absolute_expiry_time)
 
 
-def _judge_annotations(case: Case, section: str, annotations: Map) -> None:
+def _judge_annotations(case: Case10, section: str, annotations: Map) -> None:
     """The first reserved key is enough: a peer that uses one uses it in every message."""
     reserved: list[object] = []
     for key, value in annotations:
@@ -442,7 +442,7 @@ def _judge_annotations(case: Case, section: str, annotations: Map) -> None:
         reserved_annotation(case, section, reserved[0])
 
 
-def _judge_content_type(case: Case, content_type: Symbol, body: str) -> None:
+def _judge_content_type(case: Case10, content_type: Symbol, body: str) -> None:
     octets = content_type.encode("ascii")
     size: i64 = len(octets)
     if not is_media_type(octets, 0, size):
@@ -451,7 +451,7 @@ def _judge_content_type(case: Case, content_type: Symbol, body: str) -> None:
         content_type_of_another_body(case, content_type, body)
 
 
-def _judge_encoding(case: Case, encoding: Symbol, body: str) -> None:
+def _judge_encoding(case: Case10, encoding: Symbol, body: str) -> None:
     plain = encoding.strip().lower()
     if body != "data":
         content_encoding_of_another_body(case, encoding, body)
@@ -465,7 +465,7 @@ def _judge_encoding(case: Case, encoding: Symbol, body: str) -> None:
         unregistered_content_encoding(case, encoding)
 
 
-def _judge_time(case: Case, field: str, time: int) -> None:
+def _judge_time(case: Case10, field: str, time: int) -> None:
     now = int(case.record.time) // 1_000_000
     if abs(time - now) < _NEAR:
         return

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
-from amqpscope.rules.amqp10.case import Case, attach_read
+from amqpscope.rules.amqp10.case import Case10, attach_read
 from amqpscope.rules.amqp10.fields import T_COMP_REQUIRES
 from amqpscope.rules.amqp10.proof import prove
 from amqpscope.rules.amqp10.transaction import (
@@ -51,7 +51,7 @@ TX_COORD_TARGET: Final = RULES.rule(
 )
 
 
-def coordinator_as_source(case: Case, problem: Problem) -> None:
+def coordinator_as_source(case: Case10, problem: Problem) -> None:
     """A peer sends an attach whose source is a coordinator.
 
     Demands: coordinator is used as a target only.
@@ -75,7 +75,7 @@ TX_CAPS_VALUE: Final = RULES.rule(
 )
 
 
-def capability_that_is_none(case: Case, capability: str) -> None:
+def capability_that_is_none(case: Case10, capability: str) -> None:
     """A peer lists a symbol that is not a txn-capability in the capabilities of a coordinator.
 
     Demands: Coordinator capabilities are txn-capability symbols.
@@ -99,7 +99,7 @@ def capability_that_is_none(case: Case, capability: str) -> None:
 TX_CTRL_REJECTED: Final = RULES.rule("TX-CTRL-REJECTED", "SHOULD", "keyword", by="sender")
 
 
-def control_link_without_rejected(case: Case) -> None:
+def control_link_without_rejected(case: Case10) -> None:
     """A controller attaches a control link whose source does not offer the outcome rejected.
 
     Demands: A controller sets up its control link so that rejected is an allowed outcome.
@@ -114,7 +114,7 @@ def control_link_without_rejected(case: Case) -> None:
     case.report(TX_CTRL_REJECTED, "the outcomes of the control link's source are without amqp:rejected:list")
 
 
-def judge_attach(case: Case, body: Attach) -> None:
+def judge_attach(case: Case10, body: Attach) -> None:
     """The rules that an attach of a control link breaks by itself."""
     target = body.target
     if not isinstance(target, Coordinator):
@@ -128,7 +128,7 @@ def judge_attach(case: Case, body: Attach) -> None:
             control_link_without_rejected(case)
 
 
-def value_that_is_no_such(case: Case, problem: Problem) -> None:
+def value_that_is_no_such(case: Case10, problem: Problem) -> None:
     """What does not provide the archetype of its field: a coordinator as source, or something else."""
     body = case.record.frame.body
     if (
@@ -142,7 +142,7 @@ def value_that_is_no_such(case: Case, problem: Problem) -> None:
 
 
 # The rules of problems that take more than the octets to judge.
-PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {T_COMP_REQUIRES: value_that_is_no_such}
+PROBLEMS: dict[str, Callable[[Case10, Problem], None]] = {T_COMP_REQUIRES: value_that_is_no_such}
 
 
 # What a controller says on it
@@ -153,7 +153,7 @@ TX_CTRL_NOWORK: Final = RULES.rule(
 )
 
 
-def work_on_control_link(case: Case, what: str) -> None:
+def work_on_control_link(case: Case10, what: str) -> None:
     """A controller sends something other than declare and discharge messages on a control link.
 
     Demands: The control link carries only declare and discharge, no transactional work.
@@ -173,7 +173,7 @@ TX_DECLARE_BODY: Final = RULES.rule(
 )
 
 
-def declare_in_another_section(case: Case, section: str) -> None:
+def declare_in_another_section(case: Case10, section: str) -> None:
     """A controller sends a declare otherwise than as the single amqp-value section of a message.
 
     Demands: declare travels as the single amqp-value section of a message.
@@ -193,7 +193,7 @@ TX_DISCHARGE_BODY: Final = RULES.rule(
 )
 
 
-def discharge_in_another_section(case: Case, section: str) -> None:
+def discharge_in_another_section(case: Case10, section: str) -> None:
     """A controller sends a discharge otherwise than as the single amqp-value section of a message.
 
     Demands: discharge travels as the single amqp-value section of a message.
@@ -213,7 +213,7 @@ TX_DECLARE_UNSETTLED: Final = RULES.rule(
 )
 
 
-def declare_settled(case: Case) -> None:
+def declare_settled(case: Case10) -> None:
     """A controller sends a declare settled.
 
     Demands: declare is not sent settled.
@@ -233,7 +233,7 @@ TX_DISCHARGE_UNSETTLED: Final = RULES.rule(
 )
 
 
-def discharge_settled(case: Case) -> None:
+def discharge_settled(case: Case10) -> None:
     """A controller sends a discharge settled.
 
     Demands: discharge is not sent settled.
@@ -253,7 +253,7 @@ TX_GLOBALID: Final = RULES.rule(
 )
 
 
-def global_id_without_distributed_transactions(case: Case, certainty: i64) -> None:
+def global_id_without_distributed_transactions(case: Case10, certainty: i64) -> None:
     """A controller sets global-id in a declare although the coordinator does not offer distributed
     transactions.
 
@@ -284,7 +284,7 @@ TX_MULTI_PER_SSN: Final = RULES.rule(
 )
 
 
-def several_transactions_on_a_session(case: Case, live: int, pending: int, certainty: i64) -> None:
+def several_transactions_on_a_session(case: Case10, live: int, pending: int, certainty: i64) -> None:
     """A controller declares a transaction while another transaction of the session is live, although the
     coordinator does not offer several transactions per session.
 
@@ -312,7 +312,7 @@ TX_DISCHARGE_KNOWN: Final = RULES.rule(
 )
 
 
-def discharge_of_no_transaction(case: Case, txn_id: bytes) -> None:
+def discharge_of_no_transaction(case: Case10, txn_id: bytes) -> None:
     """A controller sends a discharge for a transaction that was not declared or that the controller has
     already discharged.
 
@@ -355,7 +355,7 @@ TX_POST_PARTIAL: Final = RULES.rule(
 )
 
 
-def discharged_while_incomplete(case: Case, transaction: Transaction, packet: int) -> None:
+def discharged_while_incomplete(case: Case10, transaction: Transaction, packet: int) -> None:
     """A controller discharges a transaction while a delivery posted under this transaction is not complete.
 
     Demands: A transaction is not discharged while a delivery posted under it is incomplete.
@@ -379,7 +379,7 @@ def discharged_while_incomplete(case: Case, transaction: Transaction, packet: in
 TX_ACQ_CREDIT: Final = RULES.rule("TX-ACQ-CREDIT", "SHOULD", "keyword", by="sender")
 
 
-def discharged_with_credit_left(case: Case, name: str, credit: i64) -> None:
+def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     """A controller discharges a transaction while a link that acquires messages under this transaction
     still has link-credit.
 
@@ -402,7 +402,7 @@ def discharged_with_credit_left(case: Case, name: str, credit: i64) -> None:
     )
 
 
-def _judge_discharge(case: Case, txn_id: bytes) -> None:
+def _judge_discharge(case: Case10, txn_id: bytes) -> None:
     """The rules about the moment at which a transaction is discharged."""
     me = case.me
     ledger = case.ledger
@@ -423,7 +423,7 @@ def _judge_discharge(case: Case, txn_id: bytes) -> None:
             discharged_with_credit_left(case, name, asked.limit - link.receipt.count)
 
 
-def _judge_declare(case: Case, session: SessionEnd, link: LinkEnd, declare: Declare) -> None:
+def _judge_declare(case: Case10, session: SessionEnd, link: LinkEnd, declare: Declare) -> None:
     """The rules about what a declare asks for."""
     me = case.me
     ledger = case.ledger
@@ -468,7 +468,7 @@ def _inside(value: object) -> object:
     return value if isinstance(value, (Declare, Discharge)) else None
 
 
-def _judge_message(case: Case, session: SessionEnd, link: LinkEnd, message: Message, settled: bool) -> None:
+def _judge_message(case: Case10, session: SessionEnd, link: LinkEnd, message: Message, settled: bool) -> None:
     """What is said on a control link."""
     named = 0
     strange = ""
@@ -505,7 +505,7 @@ def _judge_message(case: Case, session: SessionEnd, link: LinkEnd, message: Mess
         work_on_control_link(case, f"a message whose body is {strange}")
 
 
-def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
+def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
     """The rules about what a transfer says on a control link."""
     if isinstance(body.state, Declared):
         declared_as_a_state(case)

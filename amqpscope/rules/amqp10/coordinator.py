@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.transaction import declared_as_a_state, txn_id_too_long
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.control import ControlRequest, Transaction
@@ -24,7 +24,7 @@ RULES: Final = Rules("amqp10/coordinator")
 TX_DECLARE_OK: Final = RULES.rule("TX-DECLARE-OK", "MUST", "definition", by="receiver")
 
 
-def declare_answered_by_another_outcome(case: Case, request: ControlRequest, state: object) -> None:
+def declare_answered_by_another_outcome(case: Case10, request: ControlRequest, state: object) -> None:
     """A coordinator answers a declare with an outcome that is neither declared nor a failure.
 
     Demands: Success is told by a disposition with the declared outcome.
@@ -50,7 +50,7 @@ def declare_answered_by_another_outcome(case: Case, request: ControlRequest, sta
 TX_DECLARE_FAIL_REJECT: Final = RULES.rule("TX-DECLARE-FAIL-REJECT", "MUST", "keyword", by="receiver")
 
 
-def declare_not_rejected(case: Case, request: ControlRequest, state: object, certainty: i64) -> None:
+def declare_not_rejected(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
     """A coordinator does not answer a failed declare with the outcome rejected and a transaction error.
 
     Demands: A failed declare is answered by rejected carrying a transaction error, if the source allows
@@ -75,7 +75,7 @@ def declare_not_rejected(case: Case, request: ControlRequest, state: object, cer
 TX_DECLARE_FAIL_DETACH: Final = RULES.rule("TX-DECLARE-FAIL-DETACH", "MUST", "keyword", by="receiver")
 
 
-def declare_failed_without_detach(case: Case, request: ControlRequest, state: object) -> None:
+def declare_failed_without_detach(case: Case10, request: ControlRequest, state: object) -> None:
     """A coordinator answers a failed declare with an outcome instead of a detach, although the control link's
     source does not offer rejected.
 
@@ -107,7 +107,7 @@ TX_DISCHARGE_FAIL_REJECT: Final = RULES.rule(
 )
 
 
-def discharge_not_rejected(case: Case, request: ControlRequest, state: object, certainty: i64) -> None:
+def discharge_not_rejected(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
     """A coordinator does not answer a failed discharge with the outcome rejected and a transaction error.
 
     Demands: A discharge that cannot be done is answered by rejected with a transaction error, if the source
@@ -138,7 +138,7 @@ TX_DISCHARGE_FAIL_DETACH: Final = RULES.rule(
 )
 
 
-def discharge_failed_without_detach(case: Case, request: ControlRequest, state: object) -> None:
+def discharge_failed_without_detach(case: Case10, request: ControlRequest, state: object) -> None:
     """A coordinator answers a failed discharge with an outcome instead of a detach, although the control
     link's source does not offer rejected.
 
@@ -164,7 +164,7 @@ def discharge_failed_without_detach(case: Case, request: ControlRequest, state: 
 TX_DISCHARGE_ROLLBACK_OK: Final = RULES.rule("TX-DISCHARGE-ROLLBACK-OK", "MUST", "keyword", by="receiver")
 
 
-def rollback_refused(case: Case, request: ControlRequest, state: object, certainty: i64) -> None:
+def rollback_refused(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
     """A coordinator refuses a discharge that asks for a rollback (fail is true).
 
     Demands: A discharge with fail=true on a live transaction always succeeds.
@@ -192,7 +192,7 @@ TX_ID_FRESH: Final = RULES.rule(
 )
 
 
-def id_of_a_live_transaction(case: Case, transaction: Transaction, certainty: i64) -> None:
+def id_of_a_live_transaction(case: Case10, transaction: Transaction, certainty: i64) -> None:
     """A coordinator assigns the txn-id of an earlier transaction that is not over yet to a new transaction.
 
     Demands: A coordinator does not hand out the id of a transaction that is still live.
@@ -219,7 +219,7 @@ def id_of_a_live_transaction(case: Case, transaction: Transaction, certainty: i6
 TX_POST_OUTCOME: Final = RULES.rule("TX-POST-OUTCOME", "MUST", "keyword", by="receiver")
 
 
-def committed_without_outcome(case: Case, request: ControlRequest, work: Work) -> None:
+def committed_without_outcome(case: Case10, request: ControlRequest, work: Work) -> None:
     """A resource accepts a discharge before it has stated the outcome of a delivery posted under the
     transaction.
 
@@ -246,7 +246,7 @@ def committed_without_outcome(case: Case, request: ControlRequest, work: Work) -
 TX_ACQ_PARTIAL: Final = RULES.rule("TX-ACQ-PARTIAL", "MUST", "keyword", by="receiver")
 
 
-def rolled_back_while_sending(case: Case, request: ControlRequest, work: Work) -> None:
+def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work) -> None:
     """A resource answers a rollback while a delivery acquired under the transaction is only partly sent.
 
     Demands: On a discharge with fail=true the resource finishes or aborts half-sent deliveries before
@@ -279,7 +279,7 @@ TX_POST_PARTIAL_REACT: Final = RULES.rule(
 
 
 def goes_on_after_an_incomplete_posting(
-    case: Case, request: ControlRequest, transaction: Transaction
+    case: Case10, request: ControlRequest, transaction: Transaction
 ) -> None:
     """A coordinator answers a discharge that arrived while a delivery posted under the transaction was
     incomplete.
@@ -313,7 +313,7 @@ TX_RET_OTHER_REACT: Final = RULES.rule(
 
 
 def goes_on_after_an_outcome_under_another(
-    case: Case, request: ControlRequest, transaction: Transaction
+    case: Case10, request: ControlRequest, transaction: Transaction
 ) -> None:
     """A coordinator answers a discharge although a delivery of one transaction was given an outcome under
     another transaction.
@@ -346,7 +346,7 @@ TX_DECLARE_SETTLED_REACT: Final = RULES.rule(
 )
 
 
-def goes_on_after_a_settled_request(case: Case, request: ControlRequest) -> None:
+def goes_on_after_a_settled_request(case: Case10, request: ControlRequest) -> None:
     """A coordinator receives a settled transfer on the control link and continues to use the link.
 
     Demands: A coordinator that gets a settled transfer detaches with an error.
@@ -387,7 +387,7 @@ def _without(state: object) -> str:
     return f" with {condition}, no transaction error" if condition else " without an error"
 
 
-def _judge_declare(case: Case, request: ControlRequest, state: object) -> None:
+def _judge_declare(case: Case10, request: ControlRequest, state: object) -> None:
     if isinstance(state, Declared):
         _judge_declared(case, request, state)
     elif isinstance(state, (Rejected, Released, Modified)):
@@ -401,7 +401,7 @@ def _judge_declare(case: Case, request: ControlRequest, state: object) -> None:
         declare_answered_by_another_outcome(case, request, state)
 
 
-def _judge_declared(case: Case, request: ControlRequest, state: Declared) -> None:
+def _judge_declared(case: Case10, request: ControlRequest, state: Declared) -> None:
     me = case.me
     txn_id = state.txn_id
     if not isinstance(txn_id, bytes):
@@ -416,7 +416,7 @@ def _judge_declared(case: Case, request: ControlRequest, state: Declared) -> Non
         id_of_a_live_transaction(case, earlier, POSSIBLE)
 
 
-def _judge_discharge(case: Case, request: ControlRequest, state: object) -> None:
+def _judge_discharge(case: Case10, request: ControlRequest, state: object) -> None:
     transaction = request.transaction
     if isinstance(state, Declared):
         declared_as_a_state(case)
@@ -441,7 +441,7 @@ def _judge_discharge(case: Case, request: ControlRequest, state: object) -> None
         _judge_work(case, request, transaction)
 
 
-def _judge_work(case: Case, request: ControlRequest, transaction: Transaction) -> None:
+def _judge_work(case: Case10, request: ControlRequest, transaction: Transaction) -> None:
     """What has to be done under a transaction before its discharge is accepted."""
     me = case.me
     session = case.session
@@ -466,7 +466,7 @@ def _judge_work(case: Case, request: ControlRequest, transaction: Transaction) -
                 return
 
 
-def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> None:
+def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> None:
     """The rules about what a receiver, as coordinator, says of requests; and of others as if they were."""
     if body.first is None or not case.me.whole or case.ledger.overfull or not session.whole:
         return

@@ -5,7 +5,7 @@ from typing import Final
 
 from amqpscope.limits import MAX_LIMITS
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.serial import nearest, raw
@@ -26,7 +26,7 @@ L_CREDIT_NODC: Final = RULES.rule(
 )
 
 
-def credit_counted_from_nothing(case: Case, link: LinkEnd) -> None:
+def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     """A sender counts the link-credit of a flow without delivery-count from its current delivery-count
     instead of its initial-delivery-count.
 
@@ -57,7 +57,7 @@ L_DC_UNIT: Final = RULES.rule(
 )
 
 
-def pieces_counted(case: Case, link: LinkEnd, value: int) -> None:
+def pieces_counted(case: Case10, link: LinkEnd, value: int) -> None:
     """A sender states a delivery-count that counts transfers instead of deliveries.
 
     Demands: delivery-count rises once per message, not per transfer frame.
@@ -84,7 +84,7 @@ L_CREDIT_DECR: Final = RULES.rule(
 )
 
 
-def credit_not_counted_down(case: Case, link: LinkEnd, total: i64) -> None:
+def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     """A sender sends two flows, and from the first to the second its link-credit does not fall by as much
     as its delivery-count rises.
 
@@ -114,7 +114,7 @@ L_CREDIT_FORMULA: Final = RULES.rule(
 )
 
 
-def credit_computed_otherwise(case: Case, link: LinkEnd, total: i64, certainty: i64) -> None:
+def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty: i64) -> None:
     """A sender's flow has less link-credit than the receiver has granted.
 
     Demands: The sender's credit is the receiver's delivery-count plus link-credit minus its own
@@ -139,7 +139,7 @@ def credit_computed_otherwise(case: Case, link: LinkEnd, total: i64, certainty: 
     )
 
 
-def judge_stated_credit(case: Case, link: LinkEnd, body: Flow) -> bool:
+def judge_stated_credit(case: Case10, link: LinkEnd, body: Flow) -> bool:
     """The credit that a sender's flow tells, beside what it told before and what it was granted."""
     limits = link.credit.limits
     if body.link_credit is None or body.delivery_count is None or len(limits) == 0 or not link.whole:
@@ -171,7 +171,7 @@ L_AVAIL_OWNER: Final = RULES.rule(
 )
 
 
-def available_of_its_own(case: Case, link: LinkEnd, value: int) -> None:
+def available_of_its_own(case: Case10, link: LinkEnd, value: int) -> None:
     """A receiver states in a flow more available messages than the sender has ever stated.
 
     Demands: A receiver's flow repeats the sender's last 'available' (minus messages received); only the
@@ -198,7 +198,7 @@ L_AVAIL_FLOOR: Final = RULES.rule(
 )
 
 
-def available_below_zero(case: Case, link: LinkEnd, value: int) -> None:
+def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
     """A receiver states an available value that it has counted down below zero.
 
     Demands: The receiver's own count of available never goes below zero.
@@ -217,7 +217,7 @@ def available_below_zero(case: Case, link: LinkEnd, value: int) -> None:
     )
 
 
-def judge_available(case: Case, link: LinkEnd, body: Flow) -> None:
+def judge_available(case: Case10, link: LinkEnd, body: Flow) -> None:
     """The available messages that a receiver's flow tells."""
     value = body.available
     if not value or value <= link.receipt.available or not link.whole or not case.me.whole:

@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10 import resumed_state, resuming
-from amqpscope.rules.amqp10.case import Case, attach_read
+from amqpscope.rules.amqp10.case import Case10, attach_read
 from amqpscope.rules.amqp10.settlement import changes, sender_changes_its_outcome
 from amqpscope.rules.amqp10.types import serial_number_that_wraps_elsewhere
 from amqpscope.rules.declaration import Rules
@@ -28,7 +28,7 @@ D_TAG_LEN: Final = RULES.rule(
 )
 
 
-def tag_too_long(case: Case, body: Transfer) -> None:
+def tag_too_long(case: Case10, body: Transfer) -> None:
     """A sender uses a delivery-tag of more than 32 octets.
 
     Demands: A delivery-tag has at most 32 octets.
@@ -48,7 +48,7 @@ def tag_too_long(case: Case, body: Transfer) -> None:
 D_ABORT_MORE: Final = RULES.rule("D-ABORT-MORE", "SHOULD NOT", "keyword", by="sender")
 
 
-def abort_with_more(case: Case, body: Transfer) -> None:
+def abort_with_more(case: Case10, body: Transfer) -> None:
     """A sender sends a transfer with both aborted and more set.
 
     Demands: aborted=true should not come together with more=true.
@@ -68,7 +68,7 @@ D_ID_PRESENT: Final = RULES.rule(
 )
 
 
-def first_transfer_without_delivery_id(case: Case) -> None:
+def first_transfer_without_delivery_id(case: Case10) -> None:
     """A sender leaves out the delivery-id in the first transfer of a delivery.
 
     Demands: The first transfer of a delivery carries a delivery-id.
@@ -89,7 +89,7 @@ D_TAG_PRESENT: Final = RULES.rule(
 )
 
 
-def first_transfer_without_delivery_tag(case: Case) -> None:
+def first_transfer_without_delivery_tag(case: Case10) -> None:
     """A sender leaves out the delivery-tag in the first transfer of a delivery.
 
     Demands: The first transfer of a delivery carries a delivery-tag.
@@ -110,7 +110,7 @@ D_FMT_PRESENT: Final = RULES.rule(
 )
 
 
-def first_transfer_without_message_format(case: Case, several: bool) -> None:
+def first_transfer_without_message_format(case: Case10, several: bool) -> None:
     """The first transfer of a delivery lacks message-format.
 
     Demands: The first transfer of a delivery carries message-format.
@@ -129,7 +129,7 @@ def first_transfer_without_message_format(case: Case, several: bool) -> None:
     case.report(D_FMT_PRESENT, f"{first} of a delivery has no message-format", certainty)
 
 
-def _judge_first_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
+def _judge_first_transfer(case: Case10, link: LinkEnd, body: Transfer) -> None:
     if not link.whole:
         return
     if body.delivery_id is None and not body.unread(1):
@@ -147,7 +147,7 @@ D_ABORT_ONLYOPEN: Final = RULES.rule(
 )
 
 
-def aborted_before_it_began(case: Case) -> None:
+def aborted_before_it_began(case: Case10) -> None:
     """A sender aborts a delivery with the first transfer of this delivery.
 
     Demands: Aborting is a step from a delivery already being sent; a first frame with aborted=true fits no
@@ -169,7 +169,7 @@ D_TAG_UNIQUE: Final = RULES.rule(
 )
 
 
-def tag_in_use(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
+def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
     """A sender uses a delivery-tag again while an earlier delivery with the same delivery-tag may be
     unsettled.
 
@@ -205,7 +205,7 @@ D_ID_UNIQUE: Final = RULES.rule(
 )
 
 
-def delivery_id_in_use(case: Case, value: int, other: Delivery) -> None:
+def delivery_id_in_use(case: Case10, value: int, other: Delivery) -> None:
     """A sender gives a new delivery the delivery-id of a delivery that is still unsettled.
 
     Demands: A delivery-id is unique within the session direction while the delivery can be referred to.
@@ -229,7 +229,7 @@ def delivery_id_in_use(case: Case, value: int, other: Delivery) -> None:
 D_ID_SEQ: Final = RULES.rule("D-ID-SEQ", "SHOULD", "definition", by="sender", usual_answer="amqp:not-allowed")
 
 
-def delivery_id_out_of_sequence(case: Case, value: int, number: i64, last: i64) -> None:
+def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64) -> None:
     """A sender gives a new delivery a delivery-id that does not follow the last delivery-id of the session.
 
     Demands: New delivery-ids come from one session-wide sequence shared by all links, so each goes up from
@@ -260,7 +260,7 @@ def delivery_id_out_of_sequence(case: Case, value: int, number: i64, last: i64) 
 _WRAPS: Final = ((0x7FFFFFFF, 0), (0xFFFFFFFF, 1), (0xFFFFFFFE, 0))
 
 
-def _judge_delivery_id(case: Case, session: SessionEnd, body: Transfer) -> None:
+def _judge_delivery_id(case: Case10, session: SessionEnd, body: Transfer) -> None:
     value = body.delivery_id
     last = session.sent.last
     if value is None or last == UNKNOWN or not session.whole:
@@ -283,7 +283,7 @@ D_ID_CONT: Final = RULES.rule(
 )
 
 
-def continuation_with_other_delivery_id(case: Case, delivery: Delivery, value: int) -> None:
+def continuation_with_other_delivery_id(case: Case10, delivery: Delivery, value: int) -> None:
     """A sender changes the delivery-id within a delivery: a later transfer has another delivery-id than the
     first transfer.
 
@@ -310,7 +310,7 @@ D_NOINTERLEAVE: Final = RULES.rule(
 )
 
 
-def deliveries_interleave(case: Case, delivery: Delivery, value: int) -> None:
+def deliveries_interleave(case: Case10, delivery: Delivery, value: int) -> None:
     """A sender begins a new delivery on a link before the previous delivery on this link is complete.
 
     Demands: Frames of two messages on the same link never interleave.
@@ -341,7 +341,7 @@ D_TAG_CONT: Final = RULES.rule(
 )
 
 
-def continuation_with_other_delivery_tag(case: Case, delivery: Delivery) -> None:
+def continuation_with_other_delivery_tag(case: Case10, delivery: Delivery) -> None:
     """A sender puts a delivery-tag on a continuation transfer that differs from the delivery-tag of the first
     transfer of the delivery.
 
@@ -373,7 +373,7 @@ D_FMT_CONT: Final = RULES.rule(
 )
 
 
-def continuation_with_other_message_format(case: Case, delivery: Delivery) -> None:
+def continuation_with_other_message_format(case: Case10, delivery: Delivery) -> None:
     """A sender puts a message-format on a continuation transfer that differs from the message-format of the
     first transfer of the delivery.
 
@@ -395,7 +395,7 @@ def continuation_with_other_message_format(case: Case, delivery: Delivery) -> No
     )
 
 
-def _judge_continuation(case: Case, link: LinkEnd, delivery: Delivery, body: Transfer) -> None:
+def _judge_continuation(case: Case10, link: LinkEnd, delivery: Delivery, body: Transfer) -> None:
     if not link.whole:
         return
     known = delivery.number != UNKNOWN
@@ -421,7 +421,7 @@ D_SNDMODE_UNSETTLED: Final = RULES.rule(
 )
 
 
-def settled_on_unsettled_link(case: Case, link: LinkEnd, body: Transfer) -> None:
+def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender sends a transfer with settled=true on a link with snd-settle-mode unsettled.
 
     Demands: On a link with snd-settle-mode unsettled no transfer has settled=true, unless it aborts.
@@ -453,7 +453,7 @@ D_SNDMODE_SETTLED: Final = RULES.rule(
 )
 
 
-def unsettled_on_settled_link(case: Case, link: LinkEnd, body: Transfer) -> None:
+def unsettled_on_settled_link(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender completes a delivery without settled=true on any of its transfers on a link with
     snd-settle-mode settled.
 
@@ -486,7 +486,7 @@ D_RCVMODE_RAISE: Final = RULES.rule(
 )
 
 
-def settle_mode_raised(case: Case, link: LinkEnd, body: Transfer) -> None:
+def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender asks for rcv-settle-mode second in a transfer on a link whose agreed rcv-settle-mode is first.
 
     Demands: A transfer may not ask for mode second on a link negotiated as first.
@@ -514,13 +514,13 @@ def settle_mode_raised(case: Case, link: LinkEnd, body: Transfer) -> None:
         )
 
 
-def judge_transfer_alone(case: Case, body: Transfer) -> None:
+def judge_transfer_alone(case: Case10, body: Transfer) -> None:
     """The rules that a transfer breaks by itself."""
     tag_too_long(case, body)
     abort_with_more(case, body)
 
 
-def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
+def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
     """The rules about a delivery's transfers."""
     delivery = link.open
     if delivery is None:

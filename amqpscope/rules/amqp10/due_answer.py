@@ -6,7 +6,7 @@
 from typing import Final
 
 from amqpscope.limits import MAX_VIOLATIONS
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.pending_error import PendingErrorResponse
 from dissectors.amqp10.performatives import Transfer
@@ -311,7 +311,7 @@ attachment with `amqp:link:stolen` before you use the new one.
 _TOLERABLE: Final = (L_ERR_DETACH, L_REDUCE_REACT)
 
 
-def offend(case: Case, rule: str, due: str, condition: str, channel: i64, handle: i64) -> None:
+def offend(case: Case10, rule: str, due: str, condition: str, channel: i64, handle: i64) -> None:
     """For the frame before the judge the other peer owes an answer, for its sender's channel and handle."""
     record = case.record
     pending_errors = case.peer.pending_errors

@@ -11,7 +11,7 @@ from typing import Final
 from amqpscope.limits import ANSWER_PATIENCE, CLOSE_PATIENCE
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp10 import negotiation, sasl
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.idle import stream_ended_after_silence
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
@@ -37,7 +37,7 @@ C_CLOSE_SENT: Final = RULES.rule(
 )
 
 
-def stream_ended_without_close(case: Case) -> None:
+def stream_ended_without_close(case: Case10) -> None:
     """A peer ends its TCP stream without sending close.
 
     Demands: A peer writes close before it ends the connection.
@@ -68,7 +68,7 @@ def stream_ended_without_close(case: Case) -> None:
 C_CLOSE_ANSWER: Final = RULES.rule("C-CLOSE-ANSWER", "MUST", "keyword")
 
 
-def close_never_answered(case: Case) -> None:
+def close_never_answered(case: Case10) -> None:
     """A peer ends its TCP stream without answering the other peer's close.
 
     Demands: A peer that receives close answers with its own close before dropping TCP.
@@ -95,7 +95,7 @@ def close_never_answered(case: Case) -> None:
 C_CLOSE_READON: Final = RULES.rule("C-CLOSE-READON", "SHOULD", "keyword")
 
 
-def reset_while_the_answer_was_awaited(case: Case) -> None:
+def reset_while_the_answer_was_awaited(case: Case10) -> None:
     """A peer that has sent close resets the TCP connection before the other peer's close has arrived.
 
     Demands: After its close a peer should read on until the partner's close.
@@ -123,7 +123,7 @@ def reset_while_the_answer_was_awaited(case: Case) -> None:
 C_CLOSE_TIMEOUT: Final = RULES.rule("C-CLOSE-TIMEOUT", "SHOULD", "keyword")
 
 
-def waited_too_long_for_the_answer(case: Case, waited: int) -> None:
+def waited_too_long_for_the_answer(case: Case10, waited: int) -> None:
     """A peer that has sent close still waits for the other peer's close after five minutes or more.
 
     Demands: A closing peer should bound its wait for the partner's close.
@@ -155,7 +155,7 @@ F_SIZE_TOTAL: Final = RULES.rule(
 )
 
 
-def stream_ended_inside_a_frame(case: Case) -> None:
+def stream_ended_inside_a_frame(case: Case10) -> None:
     """A peer ends its TCP stream in order (with FIN, not with a reset) in the middle of a frame.
 
     Demands: The size field covers frame header, extended header and body exactly.
@@ -179,7 +179,7 @@ S_BEGIN_REMOTESET: Final = RULES.rule(
 )
 
 
-def begin_never_answered_but_another_begun(case: Case) -> None:
+def begin_never_answered_but_another_begun(case: Case10) -> None:
     """A peer begins a session of its own instead of answering the other peer's begin.
 
     Demands: A begin that answers the partner's begin names the channel that begin came on.
@@ -220,7 +220,7 @@ def begin_never_answered_but_another_begun(case: Case) -> None:
 S_BEGIN_ANSWER: Final = RULES.rule("S-BEGIN-ANSWER", "MUST", "definition")
 
 
-def begin_never_answered(case: Case, asked: SessionEnd) -> None:
+def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
     """A peer reads a begin and does not answer it.
 
     Demands: A partner's begin is answered with begin (or the connection is closed).
@@ -247,7 +247,7 @@ def begin_never_answered(case: Case, asked: SessionEnd) -> None:
 S_END_ANSWER: Final = RULES.rule("S-END-ANSWER", "MUST", "definition")
 
 
-def end_never_answered(case: Case, session: SessionEnd) -> None:
+def end_never_answered(case: Case10, session: SessionEnd) -> None:
     """A peer reads an end and does not answer it.
 
     Demands: end is answered with end unless the connection goes away first.
@@ -274,7 +274,7 @@ def end_never_answered(case: Case, session: SessionEnd) -> None:
 L_ATTACH_ANSWER: Final = RULES.rule("L-ATTACH-ANSWER", "MUST", "definition")
 
 
-def attach_never_answered(case: Case, link: LinkEnd) -> None:
+def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     """A peer reads an attach and does not answer it.
 
     Demands: attach is answered with attach of the same name and opposite role, even when the link is refused.
@@ -302,7 +302,7 @@ def attach_never_answered(case: Case, link: LinkEnd) -> None:
 L_CLOSE_ANSWER: Final = RULES.rule("L-CLOSE-ANSWER", "MUST", "definition")
 
 
-def detach_never_answered(case: Case, link: LinkEnd) -> None:
+def detach_never_answered(case: Case10, link: LinkEnd) -> None:
     """A peer reads a detach with closed=true and does not answer it with a detach with closed=true.
 
     Demands: detach with closed=true is answered by detach with closed=true.
@@ -334,7 +334,7 @@ def detach_never_answered(case: Case, link: LinkEnd) -> None:
 L_ATTACH_ROLE: Final = RULES.rule("L-ATTACH-ROLE", "MUST", "definition", usual_answer="amqp:invalid-field")
 
 
-def attach_answered_in_the_same_role(case: Case, link: LinkEnd) -> None:
+def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
     """A peer answers an attach only with an attach of the same name and the same role.
 
     Demands: The answer takes the opposite role to the attach it answers.
@@ -361,7 +361,7 @@ def attach_answered_in_the_same_role(case: Case, link: LinkEnd) -> None:
 L_CLOSE_CROSS: Final = RULES.rule("L-CLOSE-CROSS", "MUST", "keyword")
 
 
-def closing_detach_never_told(case: Case, link: LinkEnd) -> None:
+def closing_detach_never_told(case: Case10, link: LinkEnd) -> None:
     """A peer sends a detach with closed=false that crosses the other peer's detach with closed=true, and then
     does not attach the link again and close it.
 
@@ -387,7 +387,7 @@ def closing_detach_never_told(case: Case, link: LinkEnd) -> None:
     )
 
 
-def judge_end_of_session(case: Case, session: SessionEnd) -> None:
+def judge_end_of_session(case: Case10, session: SessionEnd) -> None:
     """What a peer owed on the links of a session that it ends, or that is over."""
     if not session.whole:
         return
@@ -408,7 +408,7 @@ def judge_end_of_session(case: Case, session: SessionEnd) -> None:
 L_DRAIN_ADVANCE: Final = RULES.rule("L-DRAIN-ADVANCE", "MUST", "keyword", by="sender")
 
 
-def link_never_drained(case: Case, link: LinkEnd) -> None:
+def link_never_drained(case: Case10, link: LinkEnd) -> None:
     """A sender reads a flow with drain=true and neither uses up its link-credit nor gives the link-credit
     back.
 
@@ -437,7 +437,7 @@ def link_never_drained(case: Case, link: LinkEnd) -> None:
 S_FLOW_ECHO: Final = RULES.rule("S-FLOW-ECHO", "SHOULD", "definition")
 
 
-def echo_never_answered(case: Case, packet: i64) -> None:
+def echo_never_answered(case: Case10, packet: i64) -> None:
     """A peer reads a flow with echo=true and does not send a flow in return.
 
     Demands: A flow with echo=true should be answered with a flow for the same scope.
@@ -460,7 +460,7 @@ def echo_never_answered(case: Case, packet: i64) -> None:
     )
 
 
-def _judge_answers(case: Case) -> None:
+def _judge_answers(case: Case10) -> None:
     """What was read and not answered for long, on a connection that nobody has closed."""
     me = case.me
     must = me.knowledge.must
@@ -520,7 +520,7 @@ def _judge_answers(case: Case) -> None:
                     link_never_drained(case, link)
 
 
-def judge_end(case: Case, reason: str, after_peer: bool) -> None:
+def judge_end(case: Case10, reason: str, after_peer: bool) -> None:
     """The rules about the end of a peer's stream, to which `case.spot` points.
 
     reason: `fin`, `rst`, or what else ended what is known of it (`capture`). after_peer: the other side had

@@ -9,7 +9,7 @@ from typing import Final
 
 from amqpscope.limits import MAX_FILTERS
 from amqpscope.model.certainty import POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from dissectors.amqp10.message import Message
@@ -39,7 +39,7 @@ M_FILTER_ACTUAL: Final = RULES.rule(
 )
 
 
-def message_that_fails_its_filter(case: Case, what: str, wanted: str, sent: str) -> None:
+def message_that_fails_its_filter(case: Case10, what: str, wanted: str, sent: str) -> None:
     """A sender sends a message that does not match the filter in the sender's own attach.
 
     Demands: The sender's attach shows the filters really in force.
@@ -61,7 +61,7 @@ def message_that_fails_its_filter(case: Case, what: str, wanted: str, sent: str)
     )
 
 
-def judge_message(case: Case, link: LinkEnd, message: Message) -> None:
+def judge_message(case: Case10, link: LinkEnd, message: Message) -> None:
     """A complete message on a link whose sending end has filters."""
     attach = link.attach
     source = None if attach is None else attach.source
@@ -81,7 +81,7 @@ def judge_message(case: Case, link: LinkEnd, message: Message) -> None:
 
 
 def _judge_filter(
-    case: Case, described: Described, properties: Properties | None, application: Map | None
+    case: Case10, described: Described, properties: Properties | None, application: Map | None
 ) -> None:
     value = described.value
     if _is(described, _SUBJECT) and isinstance(value, str):
@@ -107,7 +107,7 @@ def _is(described: Described, filter_type: tuple[str, int]) -> bool:
     return isinstance(descriptor, Symbol) and str(descriptor) == filter_type[0]
 
 
-def _compare(case: Case, what: str, wanted: object, sent: object) -> None:
+def _compare(case: Case10, what: str, wanted: object, sent: object) -> None:
     """Texts only; one that begins with & or $ asks for a beginning or an end."""
     if isinstance(wanted, str) and isinstance(sent, str) and wanted != sent and wanted[:1] not in ("&", "$"):
         message_that_fails_its_filter(case, what, str(wanted), str(sent))

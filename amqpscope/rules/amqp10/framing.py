@@ -8,7 +8,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import CLIENT
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.proof import proved
 from amqpscope.rules.declaration import Rules
 from dissectors.interface import Problem
@@ -85,7 +85,7 @@ that the size of the previous frame is right, because a wrong size shifts the fr
 F_BODY_PERF: Final = RULES.rule("F-BODY-PERF", "MUST", "keyword", usual_answer="amqp:decode-error")
 
 
-def frame_body_that_is_no_performative(case: Case, problem: Problem) -> None:
+def frame_body_that_is_no_performative(case: Case10, problem: Problem) -> None:
     """A peer sends an AMQP frame whose body does not begin with a performative.
 
     Demands: A non-empty AMQP frame body starts with one of the nine performatives, encoded as a described
@@ -108,7 +108,7 @@ def frame_body_that_is_no_performative(case: Case, problem: Problem) -> None:
 SA_FRAME_TYPE: Final = RULES.rule("SA-FRAME-TYPE", "MUST", "definition")
 
 
-def sasl_value_in_an_amqp_frame(case: Case) -> None:
+def sasl_value_in_an_amqp_frame(case: Case10) -> None:
     """A peer sends a SASL performative in a frame of type 0x00 (AMQP) instead of type 0x01 (SASL).
 
     Demands: SASL frames have type 0x01.
@@ -158,7 +158,7 @@ version 1, 0, 0. Check that client and port use the same protocol, such as TLS.
 """
 
 
-def stream_of_another_protocol(case: Case, problem: Problem) -> None:
+def stream_of_another_protocol(case: Case10, problem: Problem) -> None:
     """A stream is another protocol's: a client's at a server that speaks AMQP, it is not at the right port.
 
     A server that speaks another protocol does nothing wrong by that one.
@@ -176,7 +176,7 @@ C_HDR_VERMATCH: Final = RULES.rule(
 )
 
 
-def second_header_behind_the_first(case: Case, problem: Problem) -> None:
+def second_header_behind_the_first(case: Case10, problem: Problem) -> None:
     """A peer sends another protocol header where frames of the layer announced by its previous protocol
     header have to follow.
 
@@ -199,7 +199,7 @@ def second_header_behind_the_first(case: Case, problem: Problem) -> None:
 
 
 # The rules of problems that take more than the octets to judge.
-PROBLEMS: dict[str, Callable[[Case, Problem], None]] = {
+PROBLEMS: dict[str, Callable[[Case10, Problem], None]] = {
     F_BODY_PERF: frame_body_that_is_no_performative,
     C_HDR_VERMATCH: second_header_behind_the_first,
 }

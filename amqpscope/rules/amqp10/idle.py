@@ -8,10 +8,10 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import Connection
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.rules.overdue import Overdue
-from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.endpoint import Endpoint10
 from dissectors.amqp10.performatives import Close
 from dissectors.wire import i64
 
@@ -34,7 +34,7 @@ C_IDLE_KEEP: Final = RULES.rule(
 )
 
 
-def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64) -> None:
+def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i64) -> None:
     """A peer was silent for longer than the other one's idle-time-out.
 
     Demands: A peer should send some frame within each period its partner announced as idle-time-out.
@@ -69,7 +69,7 @@ def silent_for_too_long(case: Case, silence: i64, time_out: int, certainty: i64)
 C_IDLE_REFUSE: Final = RULES.rule("C-IDLE-REFUSE", "SHOULD", "lower-case", usual_answer="amqp:not-allowed")
 
 
-def silent_again_and_again(case: Case, time_out: int) -> None:
+def silent_again_and_again(case: Case10, time_out: int) -> None:
     """A peer exceeds the other peer's idle-time-out again and again, and does not close the connection.
 
     Demands: A peer unable to meet the partner's idle-time-out should close with an explaining error.
@@ -93,7 +93,7 @@ def silent_again_and_again(case: Case, time_out: int) -> None:
     )
 
 
-def judge_silence(case: Case) -> None:
+def judge_silence(case: Case10) -> None:
     """The rules about a frame that ends its sender's silence. Called for every frame behind its open."""
     me = case.me
     theirs = me.peer_open
@@ -124,7 +124,7 @@ def _allowed(time_out: i64) -> i64:
     return allowed + max(allowed // 10, 100 * _MILLISECOND)
 
 
-def overdue(connection: Connection, me: Endpoint, peer: Endpoint, now: i64) -> Overdue | None:
+def overdue(connection: Connection, me: Endpoint10, peer: Endpoint10, now: i64) -> Overdue | None:
     """Whether a peer, `me`, is silent at `now` for longer than the other one allows."""
     theirs = me.peer_open
     if theirs is None or not theirs.idle_time_out or not me.whole or me.closing.sent or peer.closing.sent:
@@ -138,7 +138,7 @@ def overdue(connection: Connection, me: Endpoint, peer: Endpoint, now: i64) -> O
 C_IDLE_HALF: Final = RULES.rule("C-IDLE-HALF", "SHOULD", "lower-case")
 
 
-def given_up_at_what_was_announced(case: Case, silence: i64, time_out: int) -> None:
+def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) -> None:
     """A peer closes the connection because of the other peer's silence as soon as the idle-time-out that the
     closing peer itself announced has passed.
 
@@ -163,7 +163,7 @@ def given_up_at_what_was_announced(case: Case, silence: i64, time_out: int) -> N
     )
 
 
-def judge_close(case: Case, body: Close) -> None:
+def judge_close(case: Case10, body: Close) -> None:
     """The rules about a close that may be for the other one's silence."""
     me = case.me
     peer = case.peer
@@ -183,7 +183,7 @@ C_IDLE_CLOSE: Final = RULES.rule(
 )
 
 
-def stream_ended_after_silence(case: Case) -> bool:
+def stream_ended_after_silence(case: Case10) -> bool:
     """A peer ends its TCP stream without close after the other peer was silent for longer than the announced
     idle-time-out allows.
 

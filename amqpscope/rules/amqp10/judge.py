@@ -40,17 +40,16 @@ from amqpscope.rules.amqp10 import (
     transactional_work,
     window,
 )
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.fields import RULES as _OF_FIELDS  # noqa: F401
 from amqpscope.rules.amqp10.proof import prove
 from amqpscope.rules.declaration import DECLARED
-from amqpscope.rules.judge import NO_RECORD
-from amqpscope.rules.judge import Judge as AnyJudge
+from amqpscope.rules.judge import NO_RECORD, Judge
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import PeerError
 from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.amqp10.control import Transaction
-from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.endpoint import Endpoint10
 from amqpscope.tracking.amqp10.legibility import ALL, NOTHING, doubted, obscure
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.receiving import named_by
@@ -81,10 +80,10 @@ from dissectors.interface import Problem
 from dissectors.tls import TlsHello
 from dissectors.wire import i64
 
-__all__ = ["Judge"]
+__all__ = ["Judge10"]
 
 
-class Judge(AnyJudge):
+class Judge10(Judge):
     """Replays one connection as two endpoints and judges each frame before it is applied.
 
     allowance: of messages that are kept for other connections, shared with them; None for its own.
@@ -97,10 +96,10 @@ class Judge(AnyJudge):
         context: bool,
         allowance: CorrelationBudget | None = None,
     ) -> None:
-        self.case: Case = Case(connection)
+        self.case: Case10 = Case10(connection)
         super().__init__(connection, findings, self.case.findings, context)
-        self.client: Endpoint = Endpoint(CLIENT, allowance)
-        self.server: Endpoint = Endpoint(SERVER, allowance)
+        self.client: Endpoint10 = Endpoint10(CLIENT, allowance)
+        self.server: Endpoint10 = Endpoint10(SERVER, allowance)
         self.follow()
 
     def take(self, record: FrameRecord) -> None:
@@ -162,7 +161,7 @@ class Judge(AnyJudge):
         # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
         case.record = NO_RECORD
 
-    def error(self, me: Endpoint, record: FrameRecord, processed: i64) -> PeerError | None:
+    def error(self, me: Endpoint10, record: FrameRecord, processed: i64) -> PeerError | None:
         """The error that a frame has, and what it is for; None if it has none.
 
         A close without an error is taken for one: it may be the reaction to a fault all the same. processed:
@@ -192,7 +191,7 @@ class Judge(AnyJudge):
                 error.link_sender = me.peer if link.sender else self.connection.peer(1 - record.direction)
         return error
 
-    def send_unread(self, me: Endpoint, record: FrameRecord, unread: i64) -> None:
+    def send_unread(self, me: Endpoint10, record: FrameRecord, unread: i64) -> None:
         """A frame of which not all could be read: what this endpoint says from then on may rest on it.
 
         What the peer says may, too, once it can have received the frame.
@@ -330,7 +329,7 @@ class Judge(AnyJudge):
             said["container-id"] = introduction.container_id[:LONGEST]
         return said
 
-    def endpoint(self, direction: i64) -> Endpoint:
+    def endpoint(self, direction: i64) -> Endpoint10:
         return self.client if direction == self.connection.client else self.server
 
     def snapshot(self) -> ConnectionSnapshot:
@@ -348,12 +347,12 @@ class Judge(AnyJudge):
         )
 
     @staticmethod
-    def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge":
+    def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge10":
         """A judge that goes on where `dump` left off."""
         client, server, ledger, pace, made, reported, errors = state
-        judge = Judge(connection, findings, False)
-        judge.client = Endpoint.load(client)
-        judge.server = Endpoint.load(server)
+        judge = Judge10(connection, findings, False)
+        judge.client = Endpoint10.load(client)
+        judge.server = Endpoint10.load(server)
         judge.follow()
         if ledger is not None:
             judge.case.ledger = Ledger.load(ledger)
@@ -364,7 +363,7 @@ class Judge(AnyJudge):
         judge.errors = [PeerError.load(error) for error in errors]
         return judge
 
-    def judge(self, case: Case, record: FrameRecord) -> None:
+    def judge(self, case: Case10, record: FrameRecord) -> None:
         """Bring the frame before the rules."""
         frame = record.frame
         body = frame.body
@@ -446,7 +445,7 @@ class Judge(AnyJudge):
                 condition.judge_error(case, body.error)
                 refusal.judge_close(case, body.error)
 
-    def partial(self, case: Case, body: object) -> bool:
+    def partial(self, case: Case10, body: object) -> bool:
         """Whether the octets that a transfer completes may be no message from its start on.
 
         A delivery that is resumed may carry a part of it only. Of one whose id or tag changes on the way
@@ -465,7 +464,7 @@ class Judge(AnyJudge):
             return attached.mixed and not attached.whole
         return attached.mixed or delivery.resumed or attached.differences(body) > 0
 
-    def proved(self, case: Case, problem: Problem) -> None:
+    def proved(self, case: Case10, problem: Problem) -> None:
         """A problem that the dissector found: the rule it breaks, unless it accuses nobody."""
         if problem.code == FOREIGN:
             framing.stream_of_another_protocol(case, problem)
@@ -477,7 +476,7 @@ class Judge(AnyJudge):
         else:
             prove(case, rule, problem)
 
-    def transfer(self, case: Case, body: Transfer, said: Message | None) -> None:
+    def transfer(self, case: Case10, body: Transfer, said: Message | None) -> None:
         """A transfer: its session's rules, its link's, its delivery's, its message's.
 
         said: the message it completes, if that has to be decoded.
@@ -516,7 +515,7 @@ class Judge(AnyJudge):
         if attached.filters and whole is not None and whole.complete:
             filtering.judge_message(case, attached, whole)
 
-    def disposition(self, case: Case, body: Disposition) -> None:
+    def disposition(self, case: Case10, body: Disposition) -> None:
         """A disposition: what it says of transactions, and of deliveries."""
         settlement.judge_disposition_alone(case, body)
         ends = session.on_session(case)
@@ -534,7 +533,7 @@ class Judge(AnyJudge):
             refusal.judge_disposition(case, ends, body)
         settlement.judge_disposition(case, ends, body)
 
-    def flow(self, case: Case, body: Flow) -> None:
+    def flow(self, case: Case10, body: Flow) -> None:
         """A flow: its session's rules, and its link's."""
         session.judge_flow_alone(case, body)
         ends = session.on_session(case)
@@ -553,7 +552,7 @@ class Judge(AnyJudge):
         if body.properties is not None and not attached.sender:
             transaction.judge_flow(case, ends, body)
 
-    def attach(self, case: Case, body: Attach) -> None:
+    def attach(self, case: Case10, body: Attach) -> None:
         """An attach: what it says by itself, then its session's rules, its link's, its termini's."""
         link.judge_attach_alone(case, body)
         terminus.judge_attach(case, body)
@@ -568,7 +567,7 @@ class Judge(AnyJudge):
         terminus.judge_request(case, ends, body)
         terminus.judge_kept(case, ends, body)
 
-    def detach(self, case: Case, body: Detach) -> None:
+    def detach(self, case: Case10, body: Detach) -> None:
         """A detach: its link's rules, and its error's."""
         ends = session.on_session(case)
         if ends is not None:
@@ -583,7 +582,7 @@ class Judge(AnyJudge):
         if body.error is not None:
             condition.judge_error(case, body.error)
 
-    def end_of_session(self, case: Case, body: End) -> None:
+    def end_of_session(self, case: Case10, body: End) -> None:
         """An end: what is left open in its session, and its error."""
         ends = session.on_session(case)
         if ends is not None:
@@ -609,10 +608,10 @@ _OF_SILENCE: Final = ("", "amqp:resource-limit-exceeded", "amqp:connection:force
 _OF_A_LINK: Final = ("amqp:link:stolen", "amqp:link:detach-forced", "amqp:link:redirect")
 
 # The rules of problems that take more than the octets to judge; `fields` is imported for its declarations.
-_JUDGED: Final[dict[str, Callable[[Case, Problem], None]]] = {**framing.PROBLEMS, **control_link.PROBLEMS}
+_JUDGED: Final[dict[str, Callable[[Case10, Problem], None]]] = {**framing.PROBLEMS, **control_link.PROBLEMS}
 
 
-def _container(end: Endpoint) -> str:
+def _container(end: Endpoint10) -> str:
     """An endpoint's container-id, "" if it said none."""
     if end.open is None or end.open.container_id is None:
         return ""

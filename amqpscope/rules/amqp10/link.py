@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.rules.amqp10 import attachment, counting
-from amqpscope.rules.amqp10.case import Case, attach_read
+from amqpscope.rules.amqp10.case import Case10, attach_read
 from amqpscope.rules.amqp10.delivery import D_TAG_LEN
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.legibility import SESSION
@@ -35,7 +35,7 @@ L_UNATTACHED_TRANSFER: Final = RULES.rule(
 )
 
 
-def transfer_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
+def transfer_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) -> None:
     """A sender sends a transfer with a handle to which it has no link attached.
 
     Demands: transfer may only name a handle the sender currently has attached.
@@ -56,7 +56,7 @@ L_UNATTACHED_FLOW: Final = RULES.rule(
 )
 
 
-def flow_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
+def flow_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) -> None:
     """A peer sends a flow with a handle to which that peer has no link attached.
 
     Demands: A flow with a handle may only name one the flow's sender currently has attached.
@@ -76,7 +76,7 @@ L_UNATTACHED_DETACH: Final = RULES.rule(
 )
 
 
-def detach_on_unattached_handle(case: Case, session: SessionEnd, handle: int) -> None:
+def detach_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) -> None:
     """A peer sends a detach with a handle to which that peer has no link attached.
 
     Demands: detach may only name a handle the sender currently has attached.
@@ -92,7 +92,7 @@ def detach_on_unattached_handle(case: Case, session: SessionEnd, handle: int) ->
     _unattached(case, session, handle, SEND_DETACH, L_UNATTACHED_DETACH)
 
 
-def _unattached(case: Case, session: SessionEnd, handle: int, action: str, rule: str) -> None:
+def _unattached(case: Case10, session: SessionEnd, handle: int, action: str, rule: str) -> None:
     if session.whole and not HANDLE.allows(session.handle_state(handle), action):
         name = case.record.frame.name
         case.report(
@@ -109,7 +109,7 @@ L_HANDLE_INUSE: Final = RULES.rule(
 )
 
 
-def handle_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
+def handle_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer sends an attach with a handle to which that peer already has a link attached.
 
     Demands: attach may not use a handle the sender already has in use on that session.
@@ -139,7 +139,7 @@ L_ATTACH_IDC: Final = RULES.rule(
 )
 
 
-def sender_without_initial_delivery_count(case: Case, body: Attach) -> None:
+def sender_without_initial_delivery_count(case: Case10, body: Attach) -> None:
     """A sender's attach has no initial-delivery-count.
 
     Demands: A sender's attach may not leave initial-delivery-count null.
@@ -162,7 +162,7 @@ L_UNSETTLED_NULLKEY: Final = RULES.rule(
 )
 
 
-def unsettled_map_with_null_key(case: Case) -> None:
+def unsettled_map_with_null_key(case: Case10) -> None:
     """A peer sends an attach whose unsettled map has a null key.
 
     Demands: The unsettled map has no null keys.
@@ -182,7 +182,7 @@ L_UNSETTLED_TYPES: Final = RULES.rule(
 )
 
 
-def unsettled_map_of_other_types(case: Case, what: str) -> None:
+def unsettled_map_of_other_types(case: Case10, what: str) -> None:
     """A peer sends an attach whose unsettled map has a key that is not a delivery-tag (binary), or a value
     that is not a delivery state or null.
 
@@ -201,7 +201,7 @@ def unsettled_map_of_other_types(case: Case, what: str) -> None:
 M_RES_NULLRCV_KEEP: Final = RULES.rule("M-RES-NULLRCV-KEEP", "SHOULD NOT", "keyword", by="receiver")
 
 
-def unsettled_map_of_receiver_with_null(case: Case) -> None:
+def unsettled_map_of_receiver_with_null(case: Case10) -> None:
     """A receiver lists a delivery in its unsettled map with the value null, which states that the receiver
     holds nothing of the delivery.
 
@@ -217,7 +217,7 @@ def unsettled_map_of_receiver_with_null(case: Case) -> None:
     case.report(M_RES_NULLRCV_KEEP, "a receiver's unsettled map has a null value")
 
 
-def _judge_unsettled_map(case: Case, body: Attach) -> None:
+def _judge_unsettled_map(case: Case10, body: Attach) -> None:
     if body.unsettled is None:
         return
     for key, value in body.unsettled.pairs:
@@ -238,7 +238,7 @@ def _judge_unsettled_map(case: Case, body: Attach) -> None:
 L_NAME_UNIQUE: Final = RULES.rule("L-NAME-UNIQUE", "MUST", "keyword", answer="amqp:link:stolen")
 
 
-def name_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
+def name_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link under a name that another link of that peer in the same direction already has on
     the session.
 
@@ -268,13 +268,13 @@ def name_in_use(case: Case, session: SessionEnd, body: Attach) -> None:
         )
 
 
-def judge_attach_alone(case: Case, body: Attach) -> None:
+def judge_attach_alone(case: Case10, body: Attach) -> None:
     """The rules that an attach breaks by itself."""
     sender_without_initial_delivery_count(case, body)
     _judge_unsettled_map(case, body)
 
 
-def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
+def judge_attach(case: Case10, session: SessionEnd, body: Attach) -> None:
     """The rules about attach."""
     handle_in_use(case, session, body)
     name_in_use(case, session, body)
@@ -286,7 +286,7 @@ L_SRC_NULL: Final = RULES.rule(
 )
 
 
-def transfer_without_source(case: Case, link: LinkEnd) -> None:
+def transfer_without_source(case: Case10, link: LinkEnd) -> None:
     """A sender sends a transfer on a link that it attached with a null source.
 
     Demands: A sending end whose attach has no source may not transfer.
@@ -317,7 +317,7 @@ L_CREDIT_INIT: Final = RULES.rule(
 )
 
 
-def transfer_before_any_credit(case: Case, link: LinkEnd) -> None:
+def transfer_before_any_credit(case: Case10, link: LinkEnd) -> None:
     """A sender starts a delivery before the receiver has granted any link-credit.
 
     Demands: Credit starts at zero, so no transfer precedes the receiver's first credit-bearing flow.
@@ -342,7 +342,7 @@ L_CREDIT: Final = RULES.rule(
 )
 
 
-def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
+def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     """A sender starts a delivery for which the receiver has granted no link-credit.
 
     Demands: No new message may be started while link-credit is zero or below.
@@ -384,7 +384,7 @@ def transfer_beyond_credit(case: Case, link: LinkEnd) -> None:
         )
 
 
-def _judge_credit(case: Case, link: LinkEnd) -> None:
+def _judge_credit(case: Case10, link: LinkEnd) -> None:
     if link.open is None and link.whole:
         if len(link.credit.limits) > 0:
             transfer_beyond_credit(case, link)
@@ -397,7 +397,7 @@ L_INCOMPLETE_NONEW: Final = RULES.rule(
 )
 
 
-def new_delivery_beside_incomplete_map(case: Case, link: LinkEnd, body: Transfer) -> None:
+def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender starts a new delivery on a link although the receiver's attach has incomplete-unsettled=true.
 
     Demands: After receiving an incomplete map the sending end starts no new (non-resume) deliveries.
@@ -425,7 +425,7 @@ L_MAXMSG: Final = RULES.rule(
 )
 
 
-def message_larger_than_agreed(case: Case, link: LinkEnd, octets: int) -> None:
+def message_larger_than_agreed(case: Case10, link: LinkEnd, octets: int) -> None:
     """A sender sends a message that is larger than the max-message-size in the receiver's attach.
 
     Demands: No message larger than the partner's max-message-size may be delivered.
@@ -453,7 +453,7 @@ def message_larger_than_agreed(case: Case, link: LinkEnd, octets: int) -> None:
         )
 
 
-def judge_transfer(case: Case, link: LinkEnd, body: Transfer) -> None:
+def judge_transfer(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """The link's rules about transfer."""
     if link.attachment.peer_failed and link.whole:
         attachment.input_for_a_failed_link(case, link)
@@ -471,7 +471,7 @@ L_DC_UNSET: Final = RULES.rule(
 )
 
 
-def receiver_with_delivery_count_too_soon(case: Case, link: LinkEnd, body: Flow) -> None:
+def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A receiver sends a flow with delivery-count before the sender's attach has arrived.
 
     Demands: A receiver leaves delivery-count unset until the sender's attach has arrived.
@@ -499,7 +499,7 @@ L_DC_RECEIVER: Final = RULES.rule(
 )
 
 
-def receiver_with_delivery_count_never_reached(case: Case, link: LinkEnd, body: Flow) -> None:
+def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A receiver sends a flow with a delivery-count that the sender has not reached.
 
     Demands: A receiver's flow carries the sender's last known delivery-count advanced by messages received
@@ -539,7 +539,7 @@ L_DC_SENDER: Final = RULES.rule(
 )
 
 
-def sender_with_other_delivery_count(case: Case, link: LinkEnd, body: Flow) -> None:
+def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow without delivery-count, or with a delivery-count that does not match the
     deliveries that it has sent.
 
@@ -585,7 +585,7 @@ L_CREDIT_OWNER: Final = RULES.rule(
 )
 
 
-def sender_with_credit_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
+def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with more link-credit than the receiver has granted.
 
     Demands: A sender's flow reports the receiver's last credit, adjusted; it never invents its own.
@@ -622,7 +622,7 @@ L_DRAIN_OWNER: Final = RULES.rule(
 )
 
 
-def sender_with_drain_of_its_own(case: Case, link: LinkEnd, body: Flow) -> None:
+def sender_with_drain_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with drain=true although the receiver has never set drain.
 
     Demands: A sender's flow shows the drain value the receiver last set, never one of its own.
@@ -644,7 +644,7 @@ L_DRAIN_STATE: Final = RULES.rule(
 )
 
 
-def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow, right: bool) -> None:
+def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: bool) -> None:
     """A sender answers a request to drain: it has credit left, or none but for an advanced delivery-count.
 
     Demands: A sender flow that answers a drain shows link-credit 0 and delivery-count at the delivery-limit.
@@ -689,7 +689,7 @@ def drained_with_credit_left(case: Case, link: LinkEnd, body: Flow, right: bool)
             )
 
 
-def judge_flow(case: Case, link: LinkEnd, body: Flow) -> None:
+def judge_flow(case: Case10, link: LinkEnd, body: Flow) -> None:
     """The link's rules about flow."""
     attachment.judge_flow(case, link, body)
     if link.sender:

@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10 import content
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.outline import SECTIONS, TYPED
@@ -70,7 +70,7 @@ M_SECT_ORDER: Final = RULES.rule(
 )
 
 
-def section_out_of_order(case: Case, name: str, last: str, names: list[str]) -> None:
+def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -> None:
     """A sender puts a section of a message after a section that it has to precede.
 
     Demands: Sections come in the order header, delivery-annotations, message-annotations, properties,
@@ -92,7 +92,7 @@ M_SECT_ONCE: Final = RULES.rule(
 )
 
 
-def section_twice(case: Case, name: str, names: list[str]) -> None:
+def section_twice(case: Case10, name: str, names: list[str]) -> None:
     """A sender puts a section into a message twice that may appear only once.
 
     Demands: header, both annotation sections, properties, application-properties and footer appear at most
@@ -114,7 +114,7 @@ M_BODY_PRESENT: Final = RULES.rule(
 )
 
 
-def message_without_body(case: Case, names: list[str]) -> None:
+def message_without_body(case: Case10, names: list[str]) -> None:
     """A sender sends a message without a body section.
 
     Demands: A body is there: data sections, amqp-sequence sections, or one amqp-value.
@@ -134,7 +134,7 @@ M_BODY_NOMIX: Final = RULES.rule(
 )
 
 
-def bodies_of_several_kinds(case: Case, names: list[str]) -> None:
+def bodies_of_several_kinds(case: Case10, names: list[str]) -> None:
     """A sender mixes data, amqp-sequence and amqp-value sections in the body of one message.
 
     Demands: Body section kinds are not mixed.
@@ -154,7 +154,7 @@ M_BODY_ONEVALUE: Final = RULES.rule(
 )
 
 
-def several_values_as_body(case: Case, names: list[str], count: int) -> None:
+def several_values_as_body(case: Case10, names: list[str], count: int) -> None:
     """A sender puts several amqp-value sections into one message.
 
     Demands: At most one amqp-value section.
@@ -174,7 +174,7 @@ def several_values_as_body(case: Case, names: list[str], count: int) -> None:
     )
 
 
-def _judge_order(case: Case, names: list[str]) -> None:
+def _judge_order(case: Case10, names: list[str]) -> None:
     before = -1
     last = ""
     for name in names:
@@ -189,7 +189,7 @@ def _judge_order(case: Case, names: list[str]) -> None:
         last = name
 
 
-def _judge_body(case: Case, names: list[str]) -> None:
+def _judge_body(case: Case10, names: list[str]) -> None:
     kinds = [name for name in names if _ORDER[name] == 5]
     if not kinds:
         message_without_body(case, names)
@@ -248,7 +248,7 @@ M_FMT_ZERO: Final = RULES.rule(
 )
 
 
-def sections_in_another_format(case: Case, message_format: i64) -> None:
+def sections_in_another_format(case: Case10, message_format: i64) -> None:
     """A sender marks a message with a message-format other than 0, although the message consists of the
     sections of message-format 0.
 
@@ -352,7 +352,7 @@ types to ulong, and symbols to string.
 """
 
 
-def judge_message(case: Case, message: Message) -> None:
+def judge_message(case: Case10, message: Message) -> None:
     """The rules about a message that was captured whole."""
     if not message.complete:
         return

@@ -9,7 +9,7 @@ from typing import Final
 from amqpscope.limits import ANSWER_PATIENCE, HEADER_PATIENCE
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import CLIENT, SERVER
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.registry import SECURE_PORT
@@ -27,7 +27,7 @@ _SASL: Final = 3
 C_HDR_MISMATCH_CLOSE: Final = RULES.rule("C-HDR-MISMATCH-CLOSE", "MUST", "keyword")
 
 
-def goes_on_with_another_header(case: Case, certainty: i64) -> None:
+def goes_on_with_another_header(case: Case10, certainty: i64) -> None:
     """A client continues the connection although the server answered the client's protocol header with a
     different one.
 
@@ -48,7 +48,7 @@ def goes_on_with_another_header(case: Case, certainty: i64) -> None:
 C_HDR_UNSUP: Final = RULES.rule("C-HDR-UNSUP", "MUST", "keyword", by="server")
 
 
-def goes_on_with_unsupported_version(case: Case, certainty: i64) -> None:
+def goes_on_with_unsupported_version(case: Case10, certainty: i64) -> None:
     """A server answers with another protocol version than the client asked for, and then does not close the
     connection.
 
@@ -70,7 +70,7 @@ def goes_on_with_unsupported_version(case: Case, certainty: i64) -> None:
 C_HDR_PROTOID: Final = RULES.rule("C-HDR-PROTOID", "MUST", "keyword", by="server")
 
 
-def goes_on_with_refused_protocol_id(case: Case, certainty: i64) -> None:
+def goes_on_with_refused_protocol_id(case: Case10, certainty: i64) -> None:
     """A server answers with another protocol id than the client asked for, and then does not close the
     connection.
 
@@ -89,7 +89,7 @@ def goes_on_with_refused_protocol_id(case: Case, certainty: i64) -> None:
     _disagree(case, C_HDR_PROTOID, certainty)
 
 
-def _disagree(case: Case, rule: str, certainty: i64) -> None:
+def _disagree(case: Case10, rule: str, certainty: i64) -> None:
     me = case.me
     spot = case.spot
     what = "the stream stays open" if spot is not None else f"{case.record.frame.name} is sent"
@@ -111,7 +111,7 @@ def _written(octets: bytes) -> str:
     return f"AMQP {octets[0]} {octets[1]}.{octets[2]}.{octets[3]}"
 
 
-def _judge(case: Case, certainty: i64) -> None:
+def _judge(case: Case10, certainty: i64) -> None:
     me = case.me
     if me.peer == CLIENT:
         goes_on_with_another_header(case, certainty)
@@ -121,14 +121,14 @@ def _judge(case: Case, certainty: i64) -> None:
         goes_on_with_refused_protocol_id(case, certainty)
 
 
-def _clear(case: Case) -> bool:
+def _clear(case: Case10) -> bool:
     """Whether nothing is missing, and each header is known to answer which."""
     me = case.me
     peer = case.peer
     return me.whole and peer.whole and not me.headers.doubled and not peer.headers.doubled
 
 
-def judge_disagreement(case: Case) -> None:
+def judge_disagreement(case: Case10) -> None:
     """A frame that is sent after headers that differ; of each pair of headers the first is told."""
     me = case.me
     me.headers.disagreed = False
@@ -139,7 +139,7 @@ def judge_disagreement(case: Case) -> None:
 C_HDR_UNPARSED: Final = RULES.rule("C-HDR-UNPARSED", "MUST", "keyword", by="server")
 
 
-def goes_on_after_unparsed_opening(case: Case, certainty: i64) -> None:
+def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     """A server continues the connection after the client began its stream with octets that are not a protocol
     header.
 
@@ -164,7 +164,7 @@ def goes_on_after_unparsed_opening(case: Case, certainty: i64) -> None:
     )
 
 
-def judge_after_unparsed(case: Case) -> None:
+def judge_after_unparsed(case: Case10) -> None:
     """A frame of a peer whose partner's stream began with octets that are no header."""
     me = case.me
     end = me.headers.unparsed_end
@@ -176,7 +176,7 @@ def judge_after_unparsed(case: Case) -> None:
 C_HDR_CLIENT_NOW: Final = RULES.rule("C-HDR-CLIENT-NOW", "MUST", "keyword", by="client")
 
 
-def client_waits_for_the_header(case: Case) -> None:
+def client_waits_for_the_header(case: Case10) -> None:
     """A client does not send its protocol header until a minute or more after the server's protocol header.
 
     Demands: The TCP client has to send its header at once after the connection is established.
@@ -208,7 +208,7 @@ def client_waits_for_the_header(case: Case) -> None:
 SA_HDR: Final = RULES.rule("SA-HDR", "MUST", "keyword")
 
 
-def sasl_header_of_another_version(case: Case, body: ProtocolHeader) -> None:
+def sasl_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     """A protocol header for SASL has another version than 1.0.0.
 
     Demands: A SASL layer starts with the header AMQP, id 3, 1.0.0 from each peer, under the version rules of
@@ -230,7 +230,7 @@ def sasl_header_of_another_version(case: Case, body: ProtocolHeader) -> None:
 TL_HDR: Final = RULES.rule("TL-HDR", "MUST", "keyword")
 
 
-def tls_header_of_another_version(case: Case, body: ProtocolHeader) -> None:
+def tls_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     """A peer sends a TLS protocol header with another version than 1.0.0.
 
     Demands: In-band TLS starts with the header AMQP, id 2, 1.0.0 from each peer, under the version rules of
@@ -252,7 +252,7 @@ def tls_header_of_another_version(case: Case, body: ProtocolHeader) -> None:
 TL_PURE: Final = RULES.rule("TL-PURE", "SHOULD NOT", "lower-case", by="server")
 
 
-def tls_header_at_the_tls_port(case: Case) -> None:
+def tls_header_at_the_tls_port(case: Case10) -> None:
     """A server at port 5671 exchanges a TLS protocol header (protocol id 2) before TLS.
 
     Demands: A listener on 5671 (amqps) expects TLS at once, without the AMQP id-2 header.
@@ -272,7 +272,7 @@ def tls_header_at_the_tls_port(case: Case) -> None:
 C_CLOSE_NOREUSE: Final = RULES.rule("C-CLOSE-NOREUSE", "SHOULD NOT", "keyword")
 
 
-def reused_after_both_closes(case: Case) -> None:
+def reused_after_both_closes(case: Case10) -> None:
     """A peer sends a protocol header on a TCP connection on which both peers have sent close.
 
     Demands: A TCP connection should not be reused after both closes.
@@ -297,7 +297,7 @@ def reused_after_both_closes(case: Case) -> None:
     )
 
 
-def judge_header(case: Case, body: ProtocolHeader) -> None:
+def judge_header(case: Case10, body: ProtocolHeader) -> None:
     """The rules about a protocol header."""
     me = case.me
     if me.closing.sent and me.closing.received:
@@ -317,7 +317,7 @@ def judge_header(case: Case, body: ProtocolHeader) -> None:
 C_HDR_MISMATCH_READ: Final = RULES.rule("C-HDR-MISMATCH-READ", "SHOULD", "keyword")
 
 
-def reset_after_another_header(case: Case) -> None:
+def reset_after_another_header(case: Case10) -> None:
     """A peer resets the TCP connection after the two peers sent different protocol headers.
 
     Demands: After a header mismatch a peer should go on reading until the other side ends its stream.
@@ -340,7 +340,7 @@ def reset_after_another_header(case: Case) -> None:
     )
 
 
-def judge_end(case: Case, reason: str, after_peer: bool) -> None:
+def judge_end(case: Case10, reason: str, after_peer: bool) -> None:
     """The rules about the end of a stream after headers that differ, to which `case.spot` points."""
     me = case.me
     spot = case.spot

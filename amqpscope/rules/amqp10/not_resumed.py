@@ -6,7 +6,7 @@ Which these are follows from how the two attaches list them: see `rules.amqp10.r
 from typing import Final
 
 from amqpscope.model.certainty import POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.delivery_state import is_outcome
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
@@ -21,7 +21,7 @@ RULES: Final = Rules("amqp10/not_resumed")
 D_RESUME_BOTH: Final = RULES.rule("D-RESUME-BOTH", "MUST", "keyword", by="sender")
 
 
-def left_without_resuming(case: Case, link: LinkEnd, lacking: int) -> None:
+def left_without_resuming(case: Case10, link: LinkEnd, lacking: int) -> None:
     """A sender closes a link without having resumed all deliveries that both ends listed as unsettled.
 
     Demands: Every delivery in both maps is resumed by the sender.
@@ -47,7 +47,7 @@ def left_without_resuming(case: Case, link: LinkEnd, lacking: int) -> None:
 M_RES_TERMRCV: Final = RULES.rule("M-RES-TERMRCV", "MUST", "keyword", by="sender")
 
 
-def left_without_confirming(case: Case, link: LinkEnd, lacking: int) -> None:
+def left_without_confirming(case: Case10, link: LinkEnd, lacking: int) -> None:
     """A sender closes a link without having resumed deliveries for which the receiver's unsettled map shows
     an outcome.
 
@@ -77,7 +77,7 @@ M_RES_RESEND_MUST: Final = RULES.rule(
 )
 
 
-def left_without_sending_again(case: Case, link: LinkEnd, lacking: int) -> None:
+def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> None:
     """A sender closes a link without sending again any of the deliveries that the receiver has no record of.
 
     Demands: To keep its guarantee the sender does send that message again (Oct-2011 text: at least once or at
@@ -100,7 +100,7 @@ def left_without_sending_again(case: Case, link: LinkEnd, lacking: int) -> None:
     )
 
 
-def _judge_leaving(case: Case, link: LinkEnd) -> None:
+def _judge_leaving(case: Case10, link: LinkEnd) -> None:
     own = link.resumption.listed
     theirs = link.resumption.peer_listed
     if not own or theirs is None or not link.whole or link.state != ATTACHED:
@@ -130,7 +130,7 @@ def _judge_leaving(case: Case, link: LinkEnd) -> None:
         left_without_sending_again(case, link, alone)
 
 
-def judge_leaving(case: Case, session: SessionEnd, handle: int) -> None:
+def judge_leaving(case: Case10, session: SessionEnd, handle: int) -> None:
     """The rules about what a sender leaves undone that closes a link."""
     link = session.handles.get(handle)
     if link is not None and link.sender:

@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.limits import ANSWER_PATIENCE
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.delivery_state import is_outcome
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
@@ -30,7 +30,7 @@ D_ABORT_DISCARD: Final = RULES.rule(
 )
 
 
-def outcome_of_an_aborted_delivery(case: Case, number: i64, state: object, certainty: i64) -> None:
+def outcome_of_an_aborted_delivery(case: Case10, number: i64, state: object, certainty: i64) -> None:
     """A receiver states an outcome of a delivery that the sender aborted.
 
     Demands: Data of an aborted delivery, including payload in the aborting frame, is thrown away.
@@ -56,7 +56,7 @@ def outcome_of_an_aborted_delivery(case: Case, number: i64, state: object, certa
 D_ABORT_SETTLED: Final = RULES.rule("D-ABORT-SETTLED", "MUST", "definition")
 
 
-def disposition_of_an_aborted_delivery(case: Case, number: i64, certainty: i64) -> None:
+def disposition_of_an_aborted_delivery(case: Case10, number: i64, certainty: i64) -> None:
     """A peer sends a disposition for a delivery that was aborted and thereby settled.
 
     Demands: Abort settles the delivery, so no later disposition should refer to it.
@@ -82,7 +82,7 @@ M_RECEIVED_POS: Final = RULES.rule(
 )
 
 
-def received_beyond_what_was_sent(case: Case, delivery: Delivery, state: Received) -> None:
+def received_beyond_what_was_sent(case: Case10, delivery: Delivery, state: Received) -> None:
     """A receiver states in received a position of a delivery beyond what the sender has sent.
 
     Demands: A receiver's received position lies within what was sent so far, not beyond.
@@ -104,7 +104,7 @@ def received_beyond_what_was_sent(case: Case, delivery: Delivery, state: Receive
     )
 
 
-def _judge_aborted(case: Case, session: SessionEnd, first: i64, last: i64, state: object) -> None:
+def _judge_aborted(case: Case10, session: SessionEnd, first: i64, last: i64, state: object) -> None:
     me = case.me
     certainty: i64 = CERTAIN
     number = first
@@ -120,7 +120,7 @@ def _judge_aborted(case: Case, session: SessionEnd, first: i64, last: i64, state
         disposition_of_an_aborted_delivery(case, first, certainty)
 
 
-def judge_as_receiver(case: Case, session: SessionEnd, body: Disposition, first: i64, last: i64) -> None:
+def judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition, first: i64, last: i64) -> None:
     """The rules about what a receiver says of deliveries from `first` to `last`, as counts."""
     state = body.state
     if session.received.aborted and last - first < len(session.received.aborted):
@@ -142,7 +142,7 @@ def judge_as_receiver(case: Case, session: SessionEnd, body: Disposition, first:
 D_DISP_PARTIAL: Final = RULES.rule("D-DISP-PARTIAL", "SHOULD NOT", "wording", by="sender")
 
 
-def disposition_of_an_incomplete_delivery(case: Case, delivery: Delivery) -> None:
+def disposition_of_an_incomplete_delivery(case: Case10, delivery: Delivery) -> None:
     """A sender states a delivery's state in a disposition before it has sent all transfers of the delivery.
 
     Demands: A sender preferably puts a new state on the next transfer instead of a disposition for an
@@ -167,7 +167,7 @@ def disposition_of_an_incomplete_delivery(case: Case, delivery: Delivery) -> Non
 M_REJ_SPONT: Final = RULES.rule("M-REJ-SPONT", "SHOULD NOT", "keyword", by="sender")
 
 
-def rejected_by_its_sender(case: Case, delivery: Delivery) -> None:
+def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     """A sender states the outcome rejected for a delivery that its receiver did not reject.
 
     Demands: A source does not turn to rejected by itself, without the receiver having rejected.
@@ -191,7 +191,7 @@ def rejected_by_its_sender(case: Case, delivery: Delivery) -> None:
 D_SND_SPONT: Final = RULES.rule("D-SND-SPONT", "SHOULD", "lower-case", by="sender")
 
 
-def decided_by_its_sender(case: Case, delivery: Delivery, state: object) -> None:
+def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> None:
     """A sender settles a delivery with an outcome of its own that its receiver has not confirmed.
 
     Demands: A sender that reaches a terminal state by itself should send it unsettled and settle only after
@@ -215,7 +215,7 @@ def decided_by_its_sender(case: Case, delivery: Delivery, state: object) -> None
     )
 
 
-def judge_as_sender(case: Case, session: SessionEnd, body: Disposition, named: list[Delivery]) -> None:
+def judge_as_sender(case: Case10, session: SessionEnd, body: Disposition, named: list[Delivery]) -> None:
     """The rules about what a sender says of deliveries."""
     me = case.me
     if not named:
@@ -252,7 +252,7 @@ def judge_as_sender(case: Case, session: SessionEnd, body: Disposition, named: l
 D_RCVMODE_FIRST: Final = RULES.rule("D-RCVMODE-FIRST", "MUST", "keyword", by="receiver")
 
 
-def waits_for_the_sender_to_settle(case: Case, number: i64, since: i64) -> None:
+def waits_for_the_sender_to_settle(case: Case10, number: i64, since: i64) -> None:
     """A receiver states an outcome of a delivery and does not settle the delivery, on a link with
     rcv-settle-mode first.
 
@@ -279,7 +279,7 @@ def waits_for_the_sender_to_settle(case: Case, number: i64, since: i64) -> None:
 D_MORE_COMPLETE: Final = RULES.rule("D-MORE-COMPLETE", "MUST", "definition", by="sender")
 
 
-def delivery_never_finished(case: Case, link: LinkEnd, delivery: Delivery) -> None:
+def delivery_never_finished(case: Case10, link: LinkEnd, delivery: Delivery) -> None:
     """A sender begins a delivery of several transfers and neither finishes nor aborts the delivery.
 
     Demands: A delivery started with more=true ends with a transfer that has more=false or aborted=true.
@@ -302,7 +302,7 @@ def delivery_never_finished(case: Case, link: LinkEnd, delivery: Delivery) -> No
     )
 
 
-def _judge_stated(case: Case, session: SessionEnd, since: i64) -> None:
+def _judge_stated(case: Case10, session: SessionEnd, since: i64) -> None:
     theirs = case.peer.sessions.get(int(session.peer_channel))
     if theirs is None or not theirs.whole:
         return
@@ -323,7 +323,7 @@ def _judge_stated(case: Case, session: SessionEnd, since: i64) -> None:
             return
 
 
-def judge_end(case: Case, reason: str) -> None:
+def judge_end(case: Case10, reason: str) -> None:
     """What a peer has left to do when a capture ends within a connection."""
     me = case.me
     if (

@@ -11,7 +11,7 @@ from amqpscope.limits import ANSWER_PATIENCE
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp10.attachment import L_ERRANT_INPUT
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.connection import C_CHMAX, C_MAXFRAME
 from amqpscope.rules.amqp10.due_answer import (
     C_CHMAX_REACT,
@@ -66,7 +66,7 @@ C_CLOSE_REASON: Final = RULES.rule(
 )
 
 
-def close_without_a_reason(case: Case, pending_error: PendingErrorResponse) -> None:
+def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) -> None:
     """A peer closes the connection right after a fault of the other peer that calls for a close, and the
     close has no error.
 
@@ -92,7 +92,7 @@ def close_without_a_reason(case: Case, pending_error: PendingErrorResponse) -> N
     )
 
 
-def _tell(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> None:
+def _tell(case: Case10, pending_error: PendingErrorResponse, certainty: i64) -> None:
     """The answer that was due does not come."""
     rule = pending_error.rule
     if rule in (L_ERRANT_REACT, L_ERR_DETACH, L_REDUCE_REACT):
@@ -128,7 +128,7 @@ _DUE: Final[dict[str, tuple[str, str, str]]] = {
 }
 
 
-def owe_for(case: Case, finding: Finding) -> None:
+def owe_for(case: Case10, finding: Finding) -> None:
     """The frame before the judge is found to break a rule: what the other peer owes for it, if anything."""
     due = _DUE.get(finding.rule)
     if due is None or finding.spot.offset != case.record.frame.offset:
@@ -146,7 +146,7 @@ def owe_for(case: Case, finding: Finding) -> None:
     offend(case, rule, answer, condition, case.record.frame.channel, handle)
 
 
-def judge_answers(case: Case) -> None:
+def judge_answers(case: Case10) -> None:
     """The rules about a frame of a peer that may owe answers. Called while there are any."""
     me = case.me
     frame = case.record.frame
@@ -161,7 +161,7 @@ def judge_answers(case: Case) -> None:
     case.link = None
 
 
-def _settled(case: Case, pending_error: PendingErrorResponse) -> bool:
+def _settled(case: Case10, pending_error: PendingErrorResponse) -> bool:
     """Whether this frame answers an offence, or shows that it will not be answered."""
     me = case.me
     body = case.record.frame.body
@@ -202,7 +202,7 @@ def _settled(case: Case, pending_error: PendingErrorResponse) -> bool:
     return _not_detached(case, pending_error, session, certainty)
 
 
-def _not_closed(case: Case, pending_error: PendingErrorResponse, certainty: i64) -> bool:
+def _not_closed(case: Case10, pending_error: PendingErrorResponse, certainty: i64) -> bool:
     """A frame other than close, of a peer that has to close."""
     body = case.record.frame.body
     if isinstance(body, End):
@@ -218,7 +218,7 @@ def _not_closed(case: Case, pending_error: PendingErrorResponse, certainty: i64)
 
 
 def _not_detached(
-    case: Case, pending_error: PendingErrorResponse, session: SessionEnd, certainty: i64
+    case: Case10, pending_error: PendingErrorResponse, session: SessionEnd, certainty: i64
 ) -> bool:
     """A frame on the session of a peer that has to detach a link."""
     body = case.record.frame.body

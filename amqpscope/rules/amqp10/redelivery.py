@@ -7,7 +7,7 @@ possible: it may have been sent to the server a second time.
 from typing import Final
 
 from amqpscope.model.certainty import POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.message_digest import message_digest
@@ -23,7 +23,7 @@ __all__ = ["judge_message"]
 RULES: Final = Rules("amqp10/redelivery")
 
 
-def _report(case: Case, rule: str, message: str, fate: Fate, count: int) -> None:
+def _report(case: Case10, rule: str, message: str, fate: Fate, count: int) -> None:
     evidence: dict[str, object] = {"delivery_count": count, "delivery_count_before": int(fate.count)}
     case.report(rule, message, POSSIBLE, evidence, [int(fate.packet)])
 
@@ -33,7 +33,7 @@ M_ACQUIRED_HOLD: Final = RULES.rule(
 )
 
 
-def sent_again_while_acquired(case: Case, fate: Fate, count: int) -> None:
+def sent_again_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again on a link on which the earlier delivery of the message is not settled.
 
     Demands: An acquired message stays acquired until its transfer is settled.
@@ -62,7 +62,7 @@ M_ACQUIRED_EXCL: Final = RULES.rule(
 )
 
 
-def sent_to_another_while_acquired(case: Case, fate: Fate, count: int) -> None:
+def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message on one link while another link of the same node has acquired the message.
 
     Demands: A message acquired through one link is not sent on another acquiring link until released.
@@ -94,7 +94,7 @@ M_ACCEPT_NORESEND: Final = RULES.rule(
 )
 
 
-def sent_again_after_acceptance(case: Case, fate: Fate, count: int) -> None:
+def sent_again_after_acceptance(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again on a link on which the message was accepted.
 
     Demands: A source does not send a message again once the receiver accepted it.
@@ -122,7 +122,7 @@ M_ACC_COUNT: Final = RULES.rule(
 )
 
 
-def counted_though_accepted(case: Case, fate: Fate, count: int) -> None:
+def counted_though_accepted(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message that was accepted on one link on another link with a higher delivery-count.
 
     Demands: Accepting does not raise delivery-count.
@@ -152,7 +152,7 @@ M_REL_COUNT: Final = RULES.rule(
 )
 
 
-def counted_though_released(case: Case, fate: Fate, count: int) -> None:
+def counted_though_released(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a released message again with a higher delivery-count.
 
     Demands: A released message's delivery-count does not go up.
@@ -181,7 +181,7 @@ M_MOD_COUNT: Final = RULES.rule(
 )
 
 
-def not_counted_though_failed(case: Case, fate: Fate, count: int) -> None:
+def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again without a higher delivery-count after the receiver modified the message
     with delivery-failed.
 
@@ -211,7 +211,7 @@ M_REJ_COUNT: Final = RULES.rule(
 )
 
 
-def not_counted_though_rejected(case: Case, fate: Fate, count: int) -> None:
+def not_counted_though_rejected(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a rejected message again without a higher delivery-count.
 
     Demands: A rejected message's delivery-count goes up by one.
@@ -241,7 +241,7 @@ M_HDR_FIRSTACQ: Final = RULES.rule(
 )
 
 
-def called_first_though_acquired(case: Case, fate: Fate, count: int) -> None:
+def called_first_though_acquired(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message with first-acquirer=true on a link although another link had acquired the
     message and given it back.
 
@@ -271,7 +271,7 @@ M_REJ_ANNOTATE: Final = RULES.rule(
 )
 
 
-def error_of_rejection_not_annotated(case: Case, fate: Fate, count: int) -> None:
+def error_of_rejection_not_annotated(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again that was rejected with an error, and the message has no
     delivery-annotation `rejected`.
 
@@ -303,7 +303,7 @@ M_MOD_NOTHERE: Final = RULES.rule(
 )
 
 
-def sent_again_though_undeliverable_here(case: Case, fate: Fate, count: int) -> None:
+def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again on the same link after the receiver modified the message with
     undeliverable-here.
 
@@ -333,7 +333,7 @@ M_MOD_ANNOT: Final = RULES.rule(
 )
 
 
-def annotations_not_applied(case: Case, fate: Fate, count: int, key: str) -> None:
+def annotations_not_applied(case: Case10, fate: Fate, count: int, key: str) -> None:
     """A server sends a message again without an annotation that a receiver set with the outcome modified.
 
     Demands: Annotations in modified replace or add to those of the message.
@@ -366,7 +366,7 @@ M_DEFAULT_OUTCOME: Final = RULES.rule(
 )
 
 
-def sent_again_though_settled_by_default(case: Case, fate: Fate, count: int) -> None:
+def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again whose earlier delivery on the link was settled without an outcome,
     although the default-outcome of the source is accepted.
 
@@ -397,7 +397,7 @@ TX_RET_DEFAULT: Final = RULES.rule(
 )
 
 
-def sent_again_after_a_rollback(case: Case, fate: Fate, count: int) -> None:
+def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again whose retirement was settled and rolled back, although the
     default-outcome of the source is accepted.
 
@@ -423,7 +423,7 @@ def sent_again_after_a_rollback(case: Case, fate: Fate, count: int) -> None:
     )
 
 
-def _judge_unsettled(case: Case, link: LinkEnd, fate: Fate, source: Source, here: bool, count: int) -> None:
+def _judge_unsettled(case: Case10, link: LinkEnd, fate: Fate, source: Source, here: bool, count: int) -> None:
     if fate.gone:
         return
     if here:
@@ -440,7 +440,7 @@ def _judge_unsettled(case: Case, link: LinkEnd, fate: Fate, source: Source, here
 
 
 def _judge_modified(
-    case: Case, fate: Fate, state: Modified, message: Message, here: bool, count: int
+    case: Case10, fate: Fate, state: Modified, message: Message, here: bool, count: int
 ) -> None:
     if state.undeliverable_here and here:
         sent_again_though_undeliverable_here(case, fate, count)
@@ -465,7 +465,7 @@ def _annotated(message: Message) -> bool:
     return False
 
 
-def _rolled_back(case: Case, txn_id: bytes) -> bool:
+def _rolled_back(case: Case10, txn_id: bytes) -> bool:
     """Whether a transaction of the peer's was rolled back."""
     transaction = case.ledger.transaction(case.peer.peer, txn_id)
     if transaction is None or transaction.answered_end < 0:
@@ -473,7 +473,7 @@ def _rolled_back(case: Case, txn_id: bytes) -> bool:
     return transaction.fail or not transaction.done
 
 
-def judge_message(case: Case, session: SessionEnd, link: LinkEnd, message: Message) -> None:
+def judge_message(case: Case10, session: SessionEnd, link: LinkEnd, message: Message) -> None:
     """The rules about a message that a server sends, beside those it has sent."""
     me = case.me
     attach = link.attach

@@ -9,7 +9,7 @@ from typing import Final
 
 from amqpscope.limits import MAX_REFUSED
 from amqpscope.model.certainty import POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import Delivery, LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -49,7 +49,7 @@ M_ANN_XOPT_IGNORE: Final = RULES.rule(
 )
 
 
-def annotation_that_may_be_ignored_refused(case: Case, delivery: Delivery) -> None:
+def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> None:
     """A receiver detaches the link with not-implemented although all annotations that it received begin with
     `x-opt-`.
 
@@ -83,7 +83,7 @@ M_ANN_UNKNOWN_DETACH: Final = RULES.rule(
 )
 
 
-def reserved_annotation_accepted(case: Case, delivery: Delivery) -> None:
+def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     """A receiver accepts a message with an annotation whose key no specification known to amqpscope assigns.
 
     Demands: On a key it does not know that does not start with x-opt-, a container detaches with
@@ -113,7 +113,7 @@ M_HDR_DURABLE_REJECT: Final = RULES.rule(
 )
 
 
-def durable_message_refused_by_detach(case: Case, delivery: Delivery) -> None:
+def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     """A receiver detaches the link with precondition-failed because of a durable message that it could have
     rejected.
 
@@ -142,7 +142,7 @@ def durable_message_refused_by_detach(case: Case, delivery: Delivery) -> None:
 M_OUTCOMES_ACCEPTED: Final = RULES.rule("M-OUTCOMES-ACCEPTED", "MUST", "lower-case", by="sender")
 
 
-def accepted_refused(case: Case, condition: str) -> None:
+def accepted_refused(case: Case10, condition: str) -> None:
     """A sender whose source lists no outcomes and no default-outcome detaches the link with an error after a
     delivery was accepted.
 
@@ -167,7 +167,7 @@ def accepted_refused(case: Case, condition: str) -> None:
 T_COMP_MULT_EMPTY: Final = RULES.rule("T-COMP-MULT-EMPTY", "SHOULD", "lower-case", by="receiver")
 
 
-def empty_array_refused(case: Case, field: str, condition: str) -> None:
+def empty_array_refused(case: Case10, field: str, condition: str) -> None:
     """A peer answers a field that holds an empty array with an error about a field.
 
     Demands: Null and an empty array of the right element type should be treated alike.
@@ -188,7 +188,7 @@ def empty_array_refused(case: Case, field: str, condition: str) -> None:
     )
 
 
-def judge_detach(case: Case, session: SessionEnd, link: LinkEnd, error: Error) -> None:
+def judge_detach(case: Case10, session: SessionEnd, link: LinkEnd, error: Error) -> None:
     """A detach with an error."""
     condition = error.condition
     if condition is None:
@@ -206,7 +206,7 @@ def judge_detach(case: Case, session: SessionEnd, link: LinkEnd, error: Error) -
                 empty_array_refused(case, field, str(condition))
 
 
-def judge_close(case: Case, error: Error) -> None:
+def judge_close(case: Case10, error: Error) -> None:
     """A close with an error."""
     opened = case.me.peer_open
     condition = error.condition
@@ -221,7 +221,7 @@ def judge_close(case: Case, error: Error) -> None:
             empty_array_refused(case, field, str(condition))
 
 
-def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> None:
+def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> None:
     """A disposition of a receiver, whose sender has sent messages with reserved annotations."""
     if body.role is not True or body.first is None or not isinstance(body.state, Accepted):
         return
@@ -234,7 +234,7 @@ def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> Non
             return
 
 
-def _judge_receiver(case: Case, session: SessionEnd, link: LinkEnd, condition: str) -> None:
+def _judge_receiver(case: Case10, session: SessionEnd, link: LinkEnd, condition: str) -> None:
     theirs = case.peer.sessions.get(int(session.peer_channel))
     if theirs is None:
         return
@@ -267,7 +267,7 @@ def _answered(session: SessionEnd, delivery: Delivery) -> bool:
     return session.received.settled.cover(number, number) or int(number) in session.received.stated
 
 
-def _just_accepted(case: Case, link: LinkEnd) -> bool:
+def _just_accepted(case: Case10, link: LinkEnd) -> bool:
     """Whether accepted is the last outcome that came, on this link, and nothing was sent since."""
     me = case.me
     return (

@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.delivery_state import is_outcome, state_name
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.session import SessionEnd
@@ -19,7 +19,7 @@ RULES: Final = Rules("amqp10/resumed_receipt")
 D_RESUME_TGTONLY: Final = RULES.rule("D-RESUME-TGTONLY", "MUST", "keyword")
 
 
-def listed_again_though_only_here(case: Case, tag: bytes, certainty: i64) -> None:
+def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> None:
     """A receiver lists a delivery as unsettled again although the sender had no record of the delivery when
     the link was attached before.
 
@@ -43,7 +43,7 @@ def listed_again_though_only_here(case: Case, tag: bytes, certainty: i64) -> Non
     )
 
 
-def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
+def judge_attach(case: Case10, session: SessionEnd, body: Attach) -> None:
     """The rules about what a receiver lists when it attaches a link again."""
     if body.role is not True or body.name is None or body.unsettled is None:
         return
@@ -59,7 +59,7 @@ def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
 D_RESUME_IGNORE: Final = RULES.rule("D-RESUME-IGNORE", "MUST", "keyword", by="receiver")
 
 
-def outcome_of_what_is_to_be_ignored(case: Case, number: i64) -> None:
+def outcome_of_what_is_to_be_ignored(case: Case10, number: i64) -> None:
     """A receiver sends a disposition for a resumed delivery that its own attach does not list.
 
     Demands: The receiver ignores a resumed delivery whose tag is not in its own unsettled map.
@@ -84,7 +84,7 @@ def outcome_of_what_is_to_be_ignored(case: Case, number: i64) -> None:
 M_RES_DIFFER_ECHO: Final = RULES.rule("M-RES-DIFFER-ECHO", "SHOULD", "lower-case", by="receiver")
 
 
-def outcome_not_echoed(case: Case, number: i64, own: object, state: object) -> None:
+def outcome_not_echoed(case: Case10, number: i64, own: object, state: object) -> None:
     """A receiver does not repeat and settle the sender's outcome of a resumed delivery for which the receiver
     held another outcome.
 
@@ -108,7 +108,7 @@ def outcome_not_echoed(case: Case, number: i64, own: object, state: object) -> N
     )
 
 
-def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> None:
+def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> None:
     """The rules about what a receiver says of resumed deliveries."""
     first = body.first
     theirs = case.peer.sessions.get(int(session.peer_channel))

@@ -18,7 +18,7 @@ null stands for the position 0, 0.
 from typing import Final
 
 from amqpscope.model.certainty import POSSIBLE
-from amqpscope.rules.amqp10.case import Case, attach_read
+from amqpscope.rules.amqp10.case import Case10, attach_read
 from amqpscope.rules.amqp10.delivery_state import is_outcome, position, position_text, state_name
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
@@ -36,7 +36,7 @@ RULES: Final = Rules("amqp10/resumed_state")
 M_RES_TERMRCV_STATE: Final = RULES.rule("M-RES-TERMRCV-STATE", "SHOULD", "keyword", by="sender")
 
 
-def resumed_without_its_outcome(case: Case, link: LinkEnd, theirs: object, certainty: i64) -> None:
+def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, certainty: i64) -> None:
     """A sender resumes a delivery for which the receiver holds an outcome, and does not state the outcome
     at the source.
 
@@ -62,7 +62,7 @@ def resumed_without_its_outcome(case: Case, link: LinkEnd, theirs: object, certa
 M_RES_BOTHTERM: Final = RULES.rule("M-RES-BOTHTERM", "SHOULD", "lower-case", by="sender")
 
 
-def resumed_unsettled_with_both_outcomes(case: Case, link: LinkEnd, theirs: object) -> None:
+def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: object) -> None:
     """A sender resumes a delivery for which both peers hold the same outcome, and does not settle the
     delivery.
 
@@ -88,7 +88,7 @@ def resumed_unsettled_with_both_outcomes(case: Case, link: LinkEnd, theirs: obje
 M_RES_DIFFER: Final = RULES.rule("M-RES-DIFFER", "MUST", "keyword", by="sender")
 
 
-def outcome_not_restated(case: Case, link: LinkEnd, own: object, theirs: object, certainty: i64) -> None:
+def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: object, certainty: i64) -> None:
     """A sender resumes a delivery for which the two peers hold different outcomes, and does not state its own
     outcome.
 
@@ -112,7 +112,7 @@ def outcome_not_restated(case: Case, link: LinkEnd, own: object, theirs: object,
 
 
 def _judge_outcomes(
-    case: Case, link: LinkEnd, body: Transfer, own: object, theirs: object, certainty: i64
+    case: Case10, link: LinkEnd, body: Transfer, own: object, theirs: object, certainty: i64
 ) -> None:
     """A delivery of which the receiver holds an outcome is resumed."""
     if not is_outcome(own):
@@ -133,7 +133,7 @@ M_RES_TERMMAP: Final = RULES.rule(
 )
 
 
-def resumed_with_data_after_an_outcome(case: Case, link: LinkEnd, own: object) -> None:
+def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object) -> None:
     """A sender lists an outcome of a delivery in its unsettled map and then sends data of the delivery again.
 
     Demands: A sender that could still resume lists no terminal state in its map until the receiver surely
@@ -165,7 +165,7 @@ M_RES_ABORT_LOST: Final = RULES.rule(
 )
 
 
-def not_aborted_though_decided(case: Case, link: LinkEnd, own: object, certainty: i64) -> None:
+def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certainty: i64) -> None:
     """A sender resumes a delivery that is decided at the sender and incomplete at the receiver, and does not
     abort the delivery.
 
@@ -191,7 +191,7 @@ M_RES_GAP: Final = RULES.rule("M-RES-GAP", "MUST", "definition", by="sender", us
 
 
 def not_aborted_with_a_gap(
-    case: Case, link: LinkEnd, own: tuple[int, int], theirs: tuple[int, int], certainty: i64
+    case: Case10, link: LinkEnd, own: tuple[int, int], theirs: tuple[int, int], certainty: i64
 ) -> None:
     """A sender resumes a delivery without aborting it although the sender cannot go back to the position of
     the receiver.
@@ -221,7 +221,7 @@ def not_aborted_with_a_gap(
 M_RES_NULLRCV: Final = RULES.rule("M-RES-NULLRCV", "MUST", "keyword", by="sender")
 
 
-def resumed_behind_the_start(case: Case, link: LinkEnd, start: tuple[int, int], certainty: i64) -> None:
+def resumed_behind_the_start(case: Case10, link: LinkEnd, start: tuple[int, int], certainty: i64) -> None:
     """A sender does not resume a delivery from its start although the receiver has kept nothing of the
     delivery.
 
@@ -251,7 +251,7 @@ M_RES_START: Final = RULES.rule(
 
 
 def resumed_at_another_position(
-    case: Case,
+    case: Case10,
     link: LinkEnd,
     start: tuple[int, int],
     own: tuple[int, int],
@@ -286,7 +286,7 @@ def resumed_at_another_position(
 
 
 def _judge_positions(
-    case: Case, link: LinkEnd, body: Transfer, own: object, theirs: object, certainty: i64
+    case: Case10, link: LinkEnd, body: Transfer, own: object, theirs: object, certainty: i64
 ) -> None:
     """A delivery is resumed of which the receiver has a part, or nothing."""
     frame = case.record.frame
@@ -325,7 +325,7 @@ D_RESUME_OMIT: Final = RULES.rule(
 )
 
 
-def data_left_out(case: Case, octets: i64, before: i64, certainty: i64) -> None:
+def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> None:
     """A sender resumes a delivery from its start with less data than the delivery had before.
 
     Demands: A resumed delivery may leave out data only as far as the receiver's state shows it is not needed.
@@ -354,7 +354,7 @@ def data_left_out(case: Case, octets: i64, before: i64, certainty: i64) -> None:
 
 
 def judge_state(
-    case: Case, link: LinkEnd, body: Transfer, own: object, theirs: object, certainty: i64
+    case: Case10, link: LinkEnd, body: Transfer, own: object, theirs: object, certainty: i64
 ) -> None:
     """The first transfer of a resumed delivery, of which the sender's map and the receiver's say this."""
     if is_outcome(theirs):
@@ -363,7 +363,7 @@ def judge_state(
         _judge_positions(case, link, body, own, theirs, certainty)
 
 
-def judge_completion(case: Case, link: LinkEnd, body: Transfer) -> None:
+def judge_completion(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """The rules about the last transfer of a resumed delivery."""
     delivery = link.open
     own = link.resumption.listed

@@ -9,7 +9,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp10 import resumed_state
-from amqpscope.rules.amqp10.case import Case, attach_read
+from amqpscope.rules.amqp10.case import Case10, attach_read
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import Delivery, LinkEnd
 from amqpscope.tracking.serial import raw
@@ -26,7 +26,7 @@ D_RESUME_FLAG: Final = RULES.rule(
 )
 
 
-def resumed_without_resume(case: Case, link: LinkEnd, body: Transfer) -> None:
+def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender sends a delivery that both peers hold unsettled again without the resume flag.
 
     Demands: Resending a delivery both sides hold unsettled needs resume=true.
@@ -60,7 +60,7 @@ D_RESUME_LOCAL: Final = RULES.rule(
 )
 
 
-def resumed_without_being_unsettled(case: Case, link: LinkEnd, body: Transfer) -> None:
+def resumed_without_being_unsettled(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender resumes a delivery that its own unsettled map does not list.
 
     Demands: resume=true only for tags in the sender's own unsettled map.
@@ -94,7 +94,7 @@ D_RESUME_FIRSTFRAME: Final = RULES.rule(
 )
 
 
-def continuation_resumes(case: Case, delivery: Delivery) -> None:
+def continuation_resumes(case: Case10, delivery: Delivery) -> None:
     """A sender sets resume on a later transfer of a delivery whose first transfer did not have resume set.
 
     Demands: The resume flag is on the first transfer of a resumed delivery; later ones may omit it.
@@ -120,7 +120,7 @@ M_RECEIVED_SND: Final = RULES.rule(
 )
 
 
-def received_state_from_sender(case: Case) -> None:
+def received_state_from_sender(case: Case10) -> None:
     """A sender states received for a delivery that it does not resume.
 
     Demands: A sender uses the received state only on the first transfer of a resumed delivery.
@@ -140,7 +140,7 @@ M_RES_RESEND_NEW: Final = RULES.rule(
 )
 
 
-def resumed_though_the_receiver_has_no_record(case: Case, link: LinkEnd, certainty: i64) -> None:
+def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certainty: i64) -> None:
     """A sender resumes a delivery that the receiver's attach does not list.
 
     Demands: A delivery the receiver has no record of is sent again without resume=true.
@@ -162,7 +162,7 @@ def resumed_though_the_receiver_has_no_record(case: Case, link: LinkEnd, certain
     )
 
 
-def judge_first(case: Case, link: LinkEnd, body: Transfer) -> None:
+def judge_first(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """The rules about the first transfer of a delivery on a link that was attached with an unsettled map."""
     own = link.resumption.listed
     theirs = link.resumption.peer_listed
@@ -184,7 +184,7 @@ def judge_first(case: Case, link: LinkEnd, body: Transfer) -> None:
     resumed_state.judge_state(case, link, body, own[tag], theirs[tag], certainty)
 
 
-def judge_continuation(case: Case, link: LinkEnd, delivery: Delivery, body: Transfer) -> None:
+def judge_continuation(case: Case10, link: LinkEnd, delivery: Delivery, body: Transfer) -> None:
     """The rules about a later transfer of a delivery."""
     if link.whole and body.resume and not delivery.resumed:
         continuation_resumes(case, delivery)

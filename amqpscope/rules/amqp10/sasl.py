@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import CLIENT
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.connection import frame_before_header
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp10.frame import ProtocolHeader
@@ -24,7 +24,7 @@ F_TYPE_PHASE: Final = RULES.rule(
 )
 
 
-def frame_of_the_other_layer(case: Case) -> None:
+def frame_of_the_other_layer(case: Case10) -> None:
     """A peer sends a SASL frame where AMQP frames belong, or an AMQP frame where SASL frames belong.
 
     Demands: AMQP frames belong after an AMQP header and SASL frames between a SASL header and the outcome,
@@ -46,7 +46,7 @@ def frame_of_the_other_layer(case: Case) -> None:
 SA_OK_HDR: Final = RULES.rule("SA-OK-HDR", "MUST", "lower-case")
 
 
-def no_header_after_the_outcome(case: Case) -> None:
+def no_header_after_the_outcome(case: Case10) -> None:
     """After a successful outcome an AMQP frame is sent without a new protocol header, or SASL begins anew.
 
     Demands: After a successful outcome both peers exchange a new protocol header (id 0, or 2 for TLS) before
@@ -74,7 +74,7 @@ SA_OK_HDR_EARLY: Final = RULES.rule(
 )
 
 
-def header_before_the_outcome(case: Case) -> None:
+def header_before_the_outcome(case: Case10) -> None:
     """A peer sends the AMQP header before it can know the outcome of the SASL exchange.
 
     Demands: The inner header belongs after the successful outcome; sending it pipelined earlier is outside
@@ -93,7 +93,7 @@ def header_before_the_outcome(case: Case) -> None:
 SA_FAIL_STOP: Final = RULES.rule("SA-FAIL-STOP", "MUST NOT", "definition")
 
 
-def header_after_failure(case: Case, code: int, certainty: int) -> None:
+def header_after_failure(case: Case10, code: int, certainty: int) -> None:
     """After an unsuccessful outcome an AMQP header is sent.
 
     Demands: After an unsuccessful outcome no AMQP layer starts on that connection.
@@ -114,7 +114,7 @@ def header_after_failure(case: Case, code: int, certainty: int) -> None:
     )
 
 
-def judge_header(case: Case, body: ProtocolHeader) -> None:
+def judge_header(case: Case10, body: ProtocolHeader) -> None:
     """The rules about a protocol header behind a SASL exchange."""
     me = case.me
     if me.layer != "SASL":
@@ -135,7 +135,7 @@ def judge_header(case: Case, body: ProtocolHeader) -> None:
         header_before_the_outcome(case)
 
 
-def judge_amqp_frame(case: Case) -> None:
+def judge_amqp_frame(case: Case10) -> None:
     """The rules about an AMQP frame in the SASL layer."""
     me = case.me
     if not me.whole or case.record.frame.name.startswith("sasl-"):
@@ -151,7 +151,7 @@ SA_FRAME_512: Final = RULES.rule(
 )
 
 
-def frame_larger_than_512_octets(case: Case) -> None:
+def frame_larger_than_512_octets(case: Case10) -> None:
     """A SASL frame has more than 512 octets.
 
     Demands: SASL frames have at most 512 octets.
@@ -175,7 +175,7 @@ def frame_larger_than_512_octets(case: Case) -> None:
 SA_FRAME_DOFF: Final = RULES.rule("SA-FRAME-DOFF", "SHOULD", "keyword")
 
 
-def frame_with_extended_header(case: Case) -> None:
+def frame_with_extended_header(case: Case10) -> None:
     """A peer sends a SASL frame whose data offset is not 2.
 
     Demands: SASL frames use data offset 2.
@@ -194,7 +194,7 @@ def frame_with_extended_header(case: Case) -> None:
 SA_FRAME_BYTES67: Final = RULES.rule("SA-FRAME-BYTES67", "SHOULD", "keyword")
 
 
-def frame_with_octets_6_and_7(case: Case) -> None:
+def frame_with_octets_6_and_7(case: Case10) -> None:
     """A peer sends a SASL frame whose octets 6 and 7 are not zero.
 
     Demands: Octets 6 and 7 of a SASL frame are zero.
@@ -214,7 +214,7 @@ def frame_with_octets_6_and_7(case: Case) -> None:
 SA_ROLE: Final = RULES.rule("SA-ROLE", "MUST", "keyword")
 
 
-def role_reversed(case: Case) -> None:
+def role_reversed(case: Case10) -> None:
     """A peer sends a SASL frame that only the other peer may send.
 
     Demands: The TCP client acts as SASL client and the TCP server as SASL server.
@@ -232,7 +232,7 @@ def role_reversed(case: Case) -> None:
 SA_MECH_FIRST: Final = RULES.rule("SA-MECH-FIRST", "MUST", "lower-case", by="server")
 
 
-def first_frame_is_not_mechanisms(case: Case) -> None:
+def first_frame_is_not_mechanisms(case: Case10) -> None:
     """The first SASL frame that a server sends is not sasl-mechanisms.
 
     Demands: The server's first SASL frame is sasl-mechanisms.
@@ -253,7 +253,7 @@ def first_frame_is_not_mechanisms(case: Case) -> None:
 SA_INIT_AFTER: Final = RULES.rule("SA-INIT-AFTER", "MUST", "lower-case", by="client")
 
 
-def init_before_the_mechanisms(case: Case) -> None:
+def init_before_the_mechanisms(case: Case10) -> None:
     """A client sends sasl-init before it can know the mechanisms of the server.
 
     Demands: sasl-init follows the server's mechanisms, not earlier.
@@ -272,7 +272,7 @@ def init_before_the_mechanisms(case: Case) -> None:
 SA_INIT_OFFERED: Final = RULES.rule("SA-INIT-OFFERED", "MUST", "lower-case", by="client")
 
 
-def mechanism_not_offered(case: Case, body: SaslInit) -> None:
+def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
     """A client chooses a mechanism in sasl-init that the server did not offer.
 
     Demands: The client picks one of the offered mechanisms.
@@ -299,7 +299,7 @@ def mechanism_not_offered(case: Case, body: SaslInit) -> None:
 SA_INIT_ONCE: Final = RULES.rule("SA-INIT-ONCE", "MUST", "definition", by="client")
 
 
-def second_init(case: Case) -> None:
+def second_init(case: Case10) -> None:
     """A client sends sasl-init twice.
 
     Demands: There is one sasl-init per exchange.
@@ -318,7 +318,7 @@ def second_init(case: Case) -> None:
 SA_SEQ_CHAL: Final = RULES.rule("SA-SEQ-CHAL", "MUST", "definition", by="server")
 
 
-def challenge_out_of_turn(case: Case) -> None:
+def challenge_out_of_turn(case: Case10) -> None:
     """A server sends a challenge before it can have received the client's sasl-init.
 
     Demands: Challenges come after init and before the outcome.
@@ -337,7 +337,7 @@ def challenge_out_of_turn(case: Case) -> None:
 SA_SEQ_RESP: Final = RULES.rule("SA-SEQ-RESP", "MUST", "definition", by="client")
 
 
-def response_without_challenge(case: Case) -> None:
+def response_without_challenge(case: Case10) -> None:
     """A client sends a response that answers no challenge.
 
     Demands: Each response answers one outstanding challenge.
@@ -356,7 +356,7 @@ def response_without_challenge(case: Case) -> None:
 SA_INIT_UNSUP: Final = RULES.rule("SA-INIT-UNSUP", "MUST", "keyword", by="server")
 
 
-def mechanism_accepted_that_was_not_offered(case: Case) -> None:
+def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
     """A server continues the exchange with a mechanism that the server did not offer.
 
     Demands: An unsupported mechanism makes the server close the connection with an authentication failure.
@@ -389,7 +389,7 @@ def mechanism_accepted_that_was_not_offered(case: Case) -> None:
 SA_SEQ_INIT: Final = RULES.rule("SA-SEQ-INIT", "MUST", "definition", by="server")
 
 
-def success_before_init(case: Case) -> None:
+def success_before_init(case: Case10) -> None:
     """A server sends a successful outcome before it can have received the client's sasl-init.
 
     Demands: The outcome of a successful exchange comes after the client's sasl-init.
@@ -409,7 +409,7 @@ def success_before_init(case: Case) -> None:
 SA_OUTCOME_DATA: Final = RULES.rule("SA-OUTCOME-DATA", "MUST NOT", "definition", by="server")
 
 
-def outcome_data_on_failure(case: Case, body: SaslOutcome) -> None:
+def outcome_data_on_failure(case: Case10, body: SaslOutcome) -> None:
     """A server sends an unsuccessful outcome that carries additional-data.
 
     Demands: additional-data is absent when authentication failed.
@@ -427,7 +427,7 @@ def outcome_data_on_failure(case: Case, body: SaslOutcome) -> None:
 SA_SEQ_OUTCOME: Final = RULES.rule("SA-SEQ-OUTCOME", "MUST", "definition", by="server")
 
 
-def frame_after_outcome(case: Case) -> None:
+def frame_after_outcome(case: Case10) -> None:
     """A server sends a SASL frame after the outcome.
 
     Demands: One outcome ends the exchange; no SASL frame follows it.
@@ -443,7 +443,7 @@ def frame_after_outcome(case: Case) -> None:
         case.report(SA_SEQ_OUTCOME, f"{case.record.frame.name} is sent after the outcome")
 
 
-def judge_frame(case: Case) -> None:
+def judge_frame(case: Case10) -> None:
     """The rules about frames of the SASL layer."""
     me = case.me
     body = case.record.frame.body
@@ -489,7 +489,7 @@ SA_FAIL_CLOSE: Final = RULES.rule(
 )
 
 
-def reset_after_failure(case: Case) -> None:
+def reset_after_failure(case: Case10) -> None:
     """A peer resets the connection after an unsuccessful outcome.
 
     Demands: When a security layer ends, each side shuts its outgoing stream first and reads until the other

@@ -6,7 +6,7 @@ from amqpscope.limits import MAX_SESSIONS_SEARCHED
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp10 import window
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.due_answer import L_STEAL, offend
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.legibility import ALL
@@ -27,7 +27,7 @@ S_BEGIN_FIRST: Final = RULES.rule(
 )
 
 
-def frame_without_session(case: Case) -> None:
+def frame_without_session(case: Case10) -> None:
     """A peer sends a session frame on a channel on which it has not begun a session.
 
     Demands: A peer may use a channel for session frames only after it sent begin on it.
@@ -54,7 +54,7 @@ def frame_without_session(case: Case) -> None:
 S_END_LAST: Final = RULES.rule("S-END-LAST", "illegal", "definition", usual_answer="amqp:illegal-state")
 
 
-def frame_after_end(case: Case, ended: SessionEnd) -> None:
+def frame_after_end(case: Case10, ended: SessionEnd) -> None:
     """A peer sends a frame on a channel after its own end and without a new begin.
 
     Demands: After its end a peer sends nothing on that channel until a new begin.
@@ -76,7 +76,7 @@ def frame_after_end(case: Case, ended: SessionEnd) -> None:
     )
 
 
-def on_session(case: Case) -> SessionEnd | None:
+def on_session(case: Case10) -> SessionEnd | None:
     """The session of a frame that needs one, judged whether there is one."""
     channel = case.record.frame.channel
     session = case.me.session_on(channel)
@@ -94,7 +94,7 @@ def on_session(case: Case) -> SessionEnd | None:
 S_BEGIN_REUSE: Final = RULES.rule("S-BEGIN-REUSE", "MUST", "definition", usual_answer="amqp:not-allowed")
 
 
-def begin_on_used_channel(case: Case) -> None:
+def begin_on_used_channel(case: Case10) -> None:
     """A peer sends begin on a channel that already carries one of its sessions.
 
     Demands: begin needs an outgoing channel the sender is not already using.
@@ -124,7 +124,7 @@ S_BEGIN_REMOTEVALID: Final = RULES.rule(
 )
 
 
-def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
+def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     """A peer sends a begin whose remote-channel names no begin of the other peer that still waits for an
     answer.
 
@@ -166,7 +166,7 @@ def remote_channel_of_no_begin(case: Case, body: Begin) -> None:
         case.astray = ALL
 
 
-def begun_beyond_agreed(case: Case) -> bool:
+def begun_beyond_agreed(case: Case10) -> bool:
     """Whether the other peer has begun on a channel that it may not use: it may mean another one."""
     opened = case.me.open
     if opened is None or opened.channel_max is None:
@@ -179,7 +179,7 @@ S_BEGIN_LOCALNULL: Final = RULES.rule(
 )
 
 
-def remote_channel_of_a_new_session(case: Case, number: int) -> None:
+def remote_channel_of_a_new_session(case: Case10, number: int) -> None:
     """A peer sends a begin with remote-channel although no begin of the other peer waits for an answer.
 
     Demands: remote-channel stays unset on a begin that starts a new session.
@@ -203,7 +203,7 @@ def remote_channel_of_a_new_session(case: Case, number: int) -> None:
 S_CH_LOWEST: Final = RULES.rule("S-CH-LOWEST", "SHOULD", "wording")
 
 
-def channel_that_is_not_the_lowest(case: Case, body: Begin) -> None:
+def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
     """A peer begins a session on a channel although a lower channel is unused.
 
     Demands: A new session preferably takes the lowest unused channel number.
@@ -235,7 +235,7 @@ def channel_that_is_not_the_lowest(case: Case, body: Begin) -> None:
             return
 
 
-def _remember_begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
+def _remember_begin_beside_the_one_to_answer(case: Case10, body: Begin) -> None:
     """A begin without remote-channel while the peer's waits for its answer: `ending` judges it."""
     me = case.me
     if (
@@ -250,7 +250,7 @@ def _remember_begin_beside_the_one_to_answer(case: Case, body: Begin) -> None:
                 return
 
 
-def judge_begin(case: Case, body: Begin) -> None:
+def judge_begin(case: Case10, body: Begin) -> None:
     """The rules about begin."""
     _remember_begin_beside_the_one_to_answer(case, body)
     begin_on_used_channel(case)
@@ -261,7 +261,7 @@ def judge_begin(case: Case, body: Begin) -> None:
 S_FLOW_NEXTOUT: Final = RULES.rule("S-FLOW-NEXTOUT", "MUST", "definition", usual_answer="amqp:invalid-field")
 
 
-def flow_with_other_next_outgoing_id(case: Case, session: SessionEnd, body: Flow) -> None:
+def flow_with_other_next_outgoing_id(case: Case10, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow whose next-outgoing-id is not the value from its begin plus the number of transfers
     sent since.
 
@@ -294,7 +294,7 @@ S_FLOW_NEXTIN_SET: Final = RULES.rule(
 )
 
 
-def flow_without_next_incoming_id(case: Case, session: SessionEnd, body: Flow) -> None:
+def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow without next-incoming-id after it received the other peer's begin.
 
     Demands: A flow sent after the partner's begin arrived has to carry next-incoming-id.
@@ -328,7 +328,7 @@ S_FLOW_NEXTIN_UNSET: Final = RULES.rule(
 )
 
 
-def flow_with_next_incoming_id_too_soon(case: Case, session: SessionEnd, body: Flow) -> None:
+def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow with next-incoming-id before it received the other peer's begin.
 
     Demands: A flow sent before the partner's begin arrived must leave next-incoming-id unset.
@@ -360,7 +360,7 @@ S_FLOW_NEXTIN_VALUE: Final = RULES.rule(
 )
 
 
-def flow_with_next_incoming_id_never_sent(case: Case, session: SessionEnd, body: Flow) -> None:
+def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, body: Flow) -> None:
     """A flow's next-incoming-id is beyond what the peer has sent, or goes back.
 
     Demands: next-incoming-id lies between its previous value and the partner's initial id plus transfers sent
@@ -403,7 +403,7 @@ S_FLOW_NOHANDLE_DC: Final = RULES.rule(
 )
 
 
-def session_flow_with_delivery_count(case: Case) -> None:
+def session_flow_with_delivery_count(case: Case10) -> None:
     """A peer sends a flow without a handle that carries delivery-count.
 
     Demands: A session-only flow (no handle) may not carry delivery-count.
@@ -423,7 +423,7 @@ S_FLOW_NOHANDLE_CREDIT: Final = RULES.rule(
 )
 
 
-def session_flow_with_link_credit(case: Case) -> None:
+def session_flow_with_link_credit(case: Case10) -> None:
     """A peer sends a flow without a handle that carries link-credit.
 
     Demands: A session-only flow may not carry link-credit.
@@ -443,7 +443,7 @@ S_FLOW_NOHANDLE_AVAIL: Final = RULES.rule(
 )
 
 
-def session_flow_with_available(case: Case) -> None:
+def session_flow_with_available(case: Case10) -> None:
     """A peer sends a flow without a handle that carries available.
 
     Demands: A flow without a handle must not set the field available.
@@ -463,7 +463,7 @@ S_FLOW_NOHANDLE_DRAIN: Final = RULES.rule(
 )
 
 
-def session_flow_with_drain(case: Case) -> None:
+def session_flow_with_drain(case: Case10) -> None:
     """A peer sends a flow without a handle that has drain set.
 
     Demands: A session-only flow may not carry drain.
@@ -478,7 +478,7 @@ def session_flow_with_drain(case: Case) -> None:
     case.report(S_FLOW_NOHANDLE_DRAIN, "a flow without handle has drain")
 
 
-def judge_flow_alone(case: Case, body: Flow) -> None:
+def judge_flow_alone(case: Case10, body: Flow) -> None:
     """The rules that a flow breaks by itself."""
     if body.handle is not None or body.unread(4):
         return
@@ -492,7 +492,7 @@ def judge_flow_alone(case: Case, body: Flow) -> None:
         session_flow_with_drain(case)
 
 
-def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
+def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
     """The session's rules about flow."""
     window.judge_flow(case, session, body)
     flow_with_other_next_outgoing_id(case, session, body)
@@ -504,7 +504,7 @@ def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
 S_HANDLEMAX: Final = RULES.rule("S-HANDLEMAX", "MUST NOT", "keyword", answer="amqp:connection:framing-error")
 
 
-def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
+def handle_beyond_agreed(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer sends an attach with a handle above the other peer's handle-max.
 
     Demands: attach may not use a handle above the partner's handle-max.
@@ -535,7 +535,7 @@ def handle_beyond_agreed(case: Case, session: SessionEnd, body: Attach) -> None:
 S_LINK_ONE: Final = RULES.rule("S-LINK-ONE", "MUST NOT", "definition", answer="amqp:link:stolen")
 
 
-def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
+def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link on a session while its own end of the link is attached on another session.
 
     Demands: A link never sits on two sessions at once.
@@ -571,7 +571,7 @@ def link_on_two_sessions(case: Case, session: SessionEnd, body: Attach) -> None:
             return
 
 
-def judge_attach(case: Case, session: SessionEnd, body: Attach) -> None:
+def judge_attach(case: Case10, session: SessionEnd, body: Attach) -> None:
     """The session's rules about attach."""
     if 1 < len(case.me.sessions) <= MAX_SESSIONS_SEARCHED:
         link_on_two_sessions(case, session, body)

@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.rules.amqp10 import outcome, resumed_receipt, resuming
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery
 from amqpscope.tracking.amqp10.outcomes import excludes
@@ -28,7 +28,7 @@ D_STATE_FINAL_SND: Final = RULES.rule(
 )
 
 
-def sender_changes_its_outcome(case: Case, delivery: Delivery) -> None:
+def sender_changes_its_outcome(case: Case10, delivery: Delivery) -> None:
     """A sender states another outcome of a delivery than the outcome that it stated before.
 
     Demands: Once the sender has shown a terminal state, none of its later transfers or dispositions changes
@@ -63,7 +63,7 @@ def changes(before: object, after: object) -> bool:
 D_DISP_RANGE: Final = RULES.rule("D-DISP-RANGE", "MUST", "definition", usual_answer="amqp:invalid-field")
 
 
-def disposition_backwards(case: Case, body: Disposition) -> None:
+def disposition_backwards(case: Case10, body: Disposition) -> None:
     """A peer sends a disposition whose last is before its first.
 
     Demands: last is not before first in serial order.
@@ -84,7 +84,7 @@ def disposition_backwards(case: Case, body: Disposition) -> None:
 D_DISP_ROLE: Final = RULES.rule("D-DISP-ROLE", "MUST", "keyword", usual_answer="amqp:invalid-field")
 
 
-def disposition_of_the_other_direction(case: Case, first: int, role: str, mine: str) -> None:
+def disposition_of_the_other_direction(case: Case10, first: int, role: str, mine: str) -> None:
     """A disposition's role is that of the other end of the deliveries it means.
 
     Demands: A disposition with role=sender covers only deliveries its sender sent, with role=receiver only
@@ -115,7 +115,7 @@ D_DISP_UNKNOWN: Final = RULES.rule(
 )
 
 
-def disposition_of_unknown_deliveries(case: Case, first: int, last: i64, mine: str) -> None:
+def disposition_of_unknown_deliveries(case: Case10, first: int, last: i64, mine: str) -> None:
     """A disposition names no delivery that was ever sent in the direction it speaks of.
 
     Demands: A disposition range has to touch at least one delivery of this session; ids from an earlier
@@ -143,7 +143,7 @@ def disposition_of_unknown_deliveries(case: Case, first: int, last: i64, mine: s
         )
 
 
-def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
+def _judge_named(case: Case10, session: SessionEnd, body: Disposition) -> None:
     """Whether a disposition names deliveries there are."""
     first = body.first
     if first is None or body.role is None or not session.whole or not case.me.whole:
@@ -171,7 +171,7 @@ def _judge_named(case: Case, session: SessionEnd, body: Disposition) -> None:
 D_DISP_RESETTLE: Final = RULES.rule("D-DISP-RESETTLE", "SHOULD NOT", "definition")
 
 
-def settled_again(case: Case, settled: Spans, first: i64, last: i64) -> None:
+def settled_again(case: Case10, settled: Spans, first: i64, last: i64) -> None:
     """A peer settles deliveries all of which it has settled before.
 
     Demands: A peer announces its settlement of a delivery once only.
@@ -198,7 +198,7 @@ D_STATE_FINAL_RCV: Final = RULES.rule(
 )
 
 
-def receiver_changes_its_outcome(case: Case, number: i64) -> None:
+def receiver_changes_its_outcome(case: Case10, number: i64) -> None:
     """A receiver states another outcome of a delivery than the outcome that it stated before.
 
     Demands: Once a delivery has a terminal state at a peer, that peer's state no longer changes (the sender
@@ -225,7 +225,7 @@ D_RCVMODE_SECOND: Final = RULES.rule(
 )
 
 
-def settled_before_the_sender(case: Case, number: i64) -> None:
+def settled_before_the_sender(case: Case10, number: i64) -> None:
     """A receiver settles a delivery before its sender has settled it, on a link with rcv-settle-mode second.
 
     Demands: In mode second the receiver may settle only after its own disposition and the sender's settled
@@ -252,7 +252,7 @@ M_OUTCOMES_USE: Final = RULES.rule(
 )
 
 
-def outcome_not_offered(case: Case, number: i64, name: str, certainty: i64) -> None:
+def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) -> None:
     """A receiver states an outcome that the sender's source does not list.
 
     Demands: The receiver picks only outcomes the sender's source lists (none listed: default-outcome).
@@ -290,7 +290,7 @@ def _offers(attach: Attach | None, outcome: Composite) -> bool:
     return not excludes(source, definition.symbol)
 
 
-def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> None:
+def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> None:
     """The rules about what a receiver says of deliveries it has received."""
     if body.first is None or not session.whole or not case.me.whole:
         return
@@ -328,7 +328,7 @@ def _judge_as_receiver(case: Case, session: SessionEnd, body: Disposition) -> No
     case.link = None
 
 
-def _judge_as_sender(case: Case, session: SessionEnd, body: Disposition) -> None:
+def _judge_as_sender(case: Case10, session: SessionEnd, body: Disposition) -> None:
     """The rules about what a sender says of deliveries it has sent."""
     state = body.state
     if body.first is None or not session.whole:
@@ -344,7 +344,7 @@ def _judge_as_sender(case: Case, session: SessionEnd, body: Disposition) -> None
         outcome.judge_as_sender(case, session, body, named)
 
 
-def _judge_states(case: Case, state: object, named: list[Delivery]) -> None:
+def _judge_states(case: Case10, state: object, named: list[Delivery]) -> None:
     for delivery in named:
         if isinstance(state, Received):
             resuming.received_state_from_sender(case)
@@ -354,12 +354,12 @@ def _judge_states(case: Case, state: object, named: list[Delivery]) -> None:
             return
 
 
-def judge_disposition_alone(case: Case, body: Disposition) -> None:
+def judge_disposition_alone(case: Case10, body: Disposition) -> None:
     """The rules that a disposition breaks by itself."""
     disposition_backwards(case, body)
 
 
-def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> None:
+def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> None:
     """The rules about disposition."""
     if case.found > 0:
         return

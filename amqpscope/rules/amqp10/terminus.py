@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import UNKNOWN
 from amqpscope.tracking.amqp10.outcomes import foreign
@@ -103,7 +103,7 @@ M_SRC_DYN_ADDR: Final = RULES.rule(
 )
 
 
-def dynamic_source_without_address(case: Case) -> None:
+def dynamic_source_without_address(case: Case10) -> None:
     """A sender attaches with a dynamic source but does not give the address of the node that it created.
 
     Demands: A sender's attach with source.dynamic=true gives the created address.
@@ -123,7 +123,7 @@ M_TGT_DYN_ADDR: Final = RULES.rule(
 )
 
 
-def dynamic_target_without_address(case: Case) -> None:
+def dynamic_target_without_address(case: Case10) -> None:
     """A receiver attaches with a dynamic target but does not give the address of the node that it created.
 
     Demands: A receiver's attach with target.dynamic=true gives the created address (the text says 'source' by
@@ -144,7 +144,7 @@ M_SRC_DYN_NOADDR: Final = RULES.rule(
 )
 
 
-def dynamic_source_requested_by_address(case: Case) -> None:
+def dynamic_source_requested_by_address(case: Case10) -> None:
     """A receiver requests a dynamic source and also sets an address in it.
 
     Demands: A receiver asking for a dynamic source leaves source.address unset.
@@ -165,7 +165,7 @@ M_TGT_DYN_NOADDR: Final = RULES.rule(
 )
 
 
-def dynamic_target_requested_by_address(case: Case) -> None:
+def dynamic_target_requested_by_address(case: Case10) -> None:
     """A sender requests a dynamic target and also sets an address in it.
 
     Demands: A sender asking for a dynamic target leaves target.address unset.
@@ -186,7 +186,7 @@ M_DYNPROPS_UNSET: Final = RULES.rule(
 )
 
 
-def dynamic_properties_without_dynamic(case: Case, what: str) -> None:
+def dynamic_properties_without_dynamic(case: Case10, what: str) -> None:
     """A peer sends a source or target with dynamic-node-properties although dynamic is not true.
 
     Demands: dynamic-node-properties is unset unless dynamic is true (MUST in csprd02).
@@ -206,7 +206,7 @@ TX_COORD_RESUME: Final = RULES.rule(
 )
 
 
-def coordinator_resumed(case: Case) -> None:
+def coordinator_resumed(case: Case10) -> None:
     """A peer sends an attach that resumes a link to a transaction coordinator.
 
     Demands: A link to a coordinator cannot be resumed.
@@ -226,7 +226,7 @@ M_LIFETIME_VALUE: Final = RULES.rule(
 )
 
 
-def lifetime_policy_that_is_none(case: Case, what: str, value: object) -> None:
+def lifetime_policy_that_is_none(case: Case10, what: str, value: object) -> None:
     """A peer sends a lifetime-policy for a dynamic node that is none of the four types of the specification.
 
     Demands: lifetime-policy is one of the four delete-on-* types (csd01/csprd02: any type providing
@@ -250,7 +250,7 @@ M_SUPPDIST_VALUE: Final = RULES.rule(
 )
 
 
-def supported_modes_that_are_no_symbols(case: Case, what: str, value: object) -> None:
+def supported_modes_that_are_no_symbols(case: Case10, what: str, value: object) -> None:
     """A peer sends supported-dist-modes for a dynamic node that are neither a symbol nor an array of symbols.
 
     Demands: supported-dist-modes is one symbol or an array of symbols naming distribution modes.
@@ -275,7 +275,7 @@ M_DISTMODE_VALUE: Final = RULES.rule(
 )
 
 
-def unknown_distribution_mode(case: Case, mode: str) -> None:
+def unknown_distribution_mode(case: Case10, mode: str) -> None:
     """A peer sends a source whose distribution-mode is neither move nor copy.
 
     Demands: distribution-mode is move, copy or a registered extension.
@@ -298,7 +298,7 @@ M_OUTCOMES_SYMBOL: Final = RULES.rule(
 )
 
 
-def outcomes_with_symbol_that_stands_for_none(case: Case, symbol: str, certainty: i64) -> None:
+def outcomes_with_symbol_that_stands_for_none(case: Case10, symbol: str, certainty: i64) -> None:
     """A peer sends a source whose outcomes list a symbol that is not the descriptor of an outcome.
 
     Demands: outcomes lists symbolic descriptors of outcomes, such as amqp:accepted:list.
@@ -321,7 +321,7 @@ def outcomes_with_symbol_that_stands_for_none(case: Case, symbol: str, certainty
 M_DYN_NAME: Final = RULES.rule("M-DYN-NAME", "SHOULD", "keyword")
 
 
-def generated_address_that_tells_nothing(case: Case, address: str, name: str, container: str) -> None:
+def generated_address_that_tells_nothing(case: Case10, address: str, name: str, container: str) -> None:
     """A peer generates an address for a dynamic node that contains neither the name of the link nor the
     container-id of the other peer.
 
@@ -345,7 +345,7 @@ def generated_address_that_tells_nothing(case: Case, address: str, name: str, co
     )
 
 
-def _judge_wishes(case: Case, what: str, wishes: Map | None) -> None:
+def _judge_wishes(case: Case10, what: str, wishes: Map | None) -> None:
     """The properties wished for a dynamic node."""
     if wishes is None:
         return
@@ -359,14 +359,14 @@ def _judge_wishes(case: Case, what: str, wishes: Map | None) -> None:
             supported_modes_that_are_no_symbols(case, what, modes)
 
 
-def _judge_outcomes(case: Case, outcomes: list[Symbol]) -> None:
+def _judge_outcomes(case: Case10, outcomes: list[Symbol]) -> None:
     """The symbols that a source lists as outcomes; the first that is none is enough."""
     found = foreign(outcomes)
     if found is not None:
         outcomes_with_symbol_that_stands_for_none(case, *found)
 
 
-def _judge_address(case: Case, body: Attach, address: object) -> None:
+def _judge_address(case: Case10, body: Attach, address: object) -> None:
     """The address that this peer made for a dynamic node."""
     opened = case.me.peer_open
     if not isinstance(address, str) or opened is None or not opened.container_id or not body.name:
@@ -376,7 +376,7 @@ def _judge_address(case: Case, body: Attach, address: object) -> None:
         generated_address_that_tells_nothing(case, address, body.name, opened.container_id)
 
 
-def judge_attach(case: Case, body: Attach) -> None:
+def judge_attach(case: Case10, body: Attach) -> None:
     """The rules that the termini of an attach break by themselves."""
     source = body.source
     target = body.target
@@ -406,7 +406,7 @@ def judge_attach(case: Case, body: Attach) -> None:
         coordinator_resumed(case)
 
 
-def judge_request(case: Case, session: SessionEnd, body: Attach) -> None:
+def judge_request(case: Case10, session: SessionEnd, body: Attach) -> None:
     """The rules about an attach that is the first of its link."""
     if body.name is None or body.role is None or body.unsettled is not None:
         return
@@ -431,7 +431,7 @@ M_TERM_EXPIRY: Final = RULES.rule(
 )
 
 
-def terminus_lost(case: Case, what: str, policy: str) -> None:
+def terminus_lost(case: Case10, what: str, policy: str) -> None:
     """A peer attaches a link again with a null source or target in place of the terminus that it kept,
     although that terminus had not expired.
 
@@ -454,7 +454,7 @@ def terminus_lost(case: Case, what: str, policy: str) -> None:
     )
 
 
-def judge_kept(case: Case, session: SessionEnd, body: Attach) -> None:
+def judge_kept(case: Case10, session: SessionEnd, body: Attach) -> None:
     """The rules about the attach of a link that was detached before."""
     if body.name is None or body.role is None or not case.me.whole:
         return

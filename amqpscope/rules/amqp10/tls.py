@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.model.records import CLIENT
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from dissectors.tls import TlsHello
 
@@ -16,7 +16,7 @@ RULES: Final = Rules("amqp10/tls")
 TL_ROLE: Final = RULES.rule("TL-ROLE", "MUST", "definition")
 
 
-def role_reversed(case: Case) -> None:
+def role_reversed(case: Case10) -> None:
     """The TCP client acts as TLS server, or the TCP server acts as TLS client.
 
     Demands: The TCP client is the TLS client.
@@ -37,7 +37,7 @@ def role_reversed(case: Case) -> None:
 TL_SNI: Final = RULES.rule("TL-SNI", "SHOULD", "keyword", by="client")
 
 
-def hello_without_server_name(case: Case) -> None:
+def hello_without_server_name(case: Case10) -> None:
     """A TLS client does not send the server name extension in its ClientHello.
 
     Demands: The TLS client sends the server name extension.
@@ -54,7 +54,7 @@ def hello_without_server_name(case: Case) -> None:
     case.report(TL_SNI, "the hello of the TLS client has no server name", POSSIBLE)
 
 
-def judge_hello(case: Case, body: TlsHello) -> None:
+def judge_hello(case: Case10, body: TlsHello) -> None:
     """The rules about the first record."""
     if not case.me.whole:
         return

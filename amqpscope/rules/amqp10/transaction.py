@@ -7,7 +7,7 @@ named, in `transactional_work`.
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.control import Control, Transaction
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
@@ -35,7 +35,7 @@ RULES: Final = Rules("amqp10/transaction")
 TX_ID_TYPE: Final = RULES.rule("TX-ID-TYPE", "MUST", "definition", usual_answer="amqp:invalid-field")
 
 
-def txn_id_too_long(case: Case, size: int) -> None:
+def txn_id_too_long(case: Case10, size: int) -> None:
     """A peer names a transaction by a txn-id that has more than 32 octets or, in the properties of a flow, is
     not a binary.
 
@@ -56,7 +56,7 @@ TX_STATE_KNOWN: Final = RULES.rule(
 )
 
 
-def work_in_no_transaction(case: Case, what: str, transaction: Transaction | None) -> None:
+def work_in_no_transaction(case: Case10, what: str, transaction: Transaction | None) -> None:
     """A peer names in a transfer, disposition or flow a transaction that was not declared or that is already
     discharged.
 
@@ -94,7 +94,7 @@ TX_CTRLCLOSE: Final = RULES.rule(
 )
 
 
-def work_after_its_control_link(case: Case, certainty: i64) -> None:
+def work_after_its_control_link(case: Case10, certainty: i64) -> None:
     """A peer names a transaction whose control link was detached before the transaction was discharged.
 
     Demands: When the control link closes, its undischarged transactions roll back and further work on them
@@ -115,7 +115,7 @@ def work_after_its_control_link(case: Case, certainty: i64) -> None:
     )
 
 
-def judge_control_link_of(case: Case, transaction: Transaction) -> None:
+def judge_control_link_of(case: Case10, transaction: Transaction) -> None:
     """Whether the control link of a transaction that its controller names is there."""
     control = transaction.control
     knowledge = case.me.knowledge
@@ -138,7 +138,7 @@ TX_SCOPE_SESSION: Final = RULES.rule(
 )
 
 
-def work_on_another_session(case: Case, control: Control, certainty: i64) -> None:
+def work_on_another_session(case: Case10, control: Control, certainty: i64) -> None:
     """A controller does work under a transaction on another session than the session of the control link,
     although the coordinator does not offer amqp:multi-ssns-per-txn.
 
@@ -162,7 +162,7 @@ def work_on_another_session(case: Case, control: Control, certainty: i64) -> Non
     )
 
 
-def lacks(case: Case, control: Control, capability: str) -> i64:
+def lacks(case: Case10, control: Control, capability: str) -> i64:
     """How certain it is that a controller knew that its coordinator does not offer a capability."""
     me = case.me
     if control.answer_end == UNKNOWN or control.answer_end > me.knowledge.could:
@@ -175,7 +175,7 @@ def lacks(case: Case, control: Control, capability: str) -> i64:
     return me.knowledge.certainty(control.answer_end)
 
 
-def judge_id(case: Case, session: SessionEnd, txn_id: bytes, what: str) -> Transaction | None:
+def judge_id(case: Case10, session: SessionEnd, txn_id: bytes, what: str) -> Transaction | None:
     """The rules about a transaction's id that is named; gives it if work may be done under it."""
     me = case.me
     ledger = case.ledger
@@ -218,7 +218,7 @@ TX_DECLARED_ELSEWHERE: Final = RULES.rule(
 )
 
 
-def declared_as_a_state(case: Case) -> None:
+def declared_as_a_state(case: Case10) -> None:
     """A peer states the outcome declared for a delivery that is not a declare on a control link.
 
     Demands: The declared outcome makes sense only for a declare on a control link.
@@ -233,7 +233,7 @@ def declared_as_a_state(case: Case) -> None:
     case.report(TX_DECLARED_ELSEWHERE, "declared is stated of a delivery that is no declare")
 
 
-def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
+def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
     """The rules about the transaction that a transfer names on a link to anything but a coordinator."""
     state = body.state
     if isinstance(state, Declared):
@@ -243,7 +243,7 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
         judge_id(case, session, named, "a transfer is posted")
 
 
-def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
+def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
     """The rules about the transaction under which a link is to acquire."""
     value = asked_of(body)
     if value is None:
@@ -254,7 +254,7 @@ def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
         case.report(TX_ID_TYPE, "the txn-id of a flow is no binary")
 
 
-def judge_disposition(case: Case, session: SessionEnd, body: Disposition) -> Transaction | None:
+def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> Transaction | None:
     """The rules about the id that a receiver's disposition names; gives the transaction, see `judge_id`."""
     named = named_in(body.state)
     return None if named is None else judge_id(case, session, named, "an outcome is given")

@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.limits import ANSWER_PATIENCE
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.delivery_state import is_outcome
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.control import Transaction
@@ -28,7 +28,7 @@ TX_POST_ALLFRAMES: Final = RULES.rule(
 )
 
 
-def transfer_outside_its_transaction(case: Case, delivery: Delivery) -> None:
+def transfer_outside_its_transaction(case: Case10, delivery: Delivery) -> None:
     """A sender names another transaction, or none, in a later transfer of a delivery than in the delivery's
     first transfer.
 
@@ -54,7 +54,7 @@ def transfer_outside_its_transaction(case: Case, delivery: Delivery) -> None:
 TX_RES_ID: Final = RULES.rule("TX-RES-ID", "MUST", "keyword", by="receiver")
 
 
-def acquired_under_a_transaction_not_asked_for(case: Case) -> None:
+def acquired_under_a_transaction_not_asked_for(case: Case10) -> None:
     """A resource names a transaction for work that its controller did not put under this transaction.
 
     Demands: Transfers and dispositions from the resource name the transaction the work belongs to, and only
@@ -81,7 +81,7 @@ TX_ACQ_UNSUPPORTED: Final = RULES.rule(
 )
 
 
-def acquired_outside_of_any_transaction(case: Case, packet: int) -> None:
+def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
     """A resource sends a delivery outside of any transaction on a link on which the controller asked for
     acquisition under a transaction.
 
@@ -107,7 +107,7 @@ def acquired_outside_of_any_transaction(case: Case, packet: int) -> None:
     )
 
 
-def _judge_first(case: Case, session: SessionEnd, link: LinkEnd, named: bytes | None) -> None:
+def _judge_first(case: Case10, session: SessionEnd, link: LinkEnd, named: bytes | None) -> None:
     """A resource sends: is it under what its controller asked for?"""
     me = case.me
     ledger = case.ledger
@@ -130,7 +130,7 @@ def _judge_first(case: Case, session: SessionEnd, link: LinkEnd, named: bytes | 
             acquired_outside_of_any_transaction(case, int(newest.declared_packet))
 
 
-def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
+def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
     """The rules about the transaction that a transfer is under, on a connection with transactions."""
     me = case.me
     ledger = case.ledger
@@ -163,7 +163,7 @@ def judge_transfer(case: Case, session: SessionEnd, link: LinkEnd, body: Transfe
 TX_RET_OTHER: Final = RULES.rule("TX-RET-OTHER", "MUST NOT", "keyword", answer="amqp:transaction:rollback")
 
 
-def outcome_under_another_transaction(case: Case, work: Work, under: Transaction) -> None:
+def outcome_under_another_transaction(case: Case10, work: Work, under: Transaction) -> None:
     """A peer gives an outcome under one transaction to a delivery that was sent under another live
     transaction.
 
@@ -190,7 +190,7 @@ TX_ACQ_OUTCOME: Final = RULES.rule(
 )
 
 
-def outcome_outside_its_transaction(case: Case, work: Work, under: Transaction) -> None:
+def outcome_outside_its_transaction(case: Case10, work: Work, under: Transaction) -> None:
     """A controller gives an outcome outside of the transaction to a delivery that was acquired under this
     live transaction.
 
@@ -216,7 +216,7 @@ def outcome_outside_its_transaction(case: Case, work: Work, under: Transaction) 
 TX_POST_OUTCOME_ID: Final = RULES.rule("TX-POST-OUTCOME-ID", "MUST", "keyword", by="receiver")
 
 
-def outcome_that_does_not_name_its_transaction(case: Case, work: Work) -> None:
+def outcome_that_does_not_name_its_transaction(case: Case10, work: Work) -> None:
     """A resource states the outcome of a posting without naming the transaction of the posting.
 
     Demands: That outcome carries the transaction id of the posting.
@@ -241,7 +241,7 @@ def outcome_that_does_not_name_its_transaction(case: Case, work: Work) -> None:
 TX_POST_AFTER: Final = RULES.rule("TX-POST-AFTER", "MUST", "keyword", by="receiver")
 
 
-def another_outcome_after_the_commit(case: Case, work: Work) -> None:
+def another_outcome_after_the_commit(case: Case10, work: Work) -> None:
     """A resource states after a commit another outcome of a posting than the outcome that it stated under the
     transaction.
 
@@ -266,7 +266,7 @@ def another_outcome_after_the_commit(case: Case, work: Work) -> None:
 TX_POST_AFTER_FAIL: Final = RULES.rule("TX-POST-AFTER-FAIL", "SHOULD NOT", "lower-case", by="receiver")
 
 
-def outcome_after_the_rollback(case: Case, work: Work) -> None:
+def outcome_after_the_rollback(case: Case10, work: Work) -> None:
     """A resource states after a rollback an outcome of a delivery that was posted under the transaction.
 
     Demands: After an unsuccessful discharge the unsettled postings carry no outcome.
@@ -292,7 +292,7 @@ TX_RET_LIVE: Final = RULES.rule(
 )
 
 
-def settled_after_the_rollback(case: Case, work: Work) -> None:
+def settled_after_the_rollback(case: Case10, work: Work) -> None:
     """A resource settles after a rollback a delivery for which the controller had to decide again on an
     outcome.
 
@@ -317,7 +317,7 @@ def settled_after_the_rollback(case: Case, work: Work) -> None:
     )
 
 
-def _judge_as_controller(case: Case, work: Work, under: Transaction, body: Disposition) -> bool:
+def _judge_as_controller(case: Case10, work: Work, under: Transaction, body: Disposition) -> bool:
     """An outcome of a delivery that was acquired. Gives whether something was found."""
     if under.discharge_end != UNKNOWN or under.control.over():
         return False
@@ -331,7 +331,7 @@ def _judge_as_controller(case: Case, work: Work, under: Transaction, body: Dispo
     return False
 
 
-def _judge_as_resource(case: Case, work: Work, under: Transaction, body: Disposition) -> bool:
+def _judge_as_resource(case: Case10, work: Work, under: Transaction, body: Disposition) -> bool:
     """An outcome of a posting. Gives whether something was found."""
     state = body.state
     if work.settled or work.odd or state is None:
@@ -362,7 +362,7 @@ def _judge_as_resource(case: Case, work: Work, under: Transaction, body: Disposi
 
 
 def judge_disposition(
-    case: Case, session: SessionEnd, body: Disposition, transaction: Transaction | None
+    case: Case10, session: SessionEnd, body: Disposition, transaction: Transaction | None
 ) -> None:
     """The rules about outcomes of deliveries under transactions.
 
@@ -395,7 +395,7 @@ def judge_disposition(
         _judge_plain_postings(case, session, body)
 
 
-def _judge_settled(case: Case, work: Work | None) -> None:
+def _judge_settled(case: Case10, work: Work | None) -> None:
     """A resource, as sender, settles a delivery."""
     retired = None if work is None else work.retired
     if work is None or retired is None or retired.control.controller == case.me.peer:
@@ -404,7 +404,7 @@ def _judge_settled(case: Case, work: Work | None) -> None:
         settled_after_the_rollback(case, work)
 
 
-def _judge_plain_postings(case: Case, session: SessionEnd, body: Disposition) -> None:
+def _judge_plain_postings(case: Case10, session: SessionEnd, body: Disposition) -> None:
     """A resource names a transaction of deliveries: were they posted under any?"""
     peer = case.peer
     theirs = peer.sessions.get(int(session.peer_channel))
@@ -423,7 +423,7 @@ def _judge_plain_postings(case: Case, session: SessionEnd, body: Disposition) ->
 TX_POST_SETTLE: Final = RULES.rule("TX-POST-SETTLE", "SHOULD", "keyword", by="sender")
 
 
-def not_settled_after_the_discharge(case: Case, work: Work, since: i64) -> None:
+def not_settled_after_the_discharge(case: Case10, work: Work, since: i64) -> None:
     """A controller leaves a delivery unsettled long after the discharge of its transaction.
 
     Demands: After discharge the controller soon settles what is left unsettled.
@@ -446,7 +446,7 @@ def not_settled_after_the_discharge(case: Case, work: Work, since: i64) -> None:
     )
 
 
-def judge_end(case: Case, reason: str) -> None:
+def judge_end(case: Case10, reason: str) -> None:
     """What a controller has left to do, when a capture ends within a connection."""
     me = case.me
     if reason != "capture" or not case.ledger.active or not me.whole or not case.peer.whole:

@@ -5,7 +5,7 @@ The dissector says where the octets break a rule; most rules need nothing more.
 
 from typing import Final
 
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from dissectors.wire import i64
 
@@ -368,7 +368,7 @@ zero. Send null instead of an empty array where the field allows it.
 T_SERIAL: Final = RULES.rule("T-SERIAL", "MUST", "definition", usual_answer="amqp:invalid-field")
 
 
-def serial_number_that_wraps_elsewhere(case: Case, value: int, last: int, certainty: i64) -> None:
+def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, certainty: i64) -> None:
     """A sender lets its delivery-id wrap at another point than from 4294967295 (2^32 - 1) to 0.
 
     Demands: Transfer numbers, delivery numbers and delivery counts wrap at 2^32 and compare by RFC 1982.

@@ -4,7 +4,7 @@ Control")."""
 from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
-from amqpscope.rules.amqp10.case import Case
+from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transfer_ids import FAR
@@ -20,7 +20,7 @@ RULES: Final = Rules("amqp10/window")
 S_WIN_IN: Final = RULES.rule("S-WIN-IN", "MUST NOT", "definition", answer="amqp:session:window-violation")
 
 
-def transfer_beyond_window(case: Case, session: SessionEnd, certainty: i64) -> None:
+def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) -> None:
     """A sender sends a transfer beyond the incoming-window of the other peer.
 
     Demands: No transfer frame may be sent once the partner's incoming-window is used up.
@@ -46,7 +46,7 @@ S_WIN_FORMULA: Final = RULES.rule(
 )
 
 
-def window_counted_from_its_own_id(case: Case, session: SessionEnd) -> None:
+def window_counted_from_its_own_id(case: Case10, session: SessionEnd) -> None:
     """A sender counts the incoming-window of a flow from its own next-outgoing-id instead of from the
     next-incoming-id of that flow.
 
@@ -70,7 +70,7 @@ S_WIN_FORMULA_INIT: Final = RULES.rule(
 )
 
 
-def window_counted_from_nothing(case: Case, session: SessionEnd) -> None:
+def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
     """A sender counts the incoming-window of a flow without next-incoming-id from its own current
     next-outgoing-id, not from its first.
 
@@ -90,7 +90,7 @@ def window_counted_from_nothing(case: Case, session: SessionEnd) -> None:
 S_WIN_DECR: Final = RULES.rule("S-WIN-DECR", "MUST", "keyword", answer="amqp:session:window-violation")
 
 
-def further_transfers_not_counted(case: Case, session: SessionEnd) -> None:
+def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
     """A sender exceeds the other peer's incoming-window by no more than the number of its transfers that were
     not the first of a delivery.
 
@@ -108,7 +108,7 @@ def further_transfers_not_counted(case: Case, session: SessionEnd) -> None:
     _tell(case, S_WIN_DECR, session, CERTAIN, "; transfers that go on with a delivery count, too")
 
 
-def _tell(case: Case, rule: str, session: SessionEnd, certainty: i64, why: str) -> None:
+def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str) -> None:
     limits = session.outgoing.limits
     bound = limits.largest() if certainty == CERTAIN else limits.newest()
     case.report(
@@ -129,7 +129,7 @@ S_WIN_OUT: Final = RULES.rule(
 )
 
 
-def transfer_beyond_its_own_window(case: Case, session: SessionEnd) -> None:
+def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     """A peer sends more transfers than the outgoing-window that it announced last.
 
     Demands: A peer's own outgoing-window bounds the transfers it can send at present; whether it counts down
@@ -156,7 +156,7 @@ def transfer_beyond_its_own_window(case: Case, session: SessionEnd) -> None:
     )
 
 
-def judge_transfer(case: Case, session: SessionEnd) -> None:
+def judge_transfer(case: Case10, session: SessionEnd) -> None:
     """The windows' rules about transfer."""
     limits = session.outgoing.limits
     if not session.whole:
@@ -189,7 +189,7 @@ S_FLOW_SYNC: Final = RULES.rule(
 )
 
 
-def next_incoming_id_not_taken_over(case: Case, session: SessionEnd) -> None:
+def next_incoming_id_not_taken_over(case: Case10, session: SessionEnd) -> None:
     """A peer has read a flow, but still counts transfers from its old next-incoming-id instead of from the
     flow's next-outgoing-id.
 
@@ -215,7 +215,7 @@ def next_incoming_id_not_taken_over(case: Case, session: SessionEnd) -> None:
     )
 
 
-def judge_flow(case: Case, session: SessionEnd, body: Flow) -> None:
+def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
     """The windows' rules about flow."""
     if session.incoming.sync_end < 0 or body.next_incoming_id is None:
         return

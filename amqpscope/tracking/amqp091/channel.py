@@ -2,7 +2,7 @@
 
 Theory of operation. Both peers' methods change the same state: a consumer begins with the client's
 basic.consume, a tag is used up by the server's basic.deliver, freed by the client's basic.ack. So one machine
-serves both endpoints; what differs is when an input reaches it (see `Endpoint`). It is given who said it,
+serves both endpoints; what differs is when an input reaches it (see `Endpoint091`). It is given who said it,
 and never judges. After a close a peer discards what the other one still sends; so does this.
 
 Requests wait for their answer in the order in which they came (`requests` of the client's, `demands` of the

@@ -13,7 +13,7 @@ from amqpscope.tracking.amqp091.closing import CloseReason
 from amqpscope.tracking.amqp091.consumers import Roster
 from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.publishes import Publish
-from amqpscope.tracking.amqp091.set_up import Blocking, ConnectionEnd, Login, Opening, Tuning
+from amqpscope.tracking.amqp091.set_up import Blocking, ConnectionEnd, Login, Tuning, VirtualHostOpen
 from amqpscope.tracking.amqp091.states import CHANNEL, CLIENT_HEADER, CLOSED, CONNECTION, OPEN, START
 from dissectors.amqp091.arguments import Method, MethodType
 from dissectors.amqp091.methods import (
@@ -192,7 +192,7 @@ class ConnectionView:
         self.release: i64 = -1
         # How the client logs in, and what it opens.
         self.login: Login = Login()
-        self.opening: Opening = Opening()
+        self.opening: VirtualHostOpen = VirtualHostOpen()
         # The limits that the server proposes, and those that the client agrees to.
         self.proposed: Tuning = Tuning()
         self.agreed: Tuning = Tuning()
@@ -459,7 +459,7 @@ class ConnectionView:
             one._knows_server(PeerProperties.load(server))
         one.client = None if client is None else PeerProperties.load(client)
         login, opening, proposed, agreed, blocking, ending = parts
-        one.login, one.opening = Login.load(login), Opening.load(opening)
+        one.login, one.opening = Login.load(login), VirtualHostOpen.load(opening)
         one.proposed, one.agreed = Tuning.load(proposed), Tuning.load(agreed)
         one.blocking, one.ending = Blocking.load(blocking), ConnectionEnd.load(ending)
         one.said_by_client.numbers, one.said_by_server.numbers = set(said[0]), set(said[1])

@@ -45,7 +45,7 @@ __all__ = [
     "ALL",
     "CHANNEL",
     "NOTHING",
-    "Endpoint",
+    "Endpoint091",
     "as_read",
     "begins_otherwise",
     "completed_publish",
@@ -135,7 +135,7 @@ def _ours(header: ProtocolHeader) -> bool:
     return header.protocol() in ("AMQP 0-9-1", "AMQP 0-9")
 
 
-class Endpoint(Recipient):
+class Endpoint091(Recipient):
     """One end of a connection.
 
     peer: `client` or `server`. whole: its stream was captured from its start without a hole, and so was what
@@ -367,13 +367,13 @@ class Endpoint(Recipient):
         )
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "Endpoint":
+    def load(state: tuple[Any, ...]) -> "Endpoint091":
         """What `dump` gave, as an object again."""
         (peer, whole, sent_end, frames, began_well, torn), spots, pending_error, last, silent, times = state[
             :6
         ]
         knowledge, view, inbox = state[6:]
-        endpoint = Endpoint(peer)
+        endpoint = Endpoint091(peer)
         endpoint.torn = torn
         endpoint.began_well = began_well
         opening, unfinished = spots

@@ -5,7 +5,7 @@ from typing import Any
 from amqpscope.tracking.amqp091.closing import CloseReason
 from dissectors.wire import i64
 
-__all__ = ["Blocking", "ConnectionEnd", "Login", "Opening", "Tuning"]
+__all__ = ["Blocking", "ConnectionEnd", "Login", "Tuning", "VirtualHostOpen"]
 
 
 class Tuning:
@@ -35,8 +35,8 @@ class Tuning:
         return one
 
 
-class Opening:
-    """connection.open of the client."""
+class VirtualHostOpen:
+    """The virtual host that the client opens, by connection.open."""
 
     def __init__(self) -> None:
         # The virtual host that it names, "" until then.
@@ -52,9 +52,9 @@ class Opening:
         return (self.virtual_host, int(self.end), int(self.packet), int(self.time))
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "Opening":
+    def load(state: tuple[Any, ...]) -> "VirtualHostOpen":
         """What `dump` gave, as an object again."""
-        one = Opening()
+        one = VirtualHostOpen()
         one.virtual_host, one.end, one.packet, one.time = state
         return one
 

@@ -13,7 +13,7 @@ from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.consumers import UNLIMITED, Consumer
-from amqpscope.tracking.amqp091.endpoint import Endpoint
+from amqpscope.tracking.amqp091.endpoint import Endpoint091
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp091.requests import NO_ACK, MethodRequest
 from amqpscope.tracking.amqp091.states import CHANNEL, CLOSED, CONNECTION, OPEN
@@ -71,7 +71,7 @@ class Amqp091InFlight:
 class Mail:
     """All that is on its way to one endpoint. steps: what it does to the state of the connection."""
 
-    def __init__(self, end: Endpoint) -> None:
+    def __init__(self, end: Endpoint091) -> None:
         self.count: i64 = 0
         self.steps: list[str] = []
         self.closes: list[str] = []
@@ -136,7 +136,7 @@ def _add(way: Amqp091InFlight, body: object, side: str) -> None:
     way.answers[name] = way.answers.get(name, 0) + 1
 
 
-def take_snapshot(client: Endpoint, server: Endpoint) -> ConnectionSnapshot:
+def take_snapshot(client: Endpoint091, server: Endpoint091) -> ConnectionSnapshot:
     """The connection between two endpoints as it stands."""
     to_client = Mail(client)
     to_server = Mail(server)
@@ -165,7 +165,7 @@ def take_snapshot(client: Endpoint, server: Endpoint) -> ConnectionSnapshot:
     return snapshot
 
 
-def _end(peer: str, end: Endpoint, mail: Mail) -> EndSnapshot:
+def _end(peer: str, end: Endpoint091, mail: Mail) -> EndSnapshot:
     view = end.view
     state = view.state
     for step in mail.steps:

@@ -64,16 +64,16 @@ from dissectors.amqp10.performatives import (
 from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 from dissectors.wire import i64
 
-__all__ = ["Endpoint"]
+__all__ = ["Endpoint10"]
 
 
-class Endpoint(Receiving):
+class Endpoint10(Receiving):
     """One end of an AMQP 1.0 connection: see `EndpointState` for what is known of it."""
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "Endpoint":
+    def load(state: tuple[Any, ...]) -> "Endpoint10":
         """What `dump` gave, as an object again."""
-        endpoint = Endpoint(state[0][0])
+        endpoint = Endpoint10(state[0][0])
         endpoint.restore(state)
         return endpoint
 

@@ -4,7 +4,7 @@ Each rule that says "nothing was said" rests on nothing having been missed. `who
 of a session and of a link; `lost` takes it from all of them when octets of either stream turn out to be
 missing, or not to be understood: what is begun after that is whole again as far as the endpoint itself is.
 
-What changes the fields frame by frame is `Endpoint`, which is one of these.
+What changes the fields frame by frame is `Endpoint10`, which is one of these.
 """
 
 from typing import Any

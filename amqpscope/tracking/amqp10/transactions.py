@@ -26,7 +26,7 @@ from typing import Any, Final
 from amqpscope.limits import MAX_ASKED, MAX_OVER_TRANSACTIONS, MAX_TRANSACTIONS, MAX_WORK
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.control import Control, ControlRequest, Transaction
-from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.endpoint import Endpoint10
 from amqpscope.tracking.amqp10.legibility import obscure
 from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.outcomes import excludes
@@ -99,7 +99,7 @@ class Ledger:
         requests = self.requests.get((controller, int(channel)))
         return None if requests is None else requests.get(number)
 
-    def prove(self, me: Endpoint, body: object) -> None:
+    def prove(self, me: Endpoint10, body: object) -> None:
         """Who names a transaction has read its id; who answers a discharge has read that."""
         if isinstance(body, (Transfer, Disposition)):
             named = named_in(body.state)
@@ -115,7 +115,7 @@ class Ledger:
 
     # What is said
 
-    def attach(self, me: Endpoint, session: SessionEnd, body: Attach, record: FrameRecord) -> None:
+    def attach(self, me: Endpoint10, session: SessionEnd, body: Attach, record: FrameRecord) -> None:
         """An attach, of a link to a coordinator or not."""
         target = body.target
         name = body.name
@@ -139,7 +139,7 @@ class Ledger:
             if target.capabilities is not None:
                 answered.capabilities = tuple(str(capability) for capability in target.capabilities)
 
-    def apply(self, me: Endpoint, record: FrameRecord) -> None:
+    def apply(self, me: Endpoint10, record: FrameRecord) -> None:
         """A frame that was judged and is not sent yet: an attach, or any on a connection with them."""
         body = record.frame.body
         channel = record.frame.channel
@@ -182,7 +182,7 @@ class Ledger:
         elif isinstance(body, End):
             self._end(me, session, record)
 
-    def _read(self, me: Endpoint, record: FrameRecord) -> None:
+    def _read(self, me: Endpoint10, record: FrameRecord) -> None:
         """A controller speaks: it may have read the answers to its discharges by then."""
         left: list[Transaction] = []
         for transaction in self.unread:
@@ -193,7 +193,7 @@ class Ledger:
         self.unread = left
 
     def _transfer(
-        self, me: Endpoint, session: SessionEnd, link: LinkEnd, body: Transfer, record: FrameRecord
+        self, me: Endpoint10, session: SessionEnd, link: LinkEnd, body: Transfer, record: FrameRecord
     ) -> None:
         delivery = link.open
         if delivery is not None and body.delivery_id is not None and delivery.number != UNKNOWN:
@@ -247,7 +247,7 @@ class Ledger:
             if work.settled:
                 self.work.drop(key, identity)
 
-    def _meant(self, me: Endpoint, session: SessionEnd, named: bytes) -> Transaction | None:
+    def _meant(self, me: Endpoint10, session: SessionEnd, named: bytes) -> Transaction | None:
         """The transaction that one of the two names, as controller or as resource."""
         transaction = self.transactions.get((me.peer, named))
         if transaction is None:
@@ -260,7 +260,7 @@ class Ledger:
 
     def _request(
         self,
-        me: Endpoint,
+        me: Endpoint10,
         key: tuple[str, int],
         identity: int,
         link: LinkEnd,
@@ -299,7 +299,9 @@ class Ledger:
             return
         requests[identity] = ControlRequest(control, end, record.packet, kind, transaction)
 
-    def _disposition(self, me: Endpoint, session: SessionEnd, body: Disposition, record: FrameRecord) -> None:
+    def _disposition(
+        self, me: Endpoint10, session: SessionEnd, body: Disposition, record: FrameRecord
+    ) -> None:
         if body.first is None or body.role is None:
             return
         first = body.first
@@ -392,7 +394,7 @@ class Ledger:
 
     def _retire(
         self,
-        me: Endpoint,
+        me: Endpoint10,
         session: SessionEnd,
         key: tuple[str, int],
         body: Disposition,
@@ -433,7 +435,7 @@ class Ledger:
             number += 1
 
     def _flow(
-        self, me: Endpoint, session: SessionEnd, link: LinkEnd, body: Flow, record: FrameRecord
+        self, me: Endpoint10, session: SessionEnd, link: LinkEnd, body: Flow, record: FrameRecord
     ) -> None:
         """A receiver's flow: under which transaction it wants messages, and how much credit that leaves."""
         key = (me.peer, int(session.channel), link.name)
@@ -464,7 +466,7 @@ class Ledger:
             asked.limit = base + body.link_credit
 
     def _detach(
-        self, me: Endpoint, session: SessionEnd, link: LinkEnd, body: Detach, record: FrameRecord
+        self, me: Endpoint10, session: SessionEnd, link: LinkEnd, body: Detach, record: FrameRecord
     ) -> None:
         end = record.frame.offset + record.frame.size
         if link.sender:
@@ -483,7 +485,7 @@ class Ledger:
             # What it asked for may still be on its way; that ends with the other end's detach.
             self.work.leave_link((_other(me), int(session.peer_channel)), link.name)
 
-    def _end(self, me: Endpoint, session: SessionEnd, record: FrameRecord) -> None:
+    def _end(self, me: Endpoint10, session: SessionEnd, record: FrameRecord) -> None:
         end = record.frame.offset + record.frame.size
         other = _other(me)
         for control in self.controls:
@@ -573,5 +575,5 @@ class Ledger:
 NO_LEDGER: Final = Ledger()
 
 
-def _other(me: Endpoint) -> str:
+def _other(me: Endpoint10) -> str:
     return "server" if me.peer == "client" else "client"

@@ -11,7 +11,7 @@ from support.dialogue091 import Dialogue091
 
 from amqpscope.input.capture import Capture
 from amqpscope.model.records import FrameRecord
-from amqpscope.rules.amqp091.judge import Judge
+from amqpscope.rules.amqp091.judge import Judge091
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.conversation import Conversation091
@@ -106,7 +106,7 @@ def opened() -> Dialogue091:
 class Compared(Listener091):
     """Holds the events against what the endpoints of the rules say of the same frame."""
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: Judge091) -> None:
         self.judge = judge
         self.compared = 0
 
@@ -146,14 +146,14 @@ class Compared(Listener091):
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_endpoints_of_the_rules_have_the_same_deliveries_messages_and_requests(path: Path) -> None:
-    pairs: dict[object, tuple[Conversation091, Judge]] = {}
+    pairs: dict[object, tuple[Conversation091, Judge091]] = {}
     with Capture(str(path)) as capture:
         for record in capture:
             connection = record.connection
             if connection.protocol != "amqp091":
                 continue
             if connection not in pairs:
-                judge = Judge(connection, [], False)
+                judge = Judge091(connection, [], False)
                 conversation = Conversation091()
                 conversation.listeners.append(Compared(judge))
                 pairs[connection] = (conversation, judge)

@@ -12,7 +12,7 @@ from amqpscope.input.capture import Capture
 from amqpscope.limits import MAX_FORMER_LINKS, MAX_NAMED_DELIVERIES
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
-from amqpscope.tracking.amqp10.endpoint import Endpoint
+from amqpscope.tracking.amqp10.endpoint import Endpoint10
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session, SessionHalf
 from dissectors.amqp10.performatives import Attach, Begin, Detach, Disposition, Flow, Transfer
@@ -78,14 +78,14 @@ def heard(d: Dialogue) -> Heard:
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_endpoints_of_the_rules_have_the_same_sessions_and_links(path: Path) -> None:
-    followed: dict[Connection, tuple[Conversation10, Endpoint, Endpoint]] = {}
+    followed: dict[Connection, tuple[Conversation10, Endpoint10, Endpoint10]] = {}
     with Capture(str(path)) as capture:
         for record in capture:
             connection = record.connection
             if connection.protocol != "amqp10":
                 continue
             if connection not in followed:
-                followed[connection] = Conversation10(), Endpoint(CLIENT), Endpoint(SERVER)
+                followed[connection] = Conversation10(), Endpoint10(CLIENT), Endpoint10(SERVER)
             conversation, me, peer = followed[connection]
             if record.peer == SERVER:
                 me, peer = peer, me
