@@ -32,6 +32,7 @@ from support.number_fields import fixed, replaced
 
 Choice = int | Literal["smallest", "widest"]
 Pairs = Mapping[Any, Any] | Iterable[tuple[Any, Any]]
+ListEncoder = Callable[[list[bytes], Choice], bytes]
 
 
 class Encoded(bytes):
@@ -457,14 +458,22 @@ properties 0x73: message-id message-id, user-id binary, to *, subject string, re
     reply-to-group-id string
 """
 
-# Name: numeric descriptor, and the fields as (name, kind) in order.
-COMPOSITES: dict[str, tuple[int, list[tuple[str, str]]]] = {}
-for _row in _TABLE.replace("\n    ", " ").split("\n"):
-    _head, _, _fields = _row.partition(":")
-    if _head:
-        _name, _number = _head.split()
-        _pairs_of_row = [tuple(field.split()) for field in _fields.split(",") if field.strip()]
-        COMPOSITES[_name] = (int(_number, 16), [(field, kind) for field, kind in _pairs_of_row])
+Table = dict[str, tuple[int, list[tuple[str, str]]]]
+
+
+def table_of(text: str) -> Table:
+    """Name: numeric descriptor, and the fields as (name, kind) in order."""
+    table: Table = {}
+    for row in text.replace("\n    ", " ").split("\n"):
+        head, _, fields = row.partition(":")
+        if head:
+            name, number = head.split()
+            named = [field.strip().partition(" ") for field in fields.split(",") if field.strip()]
+            table[name] = (int(number, 16), [(field, kind) for field, _, kind in named])
+    return table
+
+
+COMPOSITES = table_of(_TABLE)
 
 DescriptorForm = Literal["small", "full", "symbol", "symbol32"]
 
@@ -478,34 +487,47 @@ def descriptor(number: int, name: str, form: DescriptorForm = "small") -> bytes:
     return symbol(name, 0xA3 if form == "symbol" else 0xB3)
 
 
-def composite(
-    name: str,
-    /,
-    *,
-    descriptor_form: DescriptorForm = "small",
-    choice: Choice = "smallest",
-    keep_nulls: bool = False,
-    extra: Sequence[object] = (),
-    **fields: Any,
-) -> Encoded:
-    """One composite value.
+class Composites:
+    """Encodes the composites of a table.
 
-    choice           "smallest" or "widest" for the list and for every field given as a Python value
-    keep_nulls       write the trailing nulls out instead of leaving them off
-    extra            more items after the last field that the specification knows
+    field    a field's octets from a Python value, its kind (see the table) and the choice of encodings
+    list_    the encoder of lists
     """
-    number, table = COMPOSITES[name]
-    left = dict(fields)
-    items: list[bytes] = []
-    for field, kind in table:
-        items.append(_field(kind, left.pop(field.replace("-", "_"), None), choice))
-    if left:
-        raise TypeError(f"{name} has no field {', '.join(left)}")
-    items += [value(item) for item in extra]
-    if not keep_nulls and not extra:
-        while items and items[-1] == b"\x40":
-            items.pop()
-    return described(descriptor(number, f"amqp:{name}:list", descriptor_form), list_(items, choice))
+
+    def __init__(self, table: Table, field: Callable[[str, Any, Choice], bytes], list_: ListEncoder) -> None:
+        self.table = table
+        self.field = field
+        self.list_ = list_
+
+    def __call__(
+        self,
+        name: str,
+        /,
+        *,
+        descriptor_form: DescriptorForm = "small",
+        choice: Choice = "smallest",
+        keep_nulls: bool = False,
+        extra: Sequence[object] = (),
+        **fields: Any,
+    ) -> Encoded:
+        """One composite value.
+
+        choice           "smallest" or "widest" for the list and for every field given as a Python value
+        keep_nulls       write the trailing nulls out instead of leaving them off
+        extra            more items after the last field that the specification knows
+        """
+        number, table = self.table[name]
+        left = dict(fields)
+        items: list[bytes] = []
+        for field, kind in table:
+            items.append(self.field(kind, left.pop(field.replace("-", "_"), None), choice))
+        if left:
+            raise TypeError(f"{name} has no field {', '.join(left)}")
+        items += [value(item) for item in extra]
+        if not keep_nulls and not extra:
+            while items and items[-1] == b"\x40":
+                items.pop()
+        return described(descriptor(number, f"amqp:{name}:list", descriptor_form), self.list_(items, choice))
 
 
 def _field(kind: str, item: Any, choice: Choice) -> bytes:
@@ -515,9 +537,9 @@ def _field(kind: str, item: Any, choice: Choice) -> bytes:
     if item is None:
         return null()
     if kind == "fields":
-        return item if isinstance(item, bytes) else _keyed("symbol", item, choice)
+        return item if isinstance(item, bytes) else keyed("symbol", item, choice)
     if kind == "unsettled":
-        return item if isinstance(item, bytes) else _keyed("binary", item, choice)
+        return item if isinstance(item, bytes) else keyed("binary", item, choice)
     if kind == "symbols":
         if isinstance(item, bytes):
             return item
@@ -535,12 +557,14 @@ def _field(kind: str, item: Any, choice: Choice) -> bytes:
     return encode(kind, item, choice)
 
 
-def _keyed(key_kind: str, pairs: Pairs, choice: Choice) -> Encoded:
+def keyed(key_kind: str, pairs: Pairs, choice: Choice) -> Encoded:
     """A map whose keys, where given as plain Python values, have the type `key_kind`."""
     return map_(
         [(k if isinstance(k, Encoded) else encode(key_kind, k, choice), v) for k, v in _pairs(pairs)], choice
     )
 
+
+composite = Composites(COMPOSITES, _field, list_)
 
 open_ = partial(composite, "open")
 begin = partial(composite, "begin")
@@ -602,15 +626,15 @@ def section(name: str, content: object, form: DescriptorForm = "small") -> Encod
 
 
 def delivery_annotations(pairs: Pairs, form: DescriptorForm = "small") -> Encoded:
-    return section("delivery-annotations", _keyed("symbol", pairs, "smallest"), form)
+    return section("delivery-annotations", keyed("symbol", pairs, "smallest"), form)
 
 
 def message_annotations(pairs: Pairs, form: DescriptorForm = "small") -> Encoded:
-    return section("message-annotations", _keyed("symbol", pairs, "smallest"), form)
+    return section("message-annotations", keyed("symbol", pairs, "smallest"), form)
 
 
 def application_properties(pairs: Pairs, form: DescriptorForm = "small") -> Encoded:
-    return section("application-properties", _keyed("string", pairs, "smallest"), form)
+    return section("application-properties", keyed("string", pairs, "smallest"), form)
 
 
 def data(content: bytes, choice: Choice = "smallest", form: DescriptorForm = "small") -> Encoded:
@@ -628,7 +652,7 @@ def amqp_value(content: object, form: DescriptorForm = "small") -> Encoded:
 
 
 def footer(pairs: Pairs, form: DescriptorForm = "small") -> Encoded:
-    return section("footer", _keyed("symbol", pairs, "smallest"), form)
+    return section("footer", keyed("symbol", pairs, "smallest"), form)
 
 
 # ---- frames and protocol headers (transport.xml, sections transport and version-negotiation) ---------------
