@@ -50,7 +50,7 @@ def test_a_transfer_carries_its_fragments_in_its_last_field() -> None:
     transfer = e.transfer(handle=0, delivery_tag=b"t", transfer_id=1, message_format=0, fragments=fragment)
     assert transfer[6:].hex() == "40" + "5200" + "a00174" + "5201" + "40" * 6 + "5200" + fragment.hex()
     several = e.transfer(handle=0, fragments=e.fragments([e.header(), e.data(b"hi")]))
-    assert fragment in several
+    assert fragment.replace(bytes.fromhex("52005300"), bytes.fromhex("52015300")) in several
     assert "0041c0" in several.hex()
 
 
