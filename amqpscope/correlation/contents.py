@@ -80,9 +80,9 @@ class _Server:
         for summary in summaries:
             host = summary.virtual_host
             for operation in summary.operations:
-                if operation.method == "queue.purge" and operation.outcome == "ok":
+                if operation.method == "queue.purge" and operation.outcome.ok:
                     self.purged.setdefault((host, operation.queue), []).append(operation)
-                if operation.method == "exchange.bind" and operation.outcome == "ok":
+                if operation.method == "exchange.bind" and operation.outcome.ok:
                     self.bound.setdefault(host, set()).add(operation.exchange)
             for content in summary.contents:
                 if content.refusal is not None:
@@ -110,7 +110,7 @@ class _Server:
             self._order(ways, content, came)
         for host, content in self.refused:
             for purge in self.purged.get((host, content.queue), []):
-                if content.spot.time < purge.spot.time and purge.over < content.over:
+                if content.spot.time < purge.spot.time and purge.outcome.time < content.over:
                     self.findings.append(forwarding.purged_unsettled(content, purge))
                     break
         self.findings.sort(key=lambda finding: int(finding.spot.time))

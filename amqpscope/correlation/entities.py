@@ -111,7 +111,7 @@ class _Judge:
         for operation in self.host.operations:
             if operation.method == "basic.return":
                 self._returned(operation)
-            elif operation.method == "basic.cancel" and operation.outcome == "closed":
+            elif operation.method == "basic.cancel" and operation.outcome.refused:
                 self._not_cancelled(operation)
         self.findings.sort(key=lambda finding: int(finding.spot.time))
         return self.findings
@@ -121,8 +121,8 @@ class _Judge:
     def _absent(self, operation: TopologyOperation, kind: str, name: str, known: KnownEntity | None) -> bool:
         """A 404 about this, or the use of what is known to be gone; whether that is what is wrong."""
         refused = (
-            operation.outcome == "closed"
-            and operation.code == NOT_FOUND
+            operation.outcome.refused
+            and operation.outcome.code == NOT_FOUND
             and self.host.is_about(operation, kind, name)
         )
         if not refused:
@@ -133,7 +133,7 @@ class _Judge:
         if known is not None and known.state == THERE:
             if self.host.lasting(known, kind) is None:
                 return True  # it may have gone by itself
-            if known.by.has(NO_WAIT) and known.by.answer is None:
+            if known.by.has(NO_WAIT) and known.by.outcome.answer is None:
                 self.findings.append(entities.not_done_and_not_said(operation, kind, name, known.by))
                 self.host.disbelieved.add(id(operation))
             elif known.by.connection is not operation.connection:
@@ -150,7 +150,7 @@ class _Judge:
         self, operation: TopologyOperation, kind: str, name: str, known: KnownEntity | None
     ) -> None:
         """A server that is no RabbitMQ takes the deletion of what is gone for done."""
-        if known is None or known.state != GONE or operation.outcome != "ok":
+        if known is None or known.state != GONE or not operation.outcome.ok:
             return
         if operation.method not in ("queue.delete", "queue.unbind", "exchange.delete", "exchange.unbind"):
             return
@@ -172,13 +172,13 @@ class _Judge:
         if method == "queue.declare":
             self._declared("queue", operation, known)
         elif method == "queue.delete":
-            if operation.outcome == "ok" and operation.has(IF_UNUSED):
+            if operation.outcome.ok and operation.has(IF_UNUSED):
                 consumer = self.host.consumer(name, operation)
                 if consumer is not None:
                     self.findings.append(entities.queue_in_use_deleted(operation, consumer))
         elif method == "basic.consume" or method == "basic.get":
             self._read(name, operation, known)
-        elif method == "queue.bind" and operation.outcome == "closed" and operation.code == 506:
+        elif method == "queue.bind" and operation.outcome.refused and operation.outcome.code == 506:
             bound = self.host.count_bindings(operation, _BINDINGS)
             if bound < _BINDINGS:
                 self.findings.append(entities.too_few_bindings(operation, bound))
@@ -191,23 +191,23 @@ class _Judge:
             self._declared("exchange", operation, known)
         elif operation.method == "basic.publish":
             made = self.host.lasting(known, "exchange")
-            if made is not None and made.has(INTERNAL) and operation.outcome == "ok":
+            if made is not None and made.has(INTERNAL) and operation.outcome.ok:
                 self.findings.append(entities.internal_exchange_reached(operation, made))
-        elif operation.method == "exchange.delete" and operation.outcome == "ok" and operation.has(IF_UNUSED):
+        elif operation.method == "exchange.delete" and operation.outcome.ok and operation.has(IF_UNUSED):
             binding = self.host.binding_of(name, operation)
             if binding is not None:
                 self.findings.append(entities.exchange_in_use_deleted(operation, binding))
 
     def _declared(self, kind: str, operation: TopologyOperation, known: KnownEntity | None) -> None:
         findings = self.findings
-        refused = operation.outcome == "closed"
+        refused = operation.outcome.refused
         if operation.has(PASSIVE):
-            if refused and operation.code in _COMPARED:
+            if refused and operation.outcome.code in _COMPARED:
                 if kind == "exchange":
                     findings.append(entities.passive_exchange_compared(operation))
                 else:
                     findings.append(entities.passive_queue_compared(operation))
-            elif operation.outcome == "ok" and not operation.has(NO_WAIT):
+            elif operation.outcome.ok and not operation.has(NO_WAIT):
                 if known is not None and known.state == GONE:
                     self.host.disbelieved.add(id(operation))
                     if kind == "exchange":
@@ -215,7 +215,7 @@ class _Judge:
                     else:
                         findings.append(entities.passive_queue_that_is_gone(operation, known.by))
             return
-        if refused and operation.code == 506:
+        if refused and operation.outcome.code == 506:
             if kind == "exchange":
                 count = self.host.count_declared(kind, _EXCHANGES)
                 if count < _EXCHANGES:
@@ -230,18 +230,18 @@ class _Judge:
         if kind == "exchange":
             self._exchange_again(operation, made, what, known)
             return
-        if refused and operation.code == 406:
+        if refused and operation.outcome.code == 406:
             if made is not None and what == ["auto-delete"]:
                 findings.append(entities.other_auto_delete_refused(operation, made))
-            elif what or (made is None and "inequivalent" in operation.text):
+            elif what or (made is None and "inequivalent" in operation.outcome.text):
                 findings.append(entities.queue_declared_otherwise(operation, made, what))
-        elif operation.outcome == "ok" and made is not None and self.host.lasting(known, kind) is not None:
+        elif operation.outcome.ok and made is not None and self.host.lasting(known, kind) is not None:
             what = [one for one in what if one != "arguments"]
             if made.has(EXCLUSIVE) and "durable" in what:
                 what.remove("durable")  # RabbitMQ keeps none of these durable
             if "auto-delete" in what:
                 what.remove("auto-delete")  # one passage has it compared, another one ignored
-            if what and operation.answer is not None:
+            if what and operation.outcome.answer is not None:
                 findings.append(entities.unlike_queue_accepted(operation, made, what))
 
     def _exchange_again(
@@ -253,14 +253,14 @@ class _Judge:
     ) -> None:
         kind = _STANDARD.get(operation.exchange, "")
         if kind and operation.kind != kind:
-            if operation.outcome == "closed" and operation.code in _UNLIKE:
+            if operation.outcome.refused and operation.outcome.code in _UNLIKE:
                 self.findings.append(entities.exchange_declared_with_another_type(operation, kind, None))
             return
         if made is None:
             return
-        if operation.outcome == "closed" and operation.code in _COMPARED and "type" in what:
+        if operation.outcome.refused and operation.outcome.code in _COMPARED and "type" in what:
             self.findings.append(entities.exchange_declared_with_another_type(operation, made.kind, made))
-        elif operation.outcome == "ok" and operation.answer is not None:
+        elif operation.outcome.ok and operation.outcome.answer is not None:
             what = [one for one in what if one != "arguments"]
             if what and self.host.lasting(known, "exchange") is not None:
                 self.findings.append(entities.unlike_exchange_accepted(operation, made, what))
@@ -276,14 +276,14 @@ class _Judge:
         for one in self.host.queues[name][:MAX_ENTITY_OPERATIONS]:
             if one is operation:
                 break
-            if one.method == "queue.delete" and one.outcome != "closed":
+            if one.method == "queue.delete" and not one.outcome.refused:
                 made = None
-            elif one.method == "queue.declare" and one.outcome == "ok" and not one.has(PASSIVE):
+            elif one.method == "queue.declare" and one.outcome.ok and not one.has(PASSIVE):
                 made = one if one.has(EXCLUSIVE) else None
         if (
             made is None
             or made.connection is operation.connection
-            or not 0 <= made.over < operation.spot.time
+            or not 0 <= made.outcome.time < operation.spot.time
         ):
             return False
         if self.host.lives(made, operation):
@@ -291,7 +291,7 @@ class _Judge:
             return True
         owner = self.host.summaries[id(made.connection)]
         passive = operation.method == "queue.declare" and operation.has(PASSIVE)
-        if owner.over and operation.outcome == "ok" and (passive or operation.method == "basic.consume"):
+        if owner.over and operation.outcome.ok and (passive or operation.method == "basic.consume"):
             waited = operation.spot.time - owner.ended
             if waited > EXCLUSIVE_PATIENCE:
                 self.findings.append(
@@ -304,19 +304,19 @@ class _Judge:
 
     def _read(self, name: str, operation: TopologyOperation, known: KnownEntity | None) -> None:
         """A consumer, or a get, beside those of other connections."""
-        if operation.outcome == "closed" and operation.code == 506:
+        if operation.outcome.refused and operation.outcome.code == 506:
             count = self.host.consuming(name, operation)
             if count < _CONSUMERS:
                 self.findings.append(entities.too_few_consumers(operation, count))
             return
         asks = operation.method == "basic.consume" and operation.has(EXCLUSIVE)
-        if operation.outcome == "closed":
-            if asks and operation.code == 403:
+        if operation.outcome.refused:
+            if asks and operation.outcome.code == 403:
                 self._asks_to_be_alone(name, operation)
             return
         made = None if known is None else known.made
         if (
-            operation.answer is None
+            operation.outcome.answer is None
             or made is None
             or made.arguments is None
             or b"x-queue-type" in made.arguments
@@ -339,7 +339,7 @@ class _Judge:
     # Bindings
 
     def _bind(self, operations: list[TopologyOperation], at: int, operation: TopologyOperation) -> None:
-        if operation.outcome != "closed" or operation.code not in _REFUSED:
+        if not operation.outcome.refused or operation.outcome.code not in _REFUSED:
             return
         if operation.method == "queue.bind":
             binding = self.host.bound_before(operations, at)
@@ -364,7 +364,7 @@ class _Judge:
 
     def _returned(self, operation: TopologyOperation) -> None:
         """A message came back that a queue was there for."""
-        if not self.host.sure or operation.code != 312:
+        if not self.host.sure or operation.outcome.code != 312:
             return
         if not operation.exchange:
             made = self.host.lasting_queue(operation.key, operation)
@@ -380,10 +380,10 @@ class _Judge:
         """The server closed the channel over a cancel."""
         key = (id(operation.connection), operation.channel, operation.tag)
         for consumer in self.host.consumers_by_tag.get(key, [])[:MAX_ENTITY_OPERATIONS]:
-            if consumer.outcome != "ok" or not precedes(consumer, operation):
+            if not consumer.outcome.ok or not precedes(consumer, operation):
                 continue
             for one in self.host.queues.get(consumer.queue, []):
-                if one.method == "queue.delete" and one.outcome == "ok":
+                if one.method == "queue.delete" and one.outcome.ok:
                     if precedes(consumer, one) and precedes(one, operation):
                         self.findings.append(entities.cancel_refused_without_queue(operation, one))
                         return

@@ -49,7 +49,7 @@ def what_of(operation: TopologyOperation) -> tuple[str, str]:
 
 def changes(operation: TopologyOperation) -> bool:
     """Whether it may make or unmake what it names."""
-    if operation.outcome == "closed":
+    if operation.outcome.refused:
         return False
     if operation.method in ("queue.delete", "exchange.delete"):
         return True
@@ -61,8 +61,8 @@ def precedes(one: TopologyOperation, other: TopologyOperation) -> bool:
     if one.connection is other.connection:
         if one.channel == other.channel:
             return one.spot.offset < other.spot.offset
-        return 0 <= one.answer_end <= other.known
-    return 0 <= one.over < other.spot.time
+        return 0 <= one.outcome.end <= other.known
+    return 0 <= one.outcome.time < other.spot.time
 
 
 class KnownEntity:
@@ -132,7 +132,7 @@ class VirtualHost:
             self.queues.setdefault(operation.queue, []).append(operation)
         if operation.exchange:
             self.exchanges.setdefault(operation.exchange, []).append(operation)
-            if method == "exchange.declare" and operation.outcome == "ok" and not operation.has(PASSIVE):
+            if method == "exchange.declare" and operation.outcome.ok and not operation.has(PASSIVE):
                 self._kinds.setdefault(operation.exchange, set()).add(operation.kind)
         if operation.destination and operation.destination != operation.exchange:
             self.exchanges.setdefault(operation.destination, []).append(operation)
@@ -143,7 +143,7 @@ class VirtualHost:
             self.consumers_by_tag.setdefault(
                 (id(operation.connection), operation.channel, operation.tag), []
             ).append(operation)
-        elif operation.outcome != "closed" and (_deletes(operation) or _may_go(operation)):
+        elif not operation.outcome.refused and (_deletes(operation) or _may_go(operation)):
             self._hazards.setdefault(what_of(operation), []).append(operation)
 
     def _sort_binding(self, operation: TopologyOperation) -> None:
@@ -154,7 +154,7 @@ class VirtualHost:
             self._from.setdefault(operation.exchange, []).append(operations)
             if operation.queue:
                 self._routed.setdefault((operation.exchange, operation.key), []).append(operations)
-        if operation.method.endswith(".unbind") and operation.outcome != "closed":
+        if operation.method.endswith(".unbind") and not operation.outcome.refused:
             self._unbound.setdefault(id(operations), len(operations))
         operations.append(operation)
 
@@ -183,15 +183,15 @@ class VirtualHost:
                 by = one
             elif changes(one) and not precedes(one, by):
                 return None
-            if state == THERE and made is None and one.outcome == "ok" and changes(one):
+            if state == THERE and made is None and one.outcome.ok and changes(one):
                 if one.method == f"{kind}.declare":
                     made = one
         if by is None:
             return None
         for one in operations[at + 1 : at + 1 + MAX_ENTITY_OPERATIONS]:
             if (
-                operation.over >= 0
-                and one.spot.time > operation.over
+                operation.outcome.time >= 0
+                and one.spot.time > operation.outcome.time
                 and one.connection is not operation.connection
             ):
                 break
@@ -243,7 +243,7 @@ class VirtualHost:
             if operation.destination == operation.exchange:
                 return True
             other = operation.exchange if name == operation.destination else operation.destination
-            return f"'{name}'" in operation.text and f"'{other}'" not in operation.text
+            return f"'{name}'" in operation.outcome.text and f"'{other}'" not in operation.outcome.text
         return True
 
     def count_declared(self, kind: str, most: int) -> int:
@@ -252,7 +252,7 @@ class VirtualHost:
         declared = (
             name
             for name, operations in names.items()
-            if any(one.method == f"{kind}.declare" and one.outcome == "ok" for one in operations)
+            if any(one.method == f"{kind}.declare" and one.outcome.ok for one in operations)
         )
         return sum(1 for _ in islice(declared, most))
 
@@ -269,18 +269,18 @@ class VirtualHost:
         method = operation.method
         if method == "basic.publish":
             return UNKNOWN
-        if operation.outcome == "ok" or operation.outcome == "empty":
+        if operation.outcome.ok or operation.outcome.empty:
             if method == f"{kind}.delete":
                 return GONE
             if method in ("queue.unbind", "exchange.unbind"):
                 return UNKNOWN  # some servers do not look
             return THERE
-        if operation.outcome != "closed":
+        if not operation.outcome.refused:
             return UNKNOWN
-        if operation.code == NOT_FOUND:
+        if operation.outcome.code == NOT_FOUND:
             return GONE if self.is_about(operation, kind, name) else UNKNOWN
         if method == f"{kind}.declare" and not operation.has(PASSIVE):
-            return THERE if operation.code in (405, 406) else UNKNOWN
+            return THERE if operation.outcome.code in (405, 406) else UNKNOWN
         return UNKNOWN
 
     def _made_last(
@@ -313,14 +313,16 @@ class VirtualHost:
             or self.summaries[id(by.connection)].ended >= operation.spot.time
         ):
             return True
-        if operation.connection.began <= by.over:
+        if operation.connection.began <= by.outcome.time:
             return True
-        before = bisect_right(self._begins, by.over)
+        before = bisect_right(self._begins, by.outcome.time)
         return before > 0 and self._latest[before - 1] >= operation.spot.time
 
     def lives(self, made: TopologyOperation, operation: TopologyOperation) -> bool:
         """Whether the connection of the first operation was in use when the second had its answer."""
-        return self.summaries[id(made.connection)].ended > max(int(operation.over), int(operation.spot.time))
+        return self.summaries[id(made.connection)].ended > max(
+            int(operation.outcome.time), int(operation.spot.time)
+        )
 
     # Who consumed
 
@@ -336,14 +338,14 @@ class VirtualHost:
     def consuming(self, name: str, operation: TopologyOperation) -> int:
         """How many may have consumed from the queue at the time of a operation."""
         return sum(
-            1 for one in self.consumers.get(name, [])[:MAX_ENTITY_OPERATIONS] if one.outcome != "closed"
-        ) - (1 if operation.outcome != "closed" else 0)
+            1 for one in self.consumers.get(name, [])[:MAX_ENTITY_OPERATIONS] if not one.outcome.refused
+        ) - (1 if not operation.outcome.refused else 0)
 
     def consumes(self, consumer: TopologyOperation, operation: TopologyOperation) -> bool:
         """Whether a consumer was there before the operation was asked for, and was when it was answered."""
         if (
             consumer is operation
-            or consumer.outcome != "ok"
+            or not consumer.outcome.ok
             or not self.sure
             or not precedes(consumer, operation)
         ):
@@ -379,7 +381,7 @@ class VirtualHost:
         if self._unbound.get(id(operations), at) < at:
             return None
         for one in reversed(operations[max(at - MAX_ENTITY_OPERATIONS, 0) : at]):
-            if one.outcome == "ok" and precedes(one, operation) and self.kept(one, operation):
+            if one.outcome.ok and precedes(one, operation) and self.kept(one, operation):
                 return one
         return None
 
@@ -402,7 +404,7 @@ class VirtualHost:
                 continue
             for one in operations[:MAX_ENTITY_OPERATIONS]:
                 bound = one.method == method if method else one.method.endswith(".bind")
-                if bound and one.outcome == "ok" and precedes(one, operation) and self.kept(one, operation):
+                if bound and one.outcome.ok and precedes(one, operation) and self.kept(one, operation):
                     return one
         return None
 
@@ -412,7 +414,7 @@ class VirtualHost:
             key
             for key, operations in self.bindings.items()
             if key[0] == operation.queue
-            and any(one.outcome == "ok" and one.method == "queue.bind" for one in operations)
+            and any(one.outcome.ok and one.method == "queue.bind" for one in operations)
         )
         return sum(1 for _ in islice(bound, most))
 
@@ -463,9 +465,9 @@ def _after(end: TopologyOperation, operation: TopologyOperation) -> bool:
     """Whether what ends a consumer was said only when a operation had its answer."""
     if end.connection is operation.connection and end.channel == operation.channel:
         if end.method == "server cancels" or end.known < 0:
-            return end.spot.time >= operation.over
+            return end.spot.time >= operation.outcome.time
         return precedes(operation, end)
-    return 0 <= operation.over < end.spot.time
+    return 0 <= operation.outcome.time < end.spot.time
 
 
 def _binding(operation: TopologyOperation) -> tuple[str, ...]:
@@ -476,7 +478,7 @@ def _binding(operation: TopologyOperation) -> tuple[str, ...]:
 
 def _blamed(operation: TopologyOperation) -> str:
     """What a 404 says that is not there, `queue` or `exchange`; "" if it does not tell."""
-    text = operation.text.lower()
+    text = operation.outcome.text.lower()
     for name in (operation.queue, operation.exchange):
         if name:
             text = text.replace(f"'{name.lower()}'", "")

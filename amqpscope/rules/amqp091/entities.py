@@ -161,11 +161,13 @@ def queue_declared_otherwise(
     passive.
     """
     certainty: i64 = POSSIBLE
-    message = f"{_named(operation)} is declared with properties that are refused with {int(operation.code)}"
+    message = (
+        f"{_named(operation)} is declared with properties that are refused with {int(operation.outcome.code)}"
+    )
     if made is not None:
         message = (
             f"{_named(operation)} is declared with another {' and '.join(what)} than before,"
-            f" and refused with {int(operation.code)}"
+            f" and refused with {int(operation.outcome.code)}"
         )
         if made.connection is operation.connection:
             certainty = CERTAIN
@@ -268,7 +270,7 @@ def passive_exchange_compared(operation: TopologyOperation) -> Finding:
     How to mend it: Read only exchange and no-wait when the passive bit of exchange.declare is set. Do not
     compare type, durable or arguments with the existing exchange.
     """
-    message = f"a passive declaration of {_named(operation)} is refused with {int(operation.code)}"
+    message = f"a passive declaration of {_named(operation)} is refused with {int(operation.outcome.code)}"
     return about_answer(X_DECL_PASSIVE_IGNORE, POSSIBLE, message, operation)
 
 
@@ -295,7 +297,7 @@ def passive_queue_compared(operation: TopologyOperation) -> Finding:
     How to mend it: Read only queue and no-wait when the passive bit of queue.declare is set. Do not compare
     durable, exclusive, auto-delete or arguments with the existing queue.
     """
-    message = f"a passive declaration of {_named(operation)} is refused with {int(operation.code)}"
+    message = f"a passive declaration of {_named(operation)} is refused with {int(operation.outcome.code)}"
     return about_answer(Q_DECL_PASSIVE_IGNORE, POSSIBLE, message, operation)
 
 
@@ -405,7 +407,7 @@ def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -
     exclusive if several connections share it. After a reconnect, wait until the server has ended the old
     connection, or use a server-named queue.
     """
-    refused = operation.outcome == "closed" and operation.code == 405
+    refused = operation.outcome.refused and operation.outcome.code == 405
     message = f"queue {shown(operation.queue)} is exclusive to {made.connection.id}"
     return about_request(Q_EXCL_ACCESS, CERTAIN if refused else POSSIBLE, message, operation, made)
 
@@ -537,7 +539,9 @@ def binding_in_a_circle_refused(operation: TopologyOperation) -> Finding:
     How to mend it: Accept exchange bindings that form a cycle, including a binding of an exchange to itself.
     Prevent endless routing by visiting each exchange only once per message.
     """
-    message = f"the binding of {shown(operation.exchange)} to itself is refused with {int(operation.code)}"
+    message = (
+        f"the binding of {shown(operation.exchange)} to itself is refused with {int(operation.outcome.code)}"
+    )
     return about_answer(X_BIND_CYCLE, POSSIBLE, message, operation)
 
 
@@ -560,7 +564,7 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     """
     message = (
         f"durable queue {shown(operation.queue)} is not bound to transient exchange "
-        f"{shown(operation.exchange)}: {int(operation.code)}"
+        f"{shown(operation.exchange)}: {int(operation.outcome.code)}"
     )
     return about_answer(Q_BIND_TRANSIENT_X, POSSIBLE, message, operation, made)
 
@@ -684,7 +688,9 @@ def cancel_refused_without_queue(operation: TopologyOperation, gone: TopologyOpe
     How to mend it: Answer basic.cancel with basic.cancel-ok even when the queue of the consumer is gone or
     the consumer has already ended. Never close the channel for such a basic.cancel.
     """
-    message = f"consumer {shown(operation.tag)} of a deleted queue is not cancelled: {int(operation.code)}"
+    message = (
+        f"consumer {shown(operation.tag)} of a deleted queue is not cancelled: {int(operation.outcome.code)}"
+    )
     return about_answer(B_CANCEL_NOQUEUE, POSSIBLE, message, operation, gone)
 
 
@@ -711,7 +717,7 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
     sending queue.declare-ok. Keep this binding until the queue is deleted.
     """
     message = (
-        f"a message for queue {shown(operation.key)} is returned with {int(operation.code)}, "
+        f"a message for queue {shown(operation.key)} is returned with {int(operation.outcome.code)}, "
         "and there is such"
     )
     return about_answer(Q_DECL_DEFAULT_BIND, POSSIBLE, message, operation, made)

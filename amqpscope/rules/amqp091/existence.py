@@ -270,15 +270,15 @@ def missing(
     if rule is None:
         return None
     certainty = POSSIBLE
-    refused = operation.outcome == "closed"
+    refused = operation.outcome.refused
     message = f"there is no {kind} {shown(name)}"
     if gone is not None:
         if refused and gone.connection is operation.connection:
             certainty = CERTAIN
-        how = f"since {gone.method}" if gone.outcome == "ok" else "as the server has said"
-        message += f", {how} in packet {int((gone.answer or gone.spot).packet)}"
+        how = f"since {gone.method}" if gone.outcome.ok else "as the server has said"
+        message += f", {how} in packet {int((gone.outcome.answer or gone.spot).packet)}"
         if gone.connection is not operation.connection:
             message += f" of {gone.connection.id}"
     if refused:
-        message += f"; the answer is {int(operation.code)}"
+        message += f"; the answer is {int(operation.outcome.code)}"
     return about_request(rule, certainty, message, operation, gone)

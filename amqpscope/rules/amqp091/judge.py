@@ -156,12 +156,13 @@ class Judge091(Judge):
         Half of what may be kept is for those that are refused: most findings are about these.
         """
         allowance = self.topology_log.allowance
-        least: i64 = 0 if operation.outcome == "closed" else MAX_KEPT_EXCERPTS // 2
+        least: i64 = 0 if operation.outcome.refused else MAX_KEPT_EXCERPTS // 2
         if allowance.excerpts > least:
             allowance.excerpts -= 1
             operation.around = context.around(operation.spot)[0]
-            if operation.answer is not None:
-                operation.answer_around = context.around(operation.answer)[0]
+            answer = operation.outcome.answer
+            if answer is not None:
+                operation.outcome.around = context.around(answer)[0]
 
     def error(self, me: Endpoint091, record: FrameRecord, processed: i64) -> PeerError | None:
         """The error that a close has, and what it is for; None if it has none.

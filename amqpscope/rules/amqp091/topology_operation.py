@@ -3,7 +3,7 @@
 from amqpscope.model.finding import Finding
 from amqpscope.model.reaction import OTHER_ERROR, Reaction
 from amqpscope.model.records import FrameRef
-from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
+from amqpscope.tracking.amqp091.topology_operations import PENDING, TopologyOperation
 from dissectors.wire import i64
 
 __all__ = ["about_answer", "about_request", "shown"]
@@ -24,11 +24,11 @@ def about_request(
     The reaction is how the server answered: by a close, or by no error.
     """
     finding = _finding(rule, certainty, message, operation, operation.spot, earlier)
-    answer = operation.answer
-    if operation.outcome == "closed" and answer is not None:
+    answer = operation.outcome.answer
+    if operation.outcome.refused and answer is not None:
         after: i64 = answer.time - operation.spot.time
-        finding.reaction = Reaction(answer.name, str(int(operation.code)), after, answer.packet)
-    elif operation.outcome:
+        finding.reaction = Reaction(answer.name, str(int(operation.outcome.code)), after, answer.packet)
+    elif operation.outcome is not PENDING:
         finding.reaction = OTHER_ERROR
     finding.around = operation.around
     finding.around_whole = len(operation.around)
@@ -43,14 +43,14 @@ def about_answer(
     earlier: TopologyOperation | None = None,
 ) -> Finding:
     """The server is at fault: it answered this so. earlier: what was known by."""
-    spot = operation.answer
+    spot = operation.outcome.answer
     if spot is None:
         spot = operation.spot
     finding = _finding(rule, certainty, message, operation, spot, earlier)
     if operation.spot.packet not in finding.others:
         finding.others.insert(0, int(operation.spot.packet))
-    finding.around = operation.answer_around
-    finding.around_whole = len(operation.answer_around)
+    finding.around = operation.outcome.around
+    finding.around_whole = len(operation.outcome.around)
     return finding
 
 
@@ -71,14 +71,14 @@ def _finding(
     ):
         if value:
             evidence[name] = value
-    if operation.code > 0:
-        evidence["reply_code"] = int(operation.code)
+    if operation.outcome.code > 0:
+        evidence["reply_code"] = int(operation.outcome.code)
     others: list[int] = []
     if earlier is not None:
         if earlier.connection is not operation.connection:
             evidence["other_connection"] = earlier.connection.id
         if earlier.connection.capture == operation.connection.capture:
-            others.append(int((earlier.answer or earlier.spot).packet))
+            others.append(int((earlier.outcome.answer or earlier.spot).packet))
     finding = Finding(rule, certainty, message, operation.connection, spot, evidence, others)
     finding.addresses = tuple(
         [name for name in (operation.queue, operation.exchange, operation.destination) if name]

@@ -27,6 +27,7 @@ from amqpscope.tracking.amqp091.topology_operations import (
     NO_LOCAL,
     NO_WAIT,
     PASSIVE,
+    OperationOutcome,
     TopologyOperation,
 )
 from amqpscope.tracking.correlation_budget import CorrelationBudget
@@ -50,9 +51,7 @@ from dissectors.amqp091.methods import (
     QueueDeclare,
     QueueDeclareOk,
     QueueDelete,
-    QueueDeleteOk,
     QueuePurge,
-    QueuePurgeOk,
     QueueUnbind,
 )
 from dissectors.amqp091.registry import new_method
@@ -264,16 +263,13 @@ class TopologyLog:
             if operation.has(NO_WAIT):
                 # Done before it, or it would have been refused.
                 shown = spot if operation.method == "basic.publish" else None
-                self._settle(operation, "ok", shown, end, spot.time)
+                self._settle(operation, OperationOutcome("ok", shown, end, spot.time))
         operation = waiting[at]
         self._open[channel] = [one for one in waiting[:at] if not one.has(NO_WAIT)] + waiting[at + 1 :]
         if isinstance(method, QueueDeclareOk):
             operation.queue = readable(method.queue) or operation.queue
-            operation.count = method.message_count
             if not any(one.method == request for one in waiting[at + 1 :]):
                 self._queues[channel] = operation.queue
-        elif isinstance(method, (QueueDeleteOk, QueuePurgeOk)):
-            operation.count = method.message_count
         elif isinstance(method, BasicConsumeOk):
             operation.tag = readable(method.consumer_tag) or operation.tag
             self._consuming[channel, operation.tag] = operation
@@ -283,8 +279,9 @@ class TopologyLog:
             and len(self._internal) < MAX_OPERATIONS
         ):
             self._internal.add(operation.exchange)
-        self._settle(operation, "empty" if name == "basic.get-empty" else "ok", spot, end, spot.time)
-        if isinstance(method, BasicGetOk) or name == "basic.get-empty":
+        empty = name == "basic.get-empty"
+        self._settle(operation, OperationOutcome("empty" if empty else "ok", spot, end, spot.time))
+        if isinstance(method, BasicGetOk) or empty:
             if self._gets < MAX_GETS:
                 self._gets += 1
                 self._put(operation)
@@ -295,14 +292,9 @@ class TopologyLog:
         operation.number = len(self.operations)
         self._keep(operation)
 
-    def _settle(
-        self, operation: TopologyOperation, outcome: str, answer: FrameRef | None, end: i64, time: i64
-    ) -> None:
+    def _settle(self, operation: TopologyOperation, outcome: OperationOutcome) -> None:
         operation.outcome = outcome
-        operation.answer = answer
-        operation.answer_end = end
-        operation.over = time
-        if answer is not None:
+        if outcome.answer is not None:
             self.settled.append(operation)
 
     def _reported(self, record: FrameRecord, name: str, method: Method) -> None:
@@ -314,13 +306,9 @@ class TopologyLog:
                 self.connection, len(self.operations), "server cancels", FrameRef.of(record), -1
             )
             operation.tag = readable(method.consumer_tag)
-            self._settle(
-                operation,
-                "ok",
-                operation.spot,
-                record.frame.offset + record.frame.size,
-                int(operation.spot.time),
-            )
+            spot = operation.spot
+            end = record.frame.offset + record.frame.size
+            self._settle(operation, OperationOutcome("ok", spot, end, spot.time))
             self._keep(operation)
         elif isinstance(method, ChannelClose):
             self._refused(record, channel, method.class_id, method.method_id, method.reply_code, method)
@@ -361,11 +349,11 @@ class TopologyLog:
             spot = FrameRef.of(record)
             for before in waiting[:place]:
                 if before.has(NO_WAIT):
-                    self._settle(before, "ok", None, end, spot.time)
-            self._settle(operation, "closed", spot, end, spot.time)
-            operation.code = code
+                    self._settle(before, OperationOutcome("ok", None, end, spot.time))
+            text = ""
             if isinstance(close, (ChannelClose, ConnectionClose)):
-                operation.text = (close.reply_text or "")[:_LONGEST]
+                text = (close.reply_text or "")[:_LONGEST]
+            self._settle(operation, OperationOutcome("closed", spot, end, spot.time, code, text))
             if name == "basic.get":
                 self._put(operation)
             return
@@ -386,10 +374,9 @@ class TopologyLog:
         del waiting[: fitting[0] + 1]
         if len(fitting) > 1:
             return  # which of them it is nothing tells
-        self._settle(
-            operation, "returned", FrameRef.of(record), record.frame.offset + record.frame.size, record.time
-        )
-        operation.code = method.reply_code
+        end = record.frame.offset + record.frame.size
+        code = method.reply_code
+        self._settle(operation, OperationOutcome("returned", FrameRef.of(record), end, record.time, code))
         self._put(operation)
 
     # Between processes

@@ -24,6 +24,8 @@ __all__ = [
     "NO_LOCAL",
     "NO_WAIT",
     "PASSIVE",
+    "PENDING",
+    "OperationOutcome",
     "TopologyOperation",
 ]
 
@@ -39,46 +41,94 @@ NO_ACK: Final = 256
 NO_LOCAL: Final = 512
 
 
-class TopologyOperation:
-    """One request, or what stands for one.
+class OperationOutcome:
+    """What came of a request, by what the server says. Only `around` is set later."""
 
-    connection; number: its place among the operations there, in the order of the client's stream. method: its
-    name; `basic.return` is a message that came back: the operation is its publish. channel. spot: of the
-    request. known: octets of the server's stream that the client had when it asked, -1 unknown.
-    queue, exchange, key, tag: as the method names them; exchange is the source of a binding, destination
-    the exchange that another one is bound to. kind: an exchange's type. flags: PASSIVE and the like.
-    arguments: the octets of the table, None if they are too many to be kept.
-    outcome: "" while there is none, `ok`, `empty` (basic.get), `closed` with code and text; count: of
-    messages, or -1. answer: where that was said, None of what needs no answer. answer_end: offset behind it
-    in the server's stream, -1 if there is none. over: when a later answer shows that it was done, or (ns) its
-    own did; -1 while none does. around, answer_around: the frames around the request and around its answer,
-    if they are asked for; like those around a finding they are not dumped.
-    """
+    def __init__(
+        self, result: str, answer: FrameRef | None, end: i64, time: i64, code: i64 = 0, text: str = ""
+    ) -> None:
+        # "ok"; "closed": refused by a close; "empty": of basic.get; "returned": of a publish; "": none yet.
+        self.result: str = result
+        # The frame that answers; None of a request that needs no answer.
+        self.answer: FrameRef | None = answer
+        # The offset in the server's stream behind the frame that shows the outcome, -1 if there is none.
+        self.end: i64 = end
+        # When (ns) that frame was complete, -1 if there is none.
+        self.time: i64 = time
+        # The reply-code of a close or a return, 0 if there is none.
+        self.code: i64 = code
+        # The reply-text of a close.
+        self.text: str = text
+        # The frames around the answer, if they are asked for. They are not dumped, as those of findings.
+        self.around: list[FrameRecord] = []
+
+    @property
+    def ok(self) -> bool:
+        """Whether the request was done."""
+        return self.result == "ok"
+
+    @property
+    def refused(self) -> bool:
+        """Whether a close refused the request."""
+        return self.result == "closed"
+
+    @property
+    def empty(self) -> bool:
+        """Whether a basic.get found no message."""
+        return self.result == "empty"
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it but the frames around as plain values."""
+        answer = None if self.answer is None else self.answer.dump()
+        return (self.result, answer, int(self.end), int(self.time), int(self.code), self.text)
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "OperationOutcome":
+        """What `dump` gave, as an object again."""
+        result, answer, end, time, code, text = state
+        if not result:
+            return PENDING
+        return OperationOutcome(
+            result, None if answer is None else FrameRef.load(answer), end, time, code, text
+        )
+
+
+# mypyc: null object, the outcome of a request that has none yet. Nothing writes to it.
+PENDING: Final = OperationOutcome("", None, -1, -1)
+
+
+class TopologyOperation:
+    """One request, or what stands for one. Names are as the method has them."""
 
     def __init__(self, connection: Connection, number: int, method: str, spot: FrameRef, known: i64) -> None:
         self.connection: Connection = connection
+        # Its place among the operations of the connection, in the order of the client's stream.
         self.number: int = number
+        # The method's name. `basic.return` is a message that came back: the operation is its publish.
         self.method: str = method
         self.channel: int = int(spot.channel)
+        # The frame of the request.
         self.spot: FrameRef = spot
+        # Octets of the server's stream that the client had when it asked, -1 if that is not known.
         self.known: i64 = known
         self.queue: str = ""
+        # The exchange; of a binding its source.
         self.exchange: str = ""
+        # The exchange that another one is bound to.
         self.destination: str = ""
+        # The routing key.
         self.key: str = ""
+        # The consumer tag.
         self.tag: str = ""
+        # The type of an exchange.
         self.kind: str = ""
+        # PASSIVE and the like.
         self.flags: i64 = 0
+        # The octets of the table of arguments, None if they are too many to be kept.
         self.arguments: bytes | None = b""
-        self.outcome: str = ""
-        self.code: i64 = 0
-        self.text: str = ""
-        self.count: i64 = -1
-        self.answer: FrameRef | None = None
-        self.answer_end: i64 = -1
-        self.over: i64 = -1
+        self.outcome: OperationOutcome = PENDING
+        # The frames around the request, if they are asked for. They are not dumped.
         self.around: list[FrameRecord] = []
-        self.answer_around: list[FrameRecord] = []
 
     def has(self, flag: i64) -> bool:
         """Whether a flag is set."""
@@ -90,30 +140,21 @@ class TopologyOperation:
             (self.number, self.method, self.spot.dump(), int(self.known)),
             (self.queue, self.exchange, self.destination, self.key, self.tag, self.kind),
             (int(self.flags), self.arguments),
-            (self.outcome, int(self.code), self.text, int(self.count)),
-            (None if self.answer is None else self.answer.dump(), int(self.answer_end), int(self.over)),
+            self.outcome.dump(),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "TopologyOperation":
         """What `dump` gave, as an object again."""
-        (number, method, spot, known), names, (flags, arguments), outcome, (answer, end, over) = state
+        (number, method, spot, known), names, (flags, arguments), outcome = state
         operation = TopologyOperation(connection, number, method, FrameRef.load(spot), known)
-        (
-            operation.queue,
-            operation.exchange,
-            operation.destination,
-            operation.key,
-            operation.tag,
-            operation.kind,
-        ) = names
+        operation.queue, operation.exchange, operation.destination = names[:3]
+        operation.key, operation.tag, operation.kind = names[3:]
         operation.flags = flags
         operation.arguments = arguments
-        operation.outcome, operation.code, operation.text, operation.count = outcome
-        operation.answer = None if answer is None else FrameRef.load(answer)
-        operation.answer_end = end
-        operation.over = over
+        operation.outcome = OperationOutcome.load(outcome)
         return operation
 
     def __repr__(self) -> str:
-        return f"<Operation {self.method} {self.queue!r} {self.exchange!r} {self.outcome} {self.code}>"
+        outcome = self.outcome
+        return f"<Operation {self.method} {self.queue!r} {self.exchange!r} {outcome.result} {outcome.code}>"
