@@ -545,10 +545,6 @@ one of them was about."""
 MAX_REMEMBERED_PLACES: Final = 10_000
 """Deliveries, links or names of which `why` remembers where they were said: of each kind the newest."""
 
-MAX_REMEMBERED_SETTLING: Final = 1000
-"""Dispositions of a peer that settle, or acknowledgements of a connection, that `why` remembers. All of them
-are looked through for the one that settled a delivery."""
-
 MAX_REMEMBERED_FRAMES: Final = 100_000
 """Frames of a peer of which `why` remembers where they stand, to tell which of them the other had read."""
 

@@ -1,18 +1,24 @@
 """AMQP 0-9-1: which methods grant, limit or forbid a later one.
 
-Theory of operation. Of each channel the newest frame of every method is remembered, by who said it, from the
-channel.open on; beside these, by what they name, consumers, deliveries, published messages and
-acknowledgements. What is asked about names its requests itself: a delivery its consumer-tag, an
-acknowledgement its delivery-tag, an answer its request by its kind.
+Theory of operation. A conversation says which channel, consumer, delivery, message and request a frame is
+about. Of each of these is remembered where it was begun, and of deliveries and messages where they were
+answered; of each channel, besides, the newest frame of every method, by who said it.
 """
 
 from collections.abc import Iterable
 
-from amqpscope.limits import MAX_REMEMBERED_SETTLING
 from amqpscope.model.records import CLIENT, FrameRecord
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import Consumer
+from amqpscope.tracking.amqp091.conversation import Conversation091
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
+from amqpscope.tracking.amqp091.events import Listener091, SentContent
+from amqpscope.tracking.amqp091.names import readable
+from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.amqp091.requests import MethodRequest
 from amqpscope.why.frame_ref import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Position
 from amqpscope.why.grounds import Grounds, add_known, name_text
-from amqpscope.why.remembered import Portion, Recent
+from amqpscope.why.remembered import Recent
 from amqpscope.why.watch import AnswerWatch
 from amqpscope.why.watch091 import NEXT_STEPS, RESPONSES, Watch091
 from dissectors.amqp091.arguments import Method, UnknownMethod
@@ -20,7 +26,6 @@ from dissectors.amqp091.methods import (
     BasicAck,
     BasicCancel,
     BasicConsume,
-    BasicConsumeOk,
     BasicDeliver,
     BasicGetOk,
     BasicNack,
@@ -29,9 +34,9 @@ from dissectors.amqp091.methods import (
     BasicReject,
     BasicReturn,
     ChannelClose,
+    ChannelCloseOk,
     ChannelFlow,
     ChannelOpen,
-    ConfirmSelect,
     ConnectionClose,
     ConnectionTune,
     ConnectionTuneOk,
@@ -41,53 +46,53 @@ from dissectors.protocol_header import ProtocolHeader
 
 __all__ = ["Grounds091"]
 
-_MOST_CHANNELS = 9
-"""Channels, with 0, that are listed because they were open when a stream ended."""
-
-_Settling = BasicAck | BasicNack | BasicReject
+_MOST_CHANNELS = 8
+"""Channels that are listed because they were open when a stream ended."""
 
 
-class _Tables:
-    """What all channels share: deliveries, and messages published, by number; acknowledgements, by offset."""
+class _ChannelPlaces:
+    """Where what was said in one life of a channel. Keys of `said` begin with whether the client said it."""
 
     def __init__(self) -> None:
-        self.deliveries: Recent[tuple[int, int], Position] = Recent()
-        self.published: Recent[tuple[int, int], Position] = Recent()
-        self.acknowledged: Recent[tuple[int, int], tuple[bool, int, bool, Position]] = Recent(
-            MAX_REMEMBERED_SETTLING
-        )
-
-
-class _Channel:
-    """What was said on one channel since it was opened. Keys begin with whether the client said it.
-
-    life: the offset of its channel.open, -1 of the connection's.
-    """
-
-    def __init__(self, tables: _Tables, life: int) -> None:
         self.said: dict[tuple[bool, str], Position] = {}
-        self.consumers: Recent[str, Position] = Recent()
-        self.deliveries = Portion(tables.deliveries, life)
-        self.published = Portion(tables.published, life)
-        self.count = 0  # of messages published since confirm.select
-        self.acknowledged = Portion(tables.acknowledged, life)
-        self.content: dict[bool, Position] = {}
-        self.header: dict[bool, Position] = {}
-        self.closed: Position | None = None  # by the close-ok that ended this life
+        self.closed: Position | None = None  # by the frame that ended this life
+        self.consumer: Position | None = None  # the newest
+        self.delivery: Position | None = None  # the newest
         self.prefetch = ""
         self.flow = ""
 
 
-class Grounds091(Grounds):
+class _ContentPlaces:
+    """Where a method with content stands, and the header of the content."""
+
+    def __init__(self, method: Position) -> None:
+        self.method = method
+        self.header: Position | None = None
+
+
+class Grounds091(Grounds, Listener091):
     """What an AMQP 0-9-1 connection's frames so far mean for the next."""
 
     def __init__(self) -> None:
-        self._tables = _Tables()
-        self._channels: dict[int, _Channel] = {0: _Channel(self._tables, -1)}
+        self._conversation = Conversation091()
+        self._conversation.listeners.append(self)
         self._headers: dict[bool, Position] = {}
         self._newest: dict[bool, Position] = {}
         self._tune = ""
         self._tuned = ""
+        # Methods of the connection, by whether the client said them.
+        self._said: dict[tuple[bool, str], Position] = {}
+        self._channels: Recent[Channel, _ChannelPlaces] = Recent()
+        self._content: dict[SentContent, _ContentPlaces] = {}
+        self._requests: Recent[MethodRequest, Position] = Recent()
+        self._consumers: Recent[Consumer, Position] = Recent()
+        # By channel and delivery-tag: where each was delivered, and where the client has acknowledged it.
+        self._deliveries: Recent[tuple[Channel, int], Position] = Recent()
+        self._acknowledged: Recent[tuple[Channel, int], Position] = Recent()
+        # Where each message was published; by channel and number, too, and where the server has confirmed it.
+        self._messages: Recent[Publish, Position] = Recent()
+        self._published: Recent[tuple[Channel, int], Position] = Recent()
+        self._confirmed: Recent[tuple[Channel, int], Position] = Recent()
         # Where an exchange or a queue was declared or deleted last: by kind and name.
         self._entities: Recent[tuple[str, str], tuple[str, Position]] = Recent()
 
@@ -99,50 +104,55 @@ class Grounds091(Grounds):
         body = frame.body
         number = int(frame.channel)
         found: list[Ground] = []
-        root = self._channels[0]
-        add_known(found, FORBIDS, "closed the connection for its sender", root.said.get((by_client, _CLOSE)))
+        said = self._said
+        add_known(found, FORBIDS, "closed the connection for its sender", said.get((by_client, _CLOSE)))
         what = "closed the connection: only close-ok is due"
-        add_known(found, FORBIDS, what, root.said.get((not by_client, _CLOSE)))
+        add_known(found, FORBIDS, what, said.get((not by_client, _CLOSE)))
         if isinstance(body, ProtocolHeader):
             add_known(found, FORBIDS, "began the connection already", self._headers.get(by_client))
             return found
-        if number <= 0 or not root.said.get((False, "connection.open-ok")):
+        opened = said.get((False, "connection.open-ok"))
+        if number <= 0 or opened is None:
             self._of_set_up(found, record, by_client)
             if number <= 0:
                 return found
-        tune_ok = root.said.get((True, "connection.tune-ok"))
         if frame.kind != "method" or isinstance(body, ChannelOpen):
-            add_known(found, LIMITS, f"agrees to {self._tuned}", tune_ok)
-        channel = self._channels.get(number)
+            add_known(found, LIMITS, f"agrees to {self._tuned}", said.get((True, "connection.tune-ok")))
+        channel = self._conversation.channel_of(record)
+        places = None if channel is None else self._channels.get(channel)
         if isinstance(body, ChannelOpen):
-            add_known(found, SETS_UP, "opened the connection", root.said.get((False, "connection.open-ok")))
-            if channel is not None:
-                opened = channel.said.get((True, "channel.open"))
-                if channel.closed is None:
-                    add_known(found, FORBIDS, f"opened channel {number}, which has not been closed", opened)
-                else:
-                    add_known(found, SETS_UP, "ended the channel's life before", channel.closed)
+            add_known(found, SETS_UP, "opened the connection", opened)
+            if places is not None and places.closed is None:
+                what = f"opened channel {number}, which has not been closed"
+                add_known(found, FORBIDS, what, places.said.get((True, "channel.open")))
+            elif places is not None:
+                add_known(found, SETS_UP, "ended the channel's life before", places.closed)
             return found
-        if channel is None:
-            add_known(found, SETS_UP, "opened the connection", root.said.get((False, "connection.open-ok")))
-            return [*found, Ground(LACKS, f"no channel.open was captured on channel {number}", None)]
-        self._on_channel(found, channel, number, by_client)
+        if places is None or (True, "channel.open") not in places.said:
+            add_known(found, SETS_UP, "opened the connection", opened)
+            found.append(Ground(LACKS, f"no channel.open was captured on channel {number}", None))
+        if channel is None or places is None:
+            return found
+        self._on_channel(found, places, number, by_client)
+        content = self._conversation.sending(record)
+        begun = None if content is None else self._content.get(content)
         if frame.kind in ("content-header", "body"):
-            if by_client not in channel.content:
+            if begun is None:
                 what = "no method is before it on the channel whose content is due"
                 found.append(Ground(LACKS, what, None))
-            add_known(found, BELONGS, "the method whose content this is", channel.content.get(by_client))
-            if frame.kind == "body":
-                add_known(found, BELONGS, "the header of this content", channel.header.get(by_client))
-        elif by_client in channel.content:
-            add_known(found, FORBIDS, "its content is not whole yet", channel.content[by_client])
+            else:
+                found.append(Ground(BELONGS, "the method whose content this is", begun.method))
+                if frame.kind == "body":
+                    add_known(found, BELONGS, "the header of this content", begun.header)
+        elif begun is not None:
+            found.append(Ground(FORBIDS, "its content is not whole yet", begun.method))
         if isinstance(body, Method) and not isinstance(body, UnknownMethod):
-            self._of_method(found, channel, body, by_client)
+            self._of_method(found, channel, places, record, body)
         return found
 
     def _of_set_up(self, found: list[Ground], record: FrameRecord, by_client: bool) -> None:
         """The steps of the connection's set-up that come before."""
-        said = self._channels[0].said
+        said = self._said
         body = record.frame.body
         name = record.frame.name
         over = (False, "connection.open-ok") in said
@@ -164,100 +174,140 @@ class Grounds091(Grounds):
         if needed is not None and needed not in said:
             found.append(Ground(LACKS, f"no {needed[1]} was captured before", None))
         if isinstance(body, ConnectionClose):
-            self._blamed(found, body.class_id, body.method_id, self._channels.values(), by_client)
+            everywhere = [self._said, *(one.said for one in self._channels.newest_first())]
+            self._blamed(found, body.class_id, body.method_id, everywhere, by_client)
         for step in ("connection.blocked", "connection.unblocked"):
             if name.startswith("connection."):
                 add_known(found, SETS_UP, "notice about resources", said.get((False, step)))
 
-    def _on_channel(self, found: list[Ground], channel: _Channel, number: int, by_client: bool) -> None:
+    def _on_channel(self, found: list[Ground], places: _ChannelPlaces, number: int, by_client: bool) -> None:
         """What of the channel's life matters to everything on it."""
-        said = channel.said
-        add_known(found, GRANTS, f"opened channel {number}", said.get((True, "channel.open")))
-        add_known(found, SETS_UP, "confirms that", said.get((False, "channel.open-ok")))
+        said = places.said
+        opened = said.get((True, "channel.open"))
+        if opened is not None:
+            found.append(Ground(GRANTS, f"opened channel {number}", opened))
+            add_known(found, SETS_UP, "confirms that", said.get((False, "channel.open-ok")))
         what = "closed the channel for its sender: nothing but close-ok may follow"
         add_known(found, FORBIDS, what, said.get((by_client, "channel.close")))
         what = "closed the channel: only close-ok is due"
         add_known(found, FORBIDS, what, said.get((not by_client, "channel.close")))
-        add_known(found, FORBIDS, "ended the channel", channel.closed)
+        add_known(found, FORBIDS, "ended the channel", places.closed)
 
-    def _of_method(self, found: list[Ground], channel: _Channel, body: Method, by_client: bool) -> None:
-        said = channel.said
-        name = body.definition().name
+    def _of_method(
+        self, found: list[Ground], channel: Channel, places: _ChannelPlaces, record: FrameRecord, body: Method
+    ) -> None:
+        said = places.said
+        by_client = record.peer == CLIENT
         if isinstance(body, BasicPublish):
-            root = self._channels[0].said
-            if "connection.blocked" in {step for _, step in root}:
-                blocked = root[(False, "connection.blocked")]
-                unblocked = root.get((False, "connection.unblocked"))
-                if unblocked is None or unblocked.time < blocked.time:
-                    add_known(found, FORBIDS, "says that no messages are taken", blocked)
-            self._flow(found, channel, by_client)
+            blocked = self._said.get((False, "connection.blocked"))
+            unblocked = self._said.get((False, "connection.unblocked"))
+            if blocked is not None and (unblocked is None or unblocked.time < blocked.time):
+                found.append(Ground(FORBIDS, "says that no messages are taken", blocked))
+            self._flow(found, places, by_client)
             add_known(found, SETS_UP, "asks for confirms", said.get((True, "confirm.select")))
             add_known(found, SETS_UP, "began transactions", said.get((True, "tx.select")))
             self._entity(found, "exchange", body.exchange)
-        elif isinstance(body, (BasicDeliver, BasicGetOk)):
-            self._flow(found, channel, by_client)
-            if isinstance(body, BasicDeliver):
-                self._consumer(found, channel, body.consumer_tag)
-                add_known(
-                    found, LIMITS, f"a prefetch window of {channel.prefetch}", said.get((True, "basic.qos"))
-                )
-            else:
-                add_known(found, GRANTS, "asks for a message", said.get((True, "basic.get")))
+        elif isinstance(body, BasicDeliver):
+            self._flow(found, places, by_client)
+            self._consumer(found, channel, body.consumer_tag)
+            what = f"a prefetch window of {places.prefetch}"
+            add_known(found, LIMITS, what, said.get((True, "basic.qos")))
+        elif isinstance(body, BasicGetOk):
+            self._flow(found, places, by_client)
+            add_known(found, GRANTS, "asks for a message", self._request(channel, by_client, body))
         elif isinstance(body, (BasicAck, BasicNack, BasicReject)):
-            self._settling(found, channel, body, by_client)
+            if by_client:
+                self._acknowledging(found, channel, places, body.delivery_tag)
+            else:
+                add_known(found, SETS_UP, "asks for confirms", said.get((True, "confirm.select")))
+                number = (channel, body.delivery_tag)
+                add_known(found, GRANTS, f"published message {number[1]}", self._published.get(number))
+                add_known(found, FORBIDS, f"had answered {number[1]} already", self._confirmed.get(number))
         elif isinstance(body, BasicCancel):
             self._consumer(found, channel, body.consumer_tag)
-        elif isinstance(body, BasicConsume) and body.consumer_tag:
-            known = channel.consumers.get(body.consumer_tag)
-            add_known(found, FORBIDS, "began a consumer of this tag", known)
+        elif isinstance(body, BasicConsume):
+            live = channel.consumers.live.get(readable(body.consumer_tag))
+            if live is not None:
+                add_known(found, FORBIDS, "began a consumer of this tag", self._consumers.get(live))
         elif isinstance(body, BasicReturn):
-            add_known(found, BELONGS, "the newest message published", said.get((True, "basic.publish")))
+            self._return(found, channel, body)
         elif isinstance(body, ChannelClose):
-            self._blamed(found, body.class_id, body.method_id, [channel], by_client)
+            self._blamed(found, body.class_id, body.method_id, [said], by_client)
         if not isinstance(body, BasicPublish):
             for field, value in body.fields():
                 if field.name in ("queue", "exchange", "source", "destination") and isinstance(value, str):
                     self._entity(found, "queue" if field.name == "queue" else "exchange", value)
-        asked = False
-        for (who, request), mark in said.items():
-            if who != by_client and name in RESPONSES.get(request, ()):
-                add_known(found, GRANTS, "asks for this answer", mark)
-                asked = True
-        if not asked and name in _ANSWERS:
-            found.append(Ground(LACKS, "no request was captured that this answers", None))
+        self._asked(found, channel, said, record, body)
 
-    def _flow(self, found: list[Ground], channel: _Channel, by_client: bool) -> None:
-        flow = channel.said.get((not by_client, "channel.flow"))
+    def _asked(
+        self,
+        found: list[Ground],
+        channel: Channel,
+        said: dict[tuple[bool, str], Position],
+        record: FrameRecord,
+        body: Method,
+    ) -> None:
+        """The request that a method answers, if it is an answer."""
+        name = body.definition().name
+        by_client = record.peer == CLIENT
+        if name not in _ANSWERS:
+            return
+        asked = self._request(channel, by_client, body)
+        if isinstance(body, ChannelCloseOk):
+            asked = said.get((not by_client, "channel.close"))
+        if asked is None:
+            found.append(Ground(LACKS, "no request waits for this answer", None))
+            for request in channel.unheard.values():
+                unheard = self._requests.get(request)
+                if (
+                    name in request.responses
+                    and unheard is not None
+                    and unheard.direction != record.direction
+                ):
+                    what = "asks for the same without an answer, by no-wait"
+                    found.append(Ground(FORBIDS, what, unheard))
+        add_known(found, GRANTS, "asks for this answer", asked)
+
+    def _request(self, channel: Channel, by_client: bool, body: Method) -> Position | None:
+        """Where the request stands that a method of a peer answers."""
+        request = channel.answers(by_client, body.definition().name)
+        return None if request is None else self._requests.get(request)
+
+    def _flow(self, found: list[Ground], places: _ChannelPlaces, by_client: bool) -> None:
+        flow = places.said.get((not by_client, "channel.flow"))
         if flow is not None:
-            stopped = channel.flow == "stop"
-            found.append(Ground(FORBIDS if stopped else GRANTS, f"asks to {channel.flow} sending", flow))
+            stopped = places.flow == "stop"
+            found.append(Ground(FORBIDS if stopped else GRANTS, f"asks to {places.flow} sending", flow))
 
-    def _consumer(self, found: list[Ground], channel: _Channel, tag: str | None) -> None:
-        known = channel.consumers.get(tag or "")
+    def _consumer(self, found: list[Ground], channel: Channel, tag: str | None) -> None:
+        consumer = self._conversation.consumer_of(channel, tag)
+        known = None if consumer is None else self._consumers.get(consumer)
         if known is None:
             what = f"no basic.consume was captured with consumer-tag {name_text(tag or '')}"
             found.append(Ground(LACKS, what, None))
         add_known(found, GRANTS, f"began the consumer {name_text(tag or '')}", known)
 
-    def _settling(self, found: list[Ground], channel: _Channel, body: _Settling, by_client: bool) -> None:
-        tag = body.delivery_tag
-        if by_client:
-            add_known(found, GRANTS, f"delivery-tag {tag}", channel.deliveries.get(tag))
-            if channel.deliveries.get(tag) is None and tag:
-                what = f"no delivery with delivery-tag {tag} was captured on the channel"
-                found.append(Ground(LACKS, what, None))
-                newest = channel.deliveries.newest_first()
-                if newest:
-                    found.append(Ground(BELONGS, "the newest delivery on the channel", newest[0]))
-                for mark in channel.consumers.newest_first()[:1]:
-                    found.append(Ground(SETS_UP, "the newest consumer of the channel", mark))
+    def _acknowledging(self, found: list[Ground], channel: Channel, places: _ChannelPlaces, tag: int) -> None:
+        """What allows or forbids that the client acknowledges this delivery-tag."""
+        delivered = self._deliveries.get((channel, tag))
+        add_known(found, GRANTS, f"delivery-tag {tag}", delivered)
+        if delivered is None and tag:
+            what = f"no delivery with delivery-tag {tag} was captured on the channel"
+            found.append(Ground(LACKS, what, None))
+            add_known(found, BELONGS, "the newest delivery on the channel", places.delivery)
+            add_known(found, SETS_UP, "the newest consumer of the channel", places.consumer)
+        if tag not in channel.deliveries.unacknowledged:
+            acknowledged = self._acknowledged.get((channel, tag))
+            add_known(found, FORBIDS, f"had answered {tag} already", acknowledged)
+
+    def _return(self, found: list[Ground], channel: Channel, body: BasicReturn) -> None:
+        """The messages that may come back by this."""
+        known = channel.publishes.returnable(readable(body.exchange), readable(body.routing_key))
+        if not known:
+            what = "no message so addressed was captured that is to come back"
+            found.append(Ground(LACKS, what, None))
         else:
-            add_known(found, SETS_UP, "asks for confirms", channel.said.get((True, "confirm.select")))
-            add_known(found, GRANTS, f"published message {tag}", channel.published.get(tag))
-        for who, named, multiple, mark in channel.acknowledged.newest_first():
-            if who == by_client and (named == tag or (multiple and named >= tag)):
-                add_known(found, FORBIDS, f"had answered {tag} already", mark)
-                break
+            add_known(found, BELONGS, "the oldest message that may come back", self._messages.get(known[0]))
 
     def _entity(self, found: list[Ground], kind: str, name: str | None) -> None:
         if not name:
@@ -274,20 +324,20 @@ class Grounds091(Grounds):
         found: list[Ground],
         class_id: int,
         method_id: int,
-        channels: Iterable[_Channel],
+        channels: Iterable[dict[tuple[bool, str], Position]],
         by_client: bool,
     ) -> None:
-        """The method that a close names."""
+        """The method that a close names. channels: what was said on each."""
         method = new_method(class_id, method_id)
         if method is None:
             return
         name = method.definition().name
-        marks = [one.said[(not by_client, name)] for one in channels if (not by_client, name) in one.said]
+        marks = [said[(not by_client, name)] for said in channels if (not by_client, name) in said]
         if marks:
             found.append(Ground(BELONGS, f"the newest {name}, which the close names", max(marks, key=_when)))
 
     def of_end(self, direction: int, by_client: bool) -> list[Ground]:
-        said = self._channels[0].said
+        said = self._said
         found: list[Ground] = []
         what = "opened the connection"
         add_known(found, SETS_UP, what, said.get((False, "connection.open-ok")))
@@ -305,10 +355,10 @@ class Grounds091(Grounds):
             found.append(Ground(LACKS, "no connection.close-ok that answers it was captured", None))
         elif own is not None and (not by_client, "connection.close-ok") not in said and others is None:
             found.append(Ground(LACKS, "no connection.close-ok that answers it was captured", None))
-        for number, channel in list(self._channels.items())[1:_MOST_CHANNELS]:
-            if channel.closed is None:
-                what = f"opened channel {number}, which has not been closed"
-                add_known(found, SETS_UP, what, channel.said.get((True, "channel.open")))
+        opened = [(one, places) for one, places in self._channels.items_newest_first() if not places.closed]
+        for channel, places in opened[: -_MOST_CHANNELS - 1 : -1]:
+            what = f"opened channel {channel.number}, which has not been closed"
+            add_known(found, SETS_UP, what, places.said.get((True, "channel.open")))
         add_known(found, BELONGS, "the last frame of the stream", self._newest.get(by_client))
         return found
 
@@ -321,81 +371,89 @@ class Grounds091(Grounds):
     # What is reported
 
     def take(self, record: FrameRecord) -> None:
-        by_client = record.peer == CLIENT
-        mark = Position.of(record)
-        frame = record.frame
-        body = frame.body
-        number = int(frame.channel)
-        self._newest[by_client] = mark
-        if isinstance(body, ProtocolHeader):
-            self._headers[by_client] = mark
-            return
-        if isinstance(body, ChannelOpen):
-            known = self._channels.get(number)
-            if known is None or known.closed is not None:
-                self._channels[number] = _Channel(self._tables, mark.offset)
-        channel = self._channels.get(number)
-        if channel is None:
-            return
-        if frame.kind == "content-header":
-            channel.header[by_client] = mark
-        elif frame.kind == "method":
-            channel.header.pop(by_client, None)
-            channel.content.pop(by_client, None)
-        if record.message is not None and frame.kind != "method":
-            channel.header.pop(by_client, None)
-            channel.content.pop(by_client, None)
-        if isinstance(body, Method) and not isinstance(body, UnknownMethod):
-            self._method(channel, body, by_client, mark)
+        self._newest[record.peer == CLIENT] = Position.of(record)
+        self._conversation.take(record)
 
-    def _method(self, channel: _Channel, body: Method, by_client: bool, mark: Position) -> None:
-        definition = body.definition()
-        name = definition.name
-        channel.said[(by_client, name)] = mark
-        if definition.content:
-            channel.content[by_client] = mark
-        if isinstance(body, ConnectionTune):
-            self._tune = _limits(body)
-        elif isinstance(body, ConnectionTuneOk):
-            self._tuned = _limits(body)
-        elif isinstance(body, BasicConsume):
-            channel.consumers.put(body.consumer_tag or "", mark)
-        elif isinstance(body, BasicConsumeOk):
-            # A tag that the server chose: the consumer began with the request without one.
-            asked = channel.consumers.pop("")
-            if asked is not None and body.consumer_tag:
-                channel.consumers.put(body.consumer_tag, asked)
-        elif isinstance(body, (BasicDeliver, BasicGetOk)):
-            channel.deliveries.put(body.delivery_tag, mark)
-        elif isinstance(body, BasicPublish):
-            if (True, "confirm.select") in channel.said:
-                channel.count += 1
-                channel.published.put(channel.count, mark)
-        elif isinstance(body, ConfirmSelect):
-            channel.count = 0
-        elif isinstance(body, (BasicAck, BasicNack, BasicReject)):
-            multiple = isinstance(body, (BasicAck, BasicNack)) and body.multiple
-            channel.acknowledged.put(mark.offset, (by_client, body.delivery_tag, multiple, mark))
-        elif isinstance(body, BasicQos):
-            channel.prefetch = f"{body.prefetch_count}{' for the channel' if body.global_ else ''}"
-        elif isinstance(body, ChannelFlow):
-            channel.flow = "go on" if body.active else "stop"
-        elif name == "channel.close-ok":
-            channel.closed = mark
+    def watch(self, record: FrameRecord) -> AnswerWatch:
+        return Watch091(record, self._conversation)
+
+    def header(self, record: FrameRecord, header: ProtocolHeader) -> None:
+        self._headers[record.peer == CLIENT] = Position.of(record)
+
+    def connection_method(self, record: FrameRecord, method: Method) -> None:
+        self._said[(record.peer == CLIENT, method.definition().name)] = Position.of(record)
+        if isinstance(method, ConnectionTune):
+            self._tune = _limits(method)
+        elif isinstance(method, ConnectionTuneOk):
+            self._tuned = _limits(method)
+
+    def channel_ended(self, record: FrameRecord, channel: Channel) -> None:
+        places = self._channels.get(channel)
+        if places is not None:
+            places.closed = Position.of(record)
+
+    def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
+        places = self._on(channel)
+        mark = Position.of(record)
+        name = method.definition().name
+        places.said[(record.peer == CLIENT, name)] = mark
+        if isinstance(method, BasicQos):
+            places.prefetch = f"{method.prefetch_count}{' for the channel' if method.global_ else ''}"
+        elif isinstance(method, ChannelFlow):
+            places.flow = "go on" if method.active else "stop"
         elif name in ("exchange.declare", "exchange.delete", "queue.declare", "queue.delete"):
             kind = name.partition(".")[0]
-            for field, value in body.fields():
+            for field, value in method.fields():
                 if field.name == kind and isinstance(value, str) and value:
                     self._entities.put((kind, value), (name, mark))
 
-    def watch(self, record: FrameRecord) -> AnswerWatch:
-        channel = self._channels.get(int(record.frame.channel))
-        number = 0
-        body = record.frame.body
-        if isinstance(body, BasicPublish) and channel is not None:
-            if (True, "confirm.select") in channel.said:
-                number = channel.count + 1
-        return Watch091(record, number)
+    def _on(self, channel: Channel) -> _ChannelPlaces:
+        """What is remembered of a channel, from its first method on."""
+        places = self._channels.get(channel)
+        if places is None:
+            places = _ChannelPlaces()
+            self._channels.put(channel, places)
+        return places
+
+    def requested(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
+        self._requests.put(request, Position.of(record))
+
+    def consumer_started(self, record: FrameRecord, method: BasicConsume, consumer: Consumer) -> None:
+        mark = Position.of(record)
+        self._consumers.put(consumer, mark)
+        channel = self._conversation.channel_of(record)
+        if channel is not None:
+            self._on(channel).consumer = mark
+
+    def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
+        mark = Position.of(record)
+        self._content[content] = _ContentPlaces(mark)
+        if content.channel is not None and content.delivery is not None:
+            self._deliveries.put((content.channel, content.delivery.tag), mark)
+            self._on(content.channel).delivery = mark
+
+    def content_continued(self, record: FrameRecord, content: SentContent) -> None:
+        if record.frame.kind == "content-header":
+            self._content[content].header = Position.of(record)
+
+    def content_ended(self, record: FrameRecord, content: SentContent) -> None:
+        mark = self._content.pop(content).method
+        if content.publish is not None and content.channel is not None:
+            self._messages.put(content.publish, mark)
+            if content.number:
+                self._published.put((content.channel, content.number), mark)
+
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
+        channel, mark = self._conversation.channel_of(record), Position.of(record)
+        if channel is not None:
+            for delivery in deliveries:
+                self._acknowledged.put((channel, delivery.tag), mark)
+
+    def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
+        channel, mark = self._conversation.channel_of(record), Position.of(record)
+        if channel is not None:
+            for publish in publishes:
+                self._confirmed.put((channel, publish.number), mark)
 
 
 _CLOSE = "connection.close"

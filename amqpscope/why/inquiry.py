@@ -144,8 +144,6 @@ class Replay:
             self.earlier = Position.of(record)
         elif self.later is None:
             self.later = Position.of(record)
-        if self.asked:
-            self._watch(record)
         self._grounds.take(record)
         judge.take(record)
         judge.findings.clear()
@@ -218,13 +216,6 @@ class Replay:
                 coming_count += 1
         peer = self.connection.peer(direction)
         return Knew(peer, read, arrived, list(unsure), unsure_count, coming, coming_count)
-
-    def _watch(self, record: FrameRecord) -> None:
-        """Frames behind one that is asked about."""
-        place = Position.of(record).place
-        for asked in self.asked:
-            if asked.mark.place != place and not asked.watch.over:
-                asked.watch.see(record)
 
     def _heed(self, judge: Judge, record: FrameRecord) -> None:
         """A frame of the other peer's shows that it had what is asked about, or that it had read it."""

@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from amqpscope.limits import MAX_REMEMBERED_PLACES
 
-__all__ = ["Portion", "Recent"]
+__all__ = ["Recent"]
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -40,26 +40,3 @@ class Recent(Generic[Key, Value]):
     def items_newest_first(self) -> list[tuple[Key, Value]]:
         """All entries with their keys."""
         return list(reversed(self._entries.items()))
-
-
-class Portion(Generic[Key, Value]):
-    """What one session or channel has of a table that all of a connection share, so that this is bounded.
-
-    owner: what tells it from all others of the connection.
-    """
-
-    def __init__(self, shared: Recent[tuple[int, Key], Value], owner: int) -> None:
-        self._shared = shared
-        self._owner = owner
-
-    def put(self, key: Key, value: Value) -> None:
-        """The newest entry."""
-        self._shared.put((self._owner, key), value)
-
-    def get(self, key: Key) -> Value | None:
-        """The entry, None if there is none or it was forgotten."""
-        return self._shared.get((self._owner, key))
-
-    def newest_first(self) -> list[Value]:
-        """All entries."""
-        return [value for (owner, _), value in self._shared.items_newest_first() if owner == self._owner]

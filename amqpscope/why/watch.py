@@ -7,14 +7,11 @@ __all__ = ["AnswerWatch"]
 
 
 class AnswerWatch:
-    """Looks, behind one frame, for those that answer it."""
+    """Looks, behind one frame, for those that answer it. A subclass takes the events of a protocol."""
 
     def __init__(self) -> None:
         self.sequels: list[Sequel] = []
         self.over = False
-
-    def see(self, record: FrameRecord) -> None:
-        """A later frame of the connection. Who takes the events of the connection needs none."""
 
     def add(self, what: str, record: FrameRecord, last: bool = False) -> None:
         """A frame that follows from the one in question. last: nothing more is looked for."""

@@ -1,24 +1,29 @@
 """AMQP 0-9-1: which later methods answer one, or come of it."""
 
 from amqpscope.model.records import FrameRecord
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import Consumer
+from amqpscope.tracking.amqp091.conversation import Conversation091
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
+from amqpscope.tracking.amqp091.events import Listener091, SentContent
+from amqpscope.tracking.amqp091.names import readable
+from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.amqp091.requests import MethodRequest
 from amqpscope.why.watch import AnswerWatch
-from dissectors.amqp091.arguments import Method, UnknownMethod
+from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
-    BasicAck,
     BasicConsume,
     BasicDeliver,
-    BasicGetOk,
-    BasicNack,
-    BasicPublish,
-    BasicReject,
     BasicReturn,
     ChannelClose,
     ChannelCloseOk,
     ChannelOpen,
     ConnectionClose,
     ConnectionCloseOk,
+    ConnectionStart,
 )
 from dissectors.amqp091.registry import METHODS, new_method
+from dissectors.protocol_header import ProtocolHeader
 
 __all__ = ["NEXT_STEPS", "RESPONSES", "Watch091"]
 
@@ -38,39 +43,32 @@ RESPONSES: dict[str, tuple[str, ...]] = {method.name: method.responses for metho
 """The methods that answer each."""
 
 
-class Watch091(AnswerWatch):
-    """Looks for what answers a method. number: of a message published, 0 without confirms."""
+class Watch091(AnswerWatch, Listener091):
+    """Looks for what answers a method.
 
-    def __init__(self, record: FrameRecord, number: int) -> None:
+    record: of the frame in question, which the conversation takes next.
+    """
+
+    def __init__(self, record: FrameRecord, conversation: Conversation091) -> None:
         super().__init__()
-        self._direction = int(record.direction)
-        self._channel = int(record.frame.channel)
+        self._record = record
         self._name = record.frame.name
-        self._kind = record.frame.kind
         self._body = record.frame.body
-        self._number = number
+        self._conversation = conversation
+        self._channel = conversation.channel_of(record)
+        # What the frame in question asks for, begins or sends.
+        self._request: MethodRequest | None = None
+        self._consumer: Consumer | None = None
+        self._content: SentContent | None = None
+        conversation.listeners.append(self)
 
-    def see(self, record: FrameRecord) -> None:
-        body = record.frame.body
-        own = int(record.direction) == self._direction
-        # What its own sender ends the other peer may end at the same time, and say why.
-        if isinstance(body, ConnectionClose):
-            self.add(f"the connection is closed with {self._why(body)}", record, last=not own)
-            return
-        if isinstance(body, ConnectionCloseOk) and not isinstance(self._body, ConnectionClose):
-            self.over = True
-            return
-        if self._kind == "header" and not own:
-            self.add("the answer", record, last=True)
-            return
-        if int(record.frame.channel) != self._channel:
-            return
-        if isinstance(body, ChannelClose):
-            self.add(f"the channel is closed with {self._why(body)}", record, last=not own)
-        elif isinstance(body, (ChannelCloseOk, ChannelOpen)) and not isinstance(self._body, ChannelClose):
-            self.over = True
-        elif isinstance(body, Method) and not isinstance(body, UnknownMethod):
-            self._method(record, body, own)
+    def _later(self, record: FrameRecord) -> bool:
+        """Whether a frame is behind the one in question, and something is still looked for."""
+        return not self.over and record is not self._record
+
+    def _answers(self, record: FrameRecord) -> bool:
+        """Whether a frame is a later one of the other peer's."""
+        return self._later(record) and record.direction != self._record.direction
 
     def _why(self, close: ChannelClose | ConnectionClose) -> str:
         """The code of a close, and whether it names the method in question."""
@@ -80,29 +78,87 @@ class Watch091(AnswerWatch):
             return code
         return f"{code}, which names {self._name}"
 
-    def _method(self, record: FrameRecord, body: Method, own: bool) -> None:
-        mine = self._body
-        name = body.definition().name
-        if not own and name in RESPONSES.get(self._name, ()):
+    # The connection
+
+    def header(self, record: FrameRecord, header: ProtocolHeader) -> None:
+        if self._answers(record) and self._record.frame.kind == "header":
             self.add("the answer", record, last=True)
-        elif not own and NEXT_STEPS.get(self._name) == name:
+
+    def connection_method(self, record: FrameRecord, method: Method) -> None:
+        if not self._later(record):
+            return
+        name = method.definition().name
+        answers = self._answers(record)
+        if isinstance(method, ConnectionClose):
+            # What its own sender ends the other peer may end at the same time, and say why.
+            self.add(f"the connection is closed with {self._why(method)}", record, last=answers)
+        elif answers and (name in RESPONSES.get(self._name, ()) or self._begun_by(method)):
+            self.add("the answer", record, last=True)
+        elif answers and NEXT_STEPS.get(self._name) == name:
             self.add("the next step of the set-up", record, last=True)
-        elif isinstance(mine, (BasicDeliver, BasicGetOk)) and not own:
-            if isinstance(body, (BasicAck, BasicNack, BasicReject)) and _covers(body, mine.delivery_tag):
-                self.add("answers the delivery", record, last=True)
-        elif isinstance(mine, BasicPublish) and not own:
-            if isinstance(body, BasicReturn):
-                same = body.exchange == mine.exchange and body.routing_key == mine.routing_key
-                if same and (mine.mandatory or mine.immediate):
-                    self.add("a message so addressed comes back", record, last=not self._number)
-            elif self._number and isinstance(body, (BasicAck, BasicNack)) and _covers(body, self._number):
-                self.add("confirms the message", record, last=True)
-        elif isinstance(mine, BasicConsume) and not own and isinstance(body, BasicDeliver):
-            if body.consumer_tag == mine.consumer_tag:
-                self.add("the first delivery to the consumer", record, last=True)
+        elif isinstance(method, ConnectionCloseOk) and not isinstance(self._body, ConnectionClose):
+            self.over = True
 
+    def _begun_by(self, method: Method) -> bool:
+        """Whether the frame in question is a protocol header, and this method answers it."""
+        return isinstance(method, ConnectionStart) and self._record.frame.kind == "header"
 
-def _covers(body: BasicAck | BasicNack | BasicReject, tag: int) -> bool:
-    """Whether an acknowledgement or a confirm names a tag."""
-    multiple = isinstance(body, (BasicAck, BasicNack)) and body.multiple
-    return body.delivery_tag == tag or (multiple and (body.delivery_tag == 0 or body.delivery_tag >= tag))
+    # Channels
+
+    def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
+        if record is self._record:
+            self._channel = channel
+        if not self._later(record) or channel is not self._channel:
+            return
+        if isinstance(method, ChannelClose):
+            answers = self._answers(record)
+            self.add(f"the channel is closed with {self._why(method)}", record, last=answers)
+        elif isinstance(method, ChannelCloseOk):
+            if not isinstance(self._body, ChannelClose):
+                self.over = True
+            elif self._answers(record):
+                self.add("the answer", record, last=True)
+
+    def channel_opened(self, record: FrameRecord, method: ChannelOpen, channel: Channel) -> None:
+        if self._later(record) and self._channel is not None and channel.number == self._channel.number:
+            self.over = True
+
+    def requested(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
+        if record is self._record:
+            self._request = request
+
+    def answered(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
+        if self._later(record) and request is self._request:
+            self.add("the answer", record, last=True)
+
+    def consumer_started(self, record: FrameRecord, method: BasicConsume, consumer: Consumer) -> None:
+        if record is self._record:
+            self._consumer = consumer
+
+    # Messages
+
+    def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
+        if record is self._record:
+            self._content = content
+        elif not self._answers(record):
+            return
+        elif isinstance(method, BasicReturn) and content.channel is self._channel is not None:
+            known = self._channel.publishes.returnable(
+                readable(method.exchange), readable(method.routing_key)
+            )
+            if self._content is not None and self._content.publish in known:
+                self.add("a message so addressed comes back", record, last=not self._content.number)
+        elif isinstance(method, BasicDeliver) and content.consumer is self._consumer is not None:
+            self.add("the first delivery to the consumer", record, last=True)
+
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
+        if self._answers(record) and self._content is not None and self._content.delivery in deliveries:
+            self.add("answers the delivery", record, last=True)
+
+    def recovered(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
+        if self._answers(record) and self._content is not None and self._content.delivery in deliveries:
+            self.add("gives the delivery back to its queue", record, last=True)
+
+    def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
+        if self._answers(record) and self._content is not None and self._content.publish in publishes:
+            self.add("confirms the message", record, last=True)

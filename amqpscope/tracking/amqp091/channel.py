@@ -149,6 +149,13 @@ class Channel:
             at += 1
         return -1
 
+    def answers(self, by_client: bool, name: str) -> MethodRequest | None:
+        """The request that a peer would answer by the method of this name now, None if there is none."""
+        at = self.awaited(by_client, name)
+        if at < 0:
+            return None
+        return self.demands[at] if by_client else self.requests[at]
+
     def asked(self, by_client: bool, name: str, end: i64) -> MethodRequest | None:
         """The request that a peer made by the method of this name that ends at this offset, if it is one."""
         queue = self.requests if by_client else self.demands

@@ -68,6 +68,11 @@ class Conversation091(Conversation):
         """The channel that a frame is sent on, in its present life; None if it is not known."""
         return self.view.channel(record.frame.channel)
 
+    def consumer_of(self, channel: Channel, tag: str | None) -> Consumer | None:
+        """The consumer that has a tag on a channel, or that had the tag until it was cancelled."""
+        name = readable(tag)
+        return channel.consumers.live.get(name) or self._former.get((channel, name))
+
     def sending(self, record: FrameRecord) -> SentContent | None:
         """The content that the sender of a frame has under way on its channel."""
         return self._sending.get((int(record.direction), int(record.frame.channel)))
@@ -122,7 +127,13 @@ class Conversation091(Conversation):
         if channel is None and not isinstance(method, ChannelOpen):
             channel = view.unknown(frame.channel)
         if definition.content:
+            request = None
+            if self.listeners and channel is not None and isinstance(method, BasicGetOk):
+                request = channel.answers(by_client, definition.name)
             view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
+            if request is not None:
+                for listener in self.listeners:
+                    listener.answered(record, method, request)
             self._begin(record, method)
         elif isinstance(method, ChannelOpen):
             if channel is not None and by_client and not channel.whole and channel.state != "CLOSED":
@@ -135,6 +146,7 @@ class Conversation091(Conversation):
             if opened is not None and opened is not channel:
                 for listener in self.listeners:
                     listener.channel_opened(record, method, opened)
+                self._asked(record, method, opened)
         elif not self.listeners or channel is None:
             view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
         elif isinstance(method, _SETTLING):
@@ -143,6 +155,7 @@ class Conversation091(Conversation):
         elif isinstance(method, (BasicRecover, BasicRecoverAsync)):
             deliveries = channel.deliveries.covered(0, True)
             view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
+            self._asked(record, method, channel)
             if by_client:
                 for listener in self.listeners:
                     listener.recovered(record, method, deliveries)
@@ -193,32 +206,36 @@ class Conversation091(Conversation):
         frame = record.frame
         by_client = record.direction == record.connection.client
         end = frame.offset + frame.size
-        name = method.definition().name
-        queue = channel.demands if by_client else channel.requests
-        at = channel.awaited(by_client, name)
-        request = queue[at] if at >= 0 else None
+        request = channel.answers(by_client, method.definition().name)
         consumer = None
         if isinstance(method, (BasicCancel, BasicCancelOk)):
-            tag = readable(method.consumer_tag)
-            consumer = channel.consumers.live.get(tag) or self._former.get((channel, tag))
+            consumer = self.consumer_of(channel, method.consumer_tag)
         elif isinstance(method, QueueDeleteOk) and request is not None:
             for one in channel.consumers.of(request.subject).values():
                 self._leave(channel, one)
         if isinstance(method, ConfirmSelect) and not channel.publishes.confirming:
             self.view.sure_again(channel)
         self.view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
-        asked = channel.asked(by_client, name, end)
-        for listener in self.listeners:
-            if request is not None:
+        if request is not None:
+            for listener in self.listeners:
                 listener.answered(record, method, request)
-            if asked is not None:
-                listener.requested(record, method, asked)
+        self._asked(record, method, channel)
+        for listener in self.listeners:
             if isinstance(method, ChannelClose):
                 listener.channel_closed(record, method, channel)
             elif isinstance(method, ChannelCloseOk) and channel.state == "CLOSED":
                 listener.channel_ended(record, channel)
         if isinstance(method, _OF_CONSUMERS):
             self._consumer(record, channel, method, consumer)
+
+    def _asked(self, record: FrameRecord, method: Method, channel: Channel) -> None:
+        """A method, which is applied, that may ask for an answer."""
+        frame = record.frame
+        by_client = record.direction == record.connection.client
+        asked = channel.asked(by_client, method.definition().name, frame.offset + frame.size)
+        if asked is not None:
+            for listener in self.listeners:
+                listener.requested(record, method, asked)
 
     def _consumer(
         self, record: FrameRecord, channel: Channel, method: Method, cancelled: Consumer | None
@@ -257,8 +274,7 @@ class Conversation091(Conversation):
         if channel is not None and isinstance(method, (BasicDeliver, BasicGetOk)):
             content.delivery = channel.delivering
             if isinstance(method, BasicDeliver):
-                tag = readable(method.consumer_tag)
-                content.consumer = channel.consumers.live.get(tag) or self._former.get((channel, tag))
+                content.consumer = self.consumer_of(channel, method.consumer_tag)
         for listener in self.listeners:
             listener.content_started(record, method, content)
 

@@ -171,7 +171,7 @@ def test_messages_are_numbered_in_confirm_mode() -> None:
     d.client.publish(body=b"one")
     d.client.publish(body=b"")
     d.server.confirm(2, multiple=True)
-    assert [one for one in heard(d)[2:] if "select" not in one] == [
+    assert [one for one in heard(d)[3:] if "select" not in one] == [
         "client begins basic.publish None",
         "client ends basic.publish 1 4 0",
         "client begins basic.publish None",
@@ -188,7 +188,7 @@ def test_content_that_is_cut_short_hides_the_numbers_of_messages() -> None:
     d.client.publish_method()
     d.client.publish(body=b"one")
     d.server.confirm(1)
-    assert heard(d)[4:] == [
+    assert heard(d)[5:] == [
         "client begins basic.publish None",
         "client ends basic.publish 0 0 None",
         "client begins basic.publish None",
@@ -218,7 +218,7 @@ def test_a_consumer_that_the_server_names() -> None:
     d.client.method("basic.consume", 1, queue="q")
     d.server.method("basic.consume-ok", 1, consumer_tag="made-up")
     d.client.method("basic.cancel", 1, consumer_tag="made-up")
-    assert heard(d)[2:] == [
+    assert heard(d)[3:] == [
         "client asks basic.consume",
         "client starts ''",
         "server answers basic.consume of packet 12",
@@ -234,6 +234,22 @@ def test_a_channel_has_another_life_when_it_is_opened_again() -> None:
     d.channel(1)
     said = [one for one in heard(d) if "asks" not in one and "answers" not in one]
     assert said == ["client opens 1", "client closes 1", "server ends 1", "client opens 2"]
+
+
+def test_opening_a_channel_getting_a_message_and_recovering_are_requests() -> None:
+    d = opened()
+    d.client.get()
+    d.server.get_ok(b"")
+    d.ask("basic.recover", requeue=True)
+    asked = [one for one in heard(d) if "asks" in one or "answers" in one]
+    assert [one.partition(" of ")[0] for one in asked] == [
+        "client asks channel.open",
+        "server answers channel.open",
+        "client asks basic.get",
+        "server answers basic.get",
+        "client asks basic.recover",
+        "server answers basic.recover",
+    ]
 
 
 def test_what_is_recovered_is_not_acknowledged_later() -> None:
@@ -263,4 +279,4 @@ def test_octets_that_are_missing_hide_the_numbers_of_messages() -> None:
 def test_content_without_a_method_strays() -> None:
     d = opened()
     d.client.body(b"?")
-    assert heard(d)[2:] == ["client strays with body"]
+    assert heard(d)[3:] == ["client strays with body"]
