@@ -16,8 +16,9 @@ and holds the rule to its "Silent when"; `then` says what is left of it: SILENT,
     @legal("S-CH-ASYM")       legal although it looks odd: a guard of the catalogue, or a name
     @reported("credit lowered")   a dialogue whose findings are all announced, and that has no clean twin
 
-Dialogues in the folder amqp10 are functions of a `Dialogue`, those in amqp091 of a `Dialogue091`; the rules
-that they name are in the namespace of the same name. `scenarios()` are all of them.
+Dialogues in the folder amqp10 are functions of a `Dialogue`, those in amqp091 of a `Dialogue091`, those in
+amqp10_draft2011 of a `Dialogue2011`; the rules that they name are in the namespace of the same name.
+`scenarios()` are all of them.
 """
 
 from __future__ import annotations
@@ -32,14 +33,15 @@ from typing import Any
 from support.conversation import Conversation, Said
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
+from support.dialogue_draft2011 import Dialogue2011
 
 Tell = Callable[[Any], None]  # of a dialogue of the protocol
 Cut = Callable[[Conversation], None]
 
 DIALOGUES: dict[str, type[Conversation]] = {
-    dialogue.namespace: dialogue for dialogue in (Dialogue, Dialogue091)
+    dialogue.namespace: dialogue for dialogue in (Dialogue, Dialogue091, Dialogue2011)
 }
-"""By namespace of the rules, which is also the folder of the scenarios."""
+"""By namespace of the rules, which is also the folder of the scenarios, with `_` for `-`."""
 
 SILENT, SAME, POSSIBLE = "silent", "same", "possible"
 
@@ -58,7 +60,7 @@ class Scenario:
     @property
     def namespace(self) -> str:
         """By the folder in which it is reported."""
-        return self.module.split(".")[1]
+        return self.module.split(".")[1].replace("_", "-")
 
     @property
     def module(self) -> str:
@@ -77,8 +79,9 @@ _SCENARIOS: list[Scenario] = []
 def scenarios() -> list[Scenario]:
     """All of them, by protocol and file."""
     for namespace in DIALOGUES:
-        for path in sorted((Path(__file__).parent / namespace).glob("*.py")):
-            importlib.import_module(f"scenarios.{namespace}.{path.stem}")
+        folder = namespace.replace("-", "_")
+        for path in sorted((Path(__file__).parent / folder).glob("*.py")):
+            importlib.import_module(f"scenarios.{folder}.{path.stem}")
     # In the same order whichever of them a test had imported before.
     return sorted(
         _SCENARIOS, key=lambda scenario: (list(DIALOGUES).index(scenario.namespace), scenario.module)

@@ -25,13 +25,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from support import amqp10_encode as amqp
+from support import amqp10_encode
+from support.amqp10_encode import RECEIVER, SENDER
 from support.conversation import Conversation, Said, Speaker
 from support.tcp_writer import End
 
-RECEIVER, SENDER = amqp.RECEIVER, amqp.SENDER
-
-MESSAGE = amqp.amqp_value("hello")
+MESSAGE = amqp10_encode.amqp_value("hello")
 
 
 class Handle:
@@ -42,11 +41,18 @@ class Handle:
         self.role = role
         self.count = 0
         self.open = False
+        self.tag = b""
 
 
 class Peer(Speaker):
-    """One of the two, and what it has counted so far."""
+    """One of the two, and what it has counted so far.
 
+    amqp: the encoder of what it speaks. count, initial_count: what that calls the two counts of a link.
+    """
+
+    amqp: Any = amqp10_encode
+    count = "delivery_count"
+    initial_count = "initial_delivery_count"
     other: Peer
 
     def __init__(self, dialogue: Dialogue, name: str, end: End) -> None:
@@ -67,44 +73,46 @@ class Peer(Speaker):
 
     def frame(self, body: bytes = b"", payload: bytes = b"", channel: int = 0, **more: Any) -> Said:
         """A frame around an encoded body."""
-        return self.say(amqp.frame(body, payload, channel=channel, **more))
+        return self.say(self.amqp.frame(body, payload, channel=channel, **more))
 
     def sasl_frame(self, body: bytes = b"", payload: bytes = b"", **more: Any) -> Said:
-        return self.say(amqp.sasl_frame(body, payload, **more))
+        return self.say(self.amqp.sasl_frame(body, payload, **more))
 
     # ---- the connection ----------------------------------------------------------------------------------
 
     def header(self, protocol_id: int = 0, major: int = 1, minor: int = 0, revision: int = 0) -> Said:
-        return self.say(amqp.protocol_header(protocol_id, major, minor, revision))
+        return self.say(self.amqp.protocol_header(protocol_id, major, minor, revision))
 
     def open(self, channel: int = 0, **fields: Any) -> Said:
         given = {"container_id": self.name, **self.introduction, **fields}
-        return self.frame(amqp.open_(**given), channel=channel)
+        return self.frame(self.amqp.open_(**given), channel=channel)
 
     def empty(self, channel: int = 0) -> Said:
         return self.frame(channel=channel)
 
     def close(self, error: str | None = None, channel: int = 0) -> Said:
-        return self.frame(amqp.close(error=_error(error)), channel=channel)
+        return self.frame(self.amqp.close(error=self._error(error)), channel=channel)
 
     # ---- SASL --------------------------------------------------------------------------------------------
 
     def mechanisms(self, *names: str, **more: Any) -> Said:
-        return self.sasl_frame(amqp.sasl_mechanisms(sasl_server_mechanisms=list(names) or ["PLAIN"]), **more)
+        return self.sasl_frame(
+            self.amqp.sasl_mechanisms(sasl_server_mechanisms=list(names) or ["PLAIN"]), **more
+        )
 
     def init(self, mechanism: str = "PLAIN", **fields: Any) -> Said:
         return self.sasl_frame(
-            amqp.sasl_init(mechanism=mechanism, **{"initial_response": b"\0u\0p", **fields})
+            self.amqp.sasl_init(mechanism=mechanism, **{"initial_response": b"\0u\0p", **fields})
         )
 
     def challenge(self) -> Said:
-        return self.sasl_frame(amqp.sasl_challenge(challenge=b"c"))
+        return self.sasl_frame(self.amqp.sasl_challenge(challenge=b"c"))
 
     def response(self) -> Said:
-        return self.sasl_frame(amqp.sasl_response(response=b"r"))
+        return self.sasl_frame(self.amqp.sasl_response(response=b"r"))
 
     def outcome(self, code: int = 0, **fields: Any) -> Said:
-        return self.sasl_frame(amqp.sasl_outcome(code=code, **fields))
+        return self.sasl_frame(self.amqp.sasl_outcome(code=code, **fields))
 
     # ---- sessions ----------------------------------------------------------------------------------------
 
@@ -121,10 +129,10 @@ class Peer(Speaker):
         self.begun[channel] = given["next_outgoing_id"] or 0
         self.windows[channel] = given["incoming_window"]
         self.delivery_ids.setdefault(channel, 0)
-        return self.frame(amqp.begin(**given), channel=channel)
+        return self.frame(self.amqp.begin(**given), channel=channel)
 
     def end_session(self, channel: int = 0, error: str | None = None) -> Said:
-        said = self.frame(amqp.end(error=_error(error)), channel=channel)
+        said = self.frame(self.amqp.end(error=self._error(error)), channel=channel)
         self.begun.pop(channel, None)
         self.answered.pop(channel, None)
         self.delivery_ids.pop(channel, None)
@@ -145,11 +153,11 @@ class Peer(Speaker):
         handle = self.handles.get((channel, fields.get("handle", -1)))
         if handle is not None:
             sender = handle if handle.role == SENDER else self._partner(channel, handle)
-            given["delivery_count"] = sender.count if sender is not None else None
+            given[self.count] = sender.count if sender is not None else None
             given["link_credit"] = 10
         given.update(fields)
         self.windows[channel] = given["incoming_window"]
-        return self.frame(amqp.flow(**given), channel=channel)
+        return self.frame(self.amqp.flow(**given), channel=channel)
 
     # ---- links -------------------------------------------------------------------------------------------
 
@@ -160,21 +168,23 @@ class Peer(Speaker):
             "name": name,
             "handle": handle,
             "role": role,
-            "source": amqp.source(address="q"),
-            "target": amqp.target(address="q"),
+            "source": self.amqp.source(address="q"),
+            "target": self.amqp.target(address="q"),
         }
         if role == SENDER:
-            given["initial_delivery_count"] = 0
+            given[self.initial_count] = 0
         given.update(fields)
         link = Handle(name or "", role)
-        link.count = given.get("initial_delivery_count") or 0 if role == SENDER else 0
+        link.count = given.get(self.initial_count) or 0 if role == SENDER else 0
         self.handles[channel, handle] = link
-        return self.frame(amqp.attach(**given), channel=channel)
+        return self.frame(self.amqp.attach(**given), channel=channel)
 
     def detach(
         self, handle: int = 0, closed: bool | None = True, error: str | None = None, channel: int = 0
     ) -> Said:
-        said = self.frame(amqp.detach(handle=handle, closed=closed, error=_error(error)), channel=channel)
+        said = self.frame(
+            self.amqp.detach(handle=handle, closed=closed, error=self._error(error)), channel=channel
+        )
         self.handles.pop((channel, handle), None)
         return said
 
@@ -195,14 +205,17 @@ class Peer(Speaker):
         link.open = bool(given.get("more")) and not given.get("aborted")
         if channel in self.begun:
             self.begun[channel] = self.begun[channel] + 1 & 0xFFFFFFFF
-        return self.frame(amqp.transfer(**given), payload, channel=channel)
+        return self.frame(self.amqp.transfer(**given), payload, channel=channel)
 
     def disposition(self, first: int = 0, last: int | None = None, channel: int = 0, **fields: Any) -> Said:
         given: dict[str, Any] = {"role": RECEIVER, "first": first, "last": last, "settled": True}
         if fields.get("role", RECEIVER) == RECEIVER:
-            given["state"] = amqp.accepted()
+            given["state"] = self.amqp.accepted()
         given.update(fields)
-        return self.frame(amqp.disposition(**given), channel=channel)
+        return self.frame(self.amqp.disposition(**given), channel=channel)
+
+    def _error(self, condition: str | None) -> bytes | None:
+        return None if condition is None else self.amqp.error(condition=condition)
 
     def _partner(self, channel: int, handle: Handle) -> Handle | None:
         theirs = self.answered.get(channel)
@@ -275,7 +288,3 @@ class Dialogue(Conversation):
         self.client.close()
         self.server.close()
         self.tcp.goodbye()
-
-
-def _error(condition: str | None) -> bytes | None:
-    return None if condition is None else amqp.error(condition=condition)
