@@ -17,13 +17,11 @@ from typing import Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.finding import Finding
-from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import printable
-from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.report.top.health import BLOCKED, DOUBT, FAULT, OVERDUE, HealthIssue, health_issues
-from amqpscope.report.top.rows import SORTS, FaultCounts, ReportedFinding, Row, Which, fits
-from amqpscope.tracking.snapshot import ConnectionSnapshot
+from amqpscope.report.top.rows import SORTS, FaultCounts, ReportedFinding, Row, fits
 
 __all__ = ["TopModel"]
 
@@ -94,7 +92,7 @@ class TopModel:
             row = rows.get(record.connection)
             if row is None:
                 row = self._row(record.connection)
-            row.saw(record, link)
+            row.history.saw(record, link)
 
     def found(self, findings: Iterable[Finding]) -> None:
         """Findings, each once."""
@@ -159,7 +157,7 @@ class TopModel:
     def let_go(self) -> None:
         """Nothing is shown for now: of the frames since the last update only their number is kept."""
         for row in self.rows.values():
-            row.recent = []
+            row.history.drop_records()
 
     def _row(self, connection: Connection) -> Row:
         row = Row(connection, self.now)
@@ -186,20 +184,21 @@ class TopModel:
             still.add(connection)
             row.analysis = analysis
             frames = int(connection.frames)
-            if frames != row.frames:
-                row.frames = frames
+            traffic = row.traffic
+            if frames != traffic.frames:
+                traffic.frames = frames
                 row.changed = self.now
-            row.octets = int(analysis.tcp.delivered())
+            traffic.octets = int(analysis.tcp.delivered())
             if passed:
-                row.measure(passed)
+                traffic.measure(passed)
         # Trends are of whole seconds.
         if self.now - self._ticked >= _SECOND - _MEASURED // 2:
             self._ticked = self.now
             for connection in still:
-                self.rows[connection].tick()
+                self.rows[connection].traffic.tick()
         if passed:
-            self.frame_rate = sum(row.frame_rate for row in self.rows.values())
-            self.octet_rate = sum(row.octet_rate for row in self.rows.values())
+            self.frame_rate = sum(row.traffic.frame_rate for row in self.rows.values())
+            self.octet_rate = sum(row.traffic.octet_rate for row in self.rows.values())
         return still
 
     def _end(self, still: set[Connection]) -> None:
@@ -225,7 +224,7 @@ class TopModel:
         self.open = len(still)
 
     def _forget(self, row: Row) -> None:
-        self._lines -= len(row.timeline)
+        self._lines -= len(row.history.lines)
         del self.rows[row.connection]
         self.names.forget(row.connection)
 
@@ -237,8 +236,8 @@ class TopModel:
         if looked_at:
             self._snapshot_one(looked_at[0])
         until = time.perf_counter() + SNAPSHOT_SECONDS
-        first = [row for row in looked_at[1:] if row.snapshot_frames != row.frames]
-        others = [row for row in self.rows.values() if row.analysis and row.snapshot_frames != row.frames]
+        first = [row for row in looked_at[1:] if row.snapshot_due]
+        others = [row for row in self.rows.values() if row.analysis and row.snapshot_due]
         first.sort(key=_last_snapshot)
         others.sort(key=_last_snapshot)
         for row in (*first, *others):
@@ -248,71 +247,39 @@ class TopModel:
     def _snapshot_one(self, row: Row) -> bool:
         """Make a snapshot if the last is not of this moment; whether one was made."""
         analysis = row.analysis
-        if analysis is None or row.snapshot_frames == row.frames or analysis.judge is None:
+        if analysis is None or not row.snapshot_due or analysis.judge is None:
             return False
-        row.snapshot = analysis.judge.snapshot()
-        row.snapshot_frames = row.frames
-        row.unsettled = unsettled_of(row.snapshot)
-        counts = counts_of(row.snapshot)
-        passed = (self.now - row.snapshot_time) / _SECOND
-        if row.snapshot_time and passed > 0:
-            row.rates = {
-                which: max(count - row.counts.get(which, 0), 0) / passed for which, count in counts.items()
-            }
-        row.counts = counts
-        row.snapshot_time = self.now
+        row.last.take(analysis.judge.snapshot(), row.traffic.frames, self.now)
         return True
 
     def _write(self, picked: Row | None) -> None:
         """Turn what came since the last time into lines, and let go of it."""
         left = MAX_LINES_MADE
         for row in self.rows.values():
-            if row.looked_at is not (row is picked):
-                row.looked_at = row is picked
-            if not row.came:
+            history = row.history
+            history.looked_at = row is picked
+            if not history.waits:
                 continue
-            before = len(row.timeline)
-            take = row.most_recent()
-            if row is not picked:
-                take = min(take, left)
-                left -= take
-            self._write_row(row, take)
-            row.trim()
-            self._lines += len(row.timeline) - before
+            before = len(history.lines)
+            if row is picked:
+                history.write(self.names, None)
+            else:
+                left -= history.write(self.names, left)
+            self._lines += len(history.lines) - before
         if self._lines > MAX_LINES_OF_ALL:
             for row in sorted(self.rows.values(), key=_last_changed):
                 if row is not picked:
-                    self._lines -= len(row.timeline)
-                    row.timeline = []
-                    row.writer = None
+                    self._lines -= len(row.history.lines)
+                    row.history.drop_lines()
                 if self._lines <= MAX_LINES_OF_ALL // 2:
                     break
-
-    def _write_row(self, row: Row, take: int) -> None:
-        """The last `take` of its records as lines of a timeline, behind how many came before these."""
-        hidden = row.came - take
-        if hidden:
-            row.write([("dim", f"      … {hidden} frame{'s' if hidden > 1 else ''} …")])
-        writer = row.writer
-        first = writer is None
-        if writer is None:
-            writer = row.writer = Timeline(Clock("a"), 0, self.names)
-        records = row.recent[len(row.recent) - take :] if take else []
-        row.recent = []
-        row.came = 0
-        for record, link in records:
-            lines = writer.lines(record, link)
-            if first:
-                lines = lines[1:]  # which connection it is stands above it
-                first = False
-            for line, _ in lines:
-                row.write(line)
 
     def _judge(self, row: Row) -> None:
         """What hurts on it now."""
         found: list[HealthIssue] = []
-        if row.snapshot is not None and not row.over_since:
-            found += health_issues(row.connection.protocol, row.snapshot, self.now)
+        snapshot = row.last.snapshot
+        if snapshot is not None and not row.over_since:
+            found += health_issues(row.connection.protocol, snapshot, self.now)
         faults = row.faults
         for count, what, rule, rank in (
             (faults.errors, "error", faults.last_error, FAULT),
@@ -340,36 +307,12 @@ class TopModel:
         return rows
 
 
-def unsettled_of(snapshot: ConnectionSnapshot) -> int:
-    """Deliveries (and publishes) of a connection that nobody has settled yet."""
-    total = 0
-    for session in snapshot.sessions:
-        for end in (session.client, session.server):
-            if end is not None:
-                total += end.unsettled
-    for channel in snapshot.channels:
-        total += channel.unacknowledged + channel.unconfirmed
-    return total
-
-
-def counts_of(snapshot: ConnectionSnapshot) -> dict[Which, int]:
-    """How many deliveries there were on each link so far, or deliveries and publishes on each channel."""
-    counts: dict[Which, int] = {}
-    for session in snapshot.sessions:
-        for link in session.links:
-            counts[int(session.number), link.name, link.sender] = int(link.deliveries)
-    for channel in snapshot.channels:
-        counts[int(channel.number), "", SERVER] = channel.deliveries
-        counts[int(channel.number), "", CLIENT] = channel.published
-    return counts
-
-
 def _worth_keeping(row: Row) -> tuple[object, ...]:
     return (row.faults.wrong > 0, row.over_since)
 
 
 def _last_snapshot(row: Row) -> int:
-    return row.snapshot_time
+    return row.last.time
 
 
 def _last_changed(row: Row) -> int:

@@ -137,12 +137,12 @@ def connections(
         parts = [(style, mark + tail(_short(row.name), name_width)), ("dim", version)]
         if wide:
             parts.append(("dim" if row.over_since else "", row.state))
-        parts.append(("dim" if row.frame_rate == 0 else "", amount(row.frame_rate)))
+        parts.append(("dim" if row.traffic.frame_rate == 0 else "", amount(row.traffic.frame_rate)))
         if wide:
-            parts.append(("dim" if row.octet_rate == 0 else "", octets(row.octet_rate)))
-        parts.append(("dim" if row.unsettled == 0 else "", amount(row.unsettled)))
+            parts.append(("dim" if row.traffic.octet_rate == 0 else "", octets(row.traffic.octet_rate)))
+        parts.append(("dim" if row.last.unsettled == 0 else "", amount(row.last.unsettled)))
         if width >= _WIDEST:
-            parts.append(("flow", spark(row.trend, 30)))
+            parts.append(("flow", spark(row.traffic.trend, 30)))
         line = in_columns(columns[:-1], parts)
         line.append(("", " "))
         if row is picked:
@@ -175,12 +175,13 @@ def _hurts(row: Row, now: int) -> Line:
 def details(row: Row, width: int, most: int) -> list[Line]:
     """What else is shown about the connection that is picked: who they are, and all that hurts."""
     lines: list[Line] = []
-    if row.snapshot is not None:
+    snapshot = row.last.snapshot
+    if snapshot is not None:
         who: Line = [("", " ")]
-        for end in (row.snapshot.client, row.snapshot.server):
+        for end in (snapshot.client, snapshot.server):
             who += [(end.peer, f"{end.peer} "), ("", f"{_who(end)}   ")]
-        if row.snapshot.virtual_host:
-            who += [("key", "virtual host "), ("", word(row.snapshot.virtual_host, 40))]
+        if snapshot.virtual_host:
+            who += [("key", "virtual host "), ("", word(snapshot.virtual_host, 40))]
         lines.append(who)
     text = "; ".join(issue.text for issue in row.health_issues)
     if text:
@@ -250,15 +251,15 @@ def inside(row: Row, now: int, width: int) -> list[Line]:
         ("dim", "over" if row.over_since else ""),
         ("dim", f" after {duration(since - row.began)}" if row.over_since else ""),
         ("dim", "" if row.over_since else f"for {duration(since - row.began)}"),
-        ("", f"  {amount(row.frames)} frames, {amount(row.frame_rate)}/s"),
-        ("dim", f"  {octets(row.octets)}, {octets(row.octet_rate)}/s"),
+        ("", f"  {amount(row.traffic.frames)} frames, {amount(row.traffic.frame_rate)}/s"),
+        ("dim", f"  {octets(row.traffic.octets)}, {octets(row.traffic.octet_rate)}/s"),
     ]
     lines = [first]
-    snapshot = row.snapshot
+    snapshot = row.last.snapshot
     if snapshot is None:
         lines.append([("dim", "nothing is known of its state")])
         return lines
-    if row.over_since and row.snapshot_frames != row.frames:
+    if row.over_since and row.snapshot_due:
         lines.append([("dim", "it was over before its last state could be looked at")])
         lines += [[(issue.style, f"! {issue.text}")] for issue in row.health_issues]
         return lines
@@ -379,7 +380,7 @@ def _link(row: Row, session: int, link: LinkSnapshot, columns: list[ScreenColumn
             ("note" if blocked else "", _known(link.available)),
             ("", amount(int(link.unsettled))),
             ("", amount(int(link.deliveries))),
-            ("", amount(row.rate((session, link.name, link.sender)))),
+            ("", amount(row.rate(session, link.name, link.sender))),
         ],
     )
 
@@ -436,7 +437,7 @@ def _channel(row: Row, channel: ChannelSnapshot, columns: list[ScreenColumn]) ->
     if channel.deliveries:
         words.append(f"{amount(int(channel.deliveries))} delivered")
     if channel.published:
-        rate = amount(row.rate((int(channel.number), "", CLIENT)))
+        rate = amount(row.rate(int(channel.number), "", CLIENT))
         words.append(f"{amount(channel.published)} published, {rate}/s")
     return in_columns(
         columns,

@@ -5,36 +5,20 @@ from typing import Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.finding import Finding
-from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.model.records import Connection
 from amqpscope.report.findings import message_of
-from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
-from amqpscope.report.timeline import Timeline
+from amqpscope.report.top.frame_history import FrameHistory
 from amqpscope.report.top.health import HealthIssue
+from amqpscope.report.top.last_snapshot import LastSnapshot
+from amqpscope.report.top.traffic import Traffic
 from amqpscope.report.verdict import answer
 from amqpscope.rules.profiles import weight
-from amqpscope.tracking.amqp10.identity import Link
-from amqpscope.tracking.snapshot import ConnectionSnapshot
 
-__all__ = ["MAX_LINES", "MAX_LINES_OF_OTHERS", "SORTS", "ReportedFinding", "Row", "Which", "fits"]
-
-Which = tuple[int, str, str]
-"""A link, by its session, name and sender; or a channel, and who publishes or delivers."""
+__all__ = ["SORTS", "FaultCounts", "ReportedFinding", "Row", "fits"]
 
 MAX_FINDINGS_OF_ONE: Final = 50
 """Findings of one connection that can be looked at."""
-
-MAX_LINES: Final = 500
-"""Lines of the timeline of the connection that is looked at."""
-
-MAX_LINES_OF_OTHERS: Final = 40
-"""And of any other: enough to see how it came to what it is when it is picked."""
-
-_RECENT = 30
-"""Frames of such a one between two updates of which lines are made."""
-
-_TREND = 30
-"""Seconds of which a row knows how many frames each had."""
 
 
 class ReportedFinding:
@@ -102,86 +86,44 @@ class FaultCounts:
 
 
 class Row:
-    """A connection. There may be thousands, so what most of them never have takes no room.
-
-    analysis: None when it is over. snapshot: the last, None if there was none. trend: how many frames each of
-    the last seconds had. timeline: the last of so many `written` lines. recent: the last records since lines
-    were made of them, and how many `came`. counts, rates: deliveries, and how many a second.
-    """
+    """A connection. There may be thousands, so what most of them never have takes no room."""
 
     __slots__ = (
-        "_frames",
-        "_octets",
-        "_ticked",
         "analysis",
-        "came",
         "changed",
         "connection",
-        "counts",
         "faults",
-        "frame_rate",
-        "frames",
         "health_issues",
-        "looked_at",
+        "history",
+        "last",
         "name",
         "named",
-        "octet_rate",
-        "octets",
         "over_since",
         "rank",
-        "rates",
-        "recent",
         "reported",
-        "snapshot",
-        "snapshot_frames",
-        "snapshot_time",
-        "timeline",
-        "trend",
-        "unsettled",
-        "writer",
-        "written",
+        "traffic",
     )
 
     def __init__(self, connection: Connection, now: int) -> None:
         self.connection = connection
+        # None when the connection is over.
         self.analysis: ConnectionAnalysis | None = None
-        self.snapshot: ConnectionSnapshot | None = None
-        self.health_issues: list[HealthIssue] = []
+        self.last = LastSnapshot()
+        self.traffic = Traffic()
+        self.history = FrameHistory()
+        # What is shown of its id; and that this is final, since its client is known.
         self.name = printable(connection.id)
         self.named = False
-        self.frames = 0
-        self.octets = 0
-        self._frames = 0
-        self._octets = 0
-        self._ticked = 0
-        self.frame_rate = 0.0
-        self.octet_rate = 0.0
-        self.trend: list[int] = []
+        # When (ns) the number of its frames changed last.
         self.changed = now
+        # Since when (ns) it is over, 0 if it is not.
         self.over_since = 0
         self.faults = FaultCounts()
+        # Its last findings.
         self.reported: list[ReportedFinding] = []
-        self.timeline: list[Line] = []
-        self.written = 0
-        self.unsettled = 0
+        # What hurts on it, the worst first, and the rank of that, 0 if nothing does.
+        self.health_issues: list[HealthIssue] = []
         self.rank = 0
-        self.looked_at = False
-        self.recent: list[tuple[FrameRecord, Link | None]] = []
-        self.came = 0
-        # At how many frames, and when, the snapshot was made.
-        self.snapshot_frames = -1
-        self.snapshot_time = 0
-        self.counts: dict[Which, int] = {}
-        self.rates: dict[Which, float] = {}
-        self.writer: Timeline | None = None
-
-    def saw(self, record: FrameRecord, link: Link | None) -> None:
-        """One more frame, of this link."""
-        recent = self.recent
-        recent.append((record, link))
-        self.came += 1
-        if len(recent) >= 2 * _RECENT and (not self.looked_at or len(recent) >= 2 * MAX_LINES):
-            del recent[: len(recent) // 2]
 
     def hear(self, reported: ReportedFinding) -> None:
         """A finding."""
@@ -189,56 +131,32 @@ class Row:
         if len(self.reported) > MAX_FINDINGS_OF_ONE:
             del self.reported[0]
 
-    def measure(self, passed: float) -> None:
-        """So many seconds have passed since it was last measured."""
-        self.frame_rate = (self.frames - self._frames) / passed
-        self.octet_rate = max(self.octets - self._octets, 0) / passed
-        self._frames = self.frames
-        self._octets = self.octets
-
-    def tick(self) -> None:
-        """A second has passed."""
-        self.trend.append(self.frames - self._ticked)
-        if len(self.trend) > _TREND:
-            del self.trend[0]
-        self._ticked = self.frames
-
     def end(self, now: int) -> None:
         """The connection is over."""
         self.over_since = now
-        self.frames = max(self.frames, int(self.connection.frames))
+        self.traffic.end(int(self.connection.frames))
         self.name = printable(self.connection.id)
         self.analysis = None
-        self.frame_rate = self.octet_rate = 0.0
 
-    def write(self, line: Line) -> None:
-        """One more line of its timeline."""
-        self.timeline.append(line)
-        self.written += 1
-
-    def trim(self) -> None:
-        """Let go of its oldest lines."""
-        excess = len(self.timeline) - (MAX_LINES if self.looked_at else MAX_LINES_OF_OTHERS)
-        if excess > 0:
-            del self.timeline[:excess]
-
-    def most_recent(self) -> int:
-        """Of how many of the frames that came lines are worth to be made."""
-        return min(len(self.recent), MAX_LINES if self.looked_at else _RECENT)
+    @property
+    def snapshot_due(self) -> bool:
+        """Whether frames came since the last snapshot."""
+        return self.last.frames != self.traffic.frames
 
     @property
     def state(self) -> str:
         """In a word: that of both ends, or of the one that has got less far; or that it is over."""
         if self.over_since:
             return "over"
-        if self.snapshot is None:
+        snapshot = self.last.snapshot
+        if snapshot is None:
             return ""
-        client, server = self.snapshot.client, self.snapshot.server
+        client, server = snapshot.client, snapshot.server
         return (client.state if client.last_time <= server.last_time else server.state).lower()
 
-    def rate(self, which: Which) -> float:
-        """How many deliveries a second there are on a link or channel."""
-        return self.rates.get(which, 0.0) if self.frame_rate else 0.0
+    def rate(self, number: int, name: str, sender: str) -> float:
+        """How many deliveries a second there are now on a link or channel, see `LastSnapshot.rate`."""
+        return self.last.rate(number, name, sender) if self.traffic.frame_rate else 0.0
 
     @property
     def began(self) -> int:
@@ -253,18 +171,18 @@ def _by_health(row: Row) -> tuple[object, ...]:
         -row.faults.errors,
         row.over_since > 0,
         -len(row.health_issues),
-        -row.unsettled.bit_length(),
-        -int(row.frame_rate).bit_length(),
+        -row.last.unsettled.bit_length(),
+        -int(row.traffic.frame_rate).bit_length(),
         row.began,
     )
 
 
 def _by_rate(row: Row) -> tuple[object, ...]:
-    return (-row.frame_rate, row.began)
+    return (-row.traffic.frame_rate, row.began)
 
 
 def _by_unsettled(row: Row) -> tuple[object, ...]:
-    return (-row.unsettled, row.began)
+    return (-row.last.unsettled, row.began)
 
 
 def _by_age(row: Row) -> tuple[object, ...]:
@@ -292,7 +210,7 @@ def fits(row: Row, wanted: str) -> bool:
         wanted in one.rule.lower() for one in row.reported
     ):
         return True
-    snapshot = row.snapshot
+    snapshot = row.last.snapshot
     if snapshot is None:
         return False
     for end in (snapshot.client, snapshot.server):

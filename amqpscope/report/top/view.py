@@ -225,11 +225,11 @@ class TopView:
                 self._reported = reported[min(max(at + by, 0), len(reported) - 1)]
         elif self._page == _TIMELINE and self._picked is not None:
             row = self._picked
-            last = row.written if self._anchor is None else self._anchor
+            last = row.history.written if self._anchor is None else self._anchor
             last += by
-            first = row.written - len(row.timeline)
-            last = max(last, min(first + self._height, row.written))
-            self._anchor = None if last >= row.written else last
+            first = row.history.written - len(row.history.lines)
+            last = max(last, min(first + self._height, row.history.written))
+            self._anchor = None if last >= row.history.written else last
         elif self._page == _CONNECTION:
             self._offset = max(self._offset + by, 0)
 
@@ -304,7 +304,7 @@ class TopView:
         self._shown = []
         lines = pages.inside(row, self.model.now, width)
         reported = row.reported[-3:]
-        timeline = row.timeline
+        timeline = row.history.lines
         # A third for the last frames at least, more if there is room.
         least = min(len(timeline) + 1, max(room // 3, 3)) if timeline else 0
         upper = max(min(len(lines), room - least - (len(reported) + 1 if reported else 0)), 1)
@@ -326,10 +326,10 @@ class TopView:
     def _timeline(self, row: Row, width: int, room: int) -> list[Line]:
         self._shown = []
         self._height = max(room - 1, 1)
-        timeline = row.timeline
+        timeline = row.history.lines
         end = len(timeline)
         if self._anchor is not None:
-            first = row.written - len(timeline)
+            first = row.history.written - len(timeline)
             end = min(max(self._anchor - first, min(self._height, len(timeline))), len(timeline))
         lines = timeline[max(end - self._height, 0) : end]
         state = "newest below" if end == len(timeline) else f"{len(timeline) - end} newer lines below"

@@ -18,7 +18,7 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.report.printable import cells
 from amqpscope.report.top import model as bounds
-from amqpscope.report.top.rows import MAX_LINES_OF_OTHERS
+from amqpscope.report.top.frame_history import MAX_LINES_OF_OTHERS
 from amqpscope.report.top.view import TopView
 
 KEYS = (
@@ -338,11 +338,11 @@ def test_a_connection_with_many_frames_keeps_the_last() -> None:
         d.client.transfer(settled=True)
     view = fed(d.pcap(), each=1_000_000)
     (row,) = view.model.rows.values()
-    assert 20 < len(row.timeline) <= MAX_LINES_OF_OTHERS
+    assert 20 < len(row.history.lines) <= MAX_LINES_OF_OTHERS
     view.key("t")
     assert "#299" in picture(view)
     assert "frames …" in picture(view, 80, 60)
-    assert not row.recent
+    assert not row.history.waits
 
 
 def test_scrolled_lines_stand_still_while_more_come() -> None:
@@ -355,7 +355,7 @@ def test_scrolled_lines_stand_still_while_more_come() -> None:
     view.key("pageup")
     before = picture(view).splitlines()[3:-1]
     (row,) = view.model.rows.values()
-    row.write([("", "one more")])
+    row.history.add([("", "one more")])
     assert picture(view).splitlines()[3:-1] == before
     view.key("end")
     assert "one more" in picture(view)
@@ -400,8 +400,8 @@ def test_trends_are_of_whole_seconds_however_often_it_is_looked() -> None:
         at = len(octets)
         view.update(SECOND + half * SECOND // 2, table.open_connections())
     (row,) = view.model.rows.values()
-    assert list(row.trend)[1:] == [2, 2, 2]
-    assert row.frame_rate == 2
+    assert list(row.traffic.trend)[1:] == [2, 2, 2]
+    assert row.traffic.frame_rate == 2
 
 
 def test_packets_may_be_older_than_the_clock_before_them() -> None:
@@ -449,9 +449,9 @@ def test_others_keep_few_lines_and_the_picked_one_many() -> None:
     view = TopView("lo")
     fed(capture.pcap()[:400], view)
     picked, other = fed(capture.pcap(), each=1000).model.rows.values()
-    assert len(picked.timeline) > 120
-    assert len(other.timeline) == MAX_LINES_OF_OTHERS
-    assert other.written > 120
+    assert len(picked.history.lines) > 120
+    assert len(other.history.lines) == MAX_LINES_OF_OTHERS
+    assert other.history.written > 120
 
 
 def test_the_picked_line_is_on_the_screen_over_its_whole_width() -> None:
