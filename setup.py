@@ -21,6 +21,7 @@ MODE = os.environ.get("AMQPSCOPE_COMPILE", "no" if os.environ.get("PRE_COMMIT") 
 COMPILED_FOLDERS = [
     "dissectors",
     "dissectors/amqp10",
+    "dissectors/amqp10_draft2011",
     "dissectors/amqp091",
     "amqpscope/analysis",
     "amqpscope/capture",

@@ -335,7 +335,7 @@ class ValueReader:
         self.unassigned(code, start)
         return self.rest(start)
 
-    def overrun(self, code: i64, start: i64, size: i64) -> Raw:
+    def overrun(self, code: i64, start: i64, size: i64) -> object:
         """A value at `start` claims `size` octets of data from `pos`, which are not there."""
         if int(code) not in FORMAT_CODES:
             return self.unknown(code, start)
@@ -344,7 +344,7 @@ class ValueReader:
             self.problem("T-SIZE-OVERRUN", start, f"the value claims {size} octets, {left} are left")
         return self.rest(start)
 
-    def unknown(self, code: i64, start: i64) -> Raw:
+    def unknown(self, code: i64, start: i64) -> object:
         """A format code nobody assigned: step over its data, `pos` is before it."""
         self.unassigned(code, start)
         return self.step_over(code, start)
@@ -397,6 +397,9 @@ class ValueReader:
                 self.step(code)
                 values -= 1
 
+    def later(self, code: i64, at: i64) -> None:
+        """A format code stands at `at` that the final specification has and drafts of it have not."""
+
     # Fixed width
 
     def fixed(self, code: i64, start: i64) -> object:
@@ -410,6 +413,7 @@ class ValueReader:
                 return True
             if code == 0x42:
                 return False
+            self.later(code, start)
             if code == 0x43:
                 return UInt(0)
             if code == 0x44:
@@ -431,6 +435,7 @@ class ValueReader:
             if code == 0x50:
                 return UByte(octet)
             if code == 0x56:
+                self.later(code, start)
                 if octet > 1:
                     self.problem(
                         "T-BOOL-OCTET", start, f"a boolean's octet is 0x{octet:02x}, not 0x00 or 0x01"
@@ -543,6 +548,10 @@ class ValueReader:
         except UnicodeDecodeError as error:
             self.problem("T-STR-UTF8", start, f"the string is not UTF-8 at its octet {error.start}")
             return Raw(self.buf[start : self.pos])
+        return self.unmarked(text, start)
+
+    def unmarked(self, text: str, start: i64) -> str:
+        """A string, of which a byte order mark at its beginning is reported."""
         if text.startswith(_BYTE_ORDER_MARK):
             self.problem("T-STR-NOBOM", start, "the string begins with a byte order mark", "", False)
         return text
@@ -689,7 +698,11 @@ class ValueReader:
     def check_entry(self, keys: str, value: object, at: i64) -> None:
         """Check a value, which stood at `at`, in a map of the restricted type `keys`."""
 
-    def array_items(self, count: i64, start: i64, found: i64) -> Array:
+    def element_type(self, code: i64) -> str | None:
+        """The type of an array's elements by their format code; None if none is assigned."""
+        return FORMAT_CODES.get(int(code))
+
+    def array_items(self, count: i64, start: i64, found: i64) -> object:
         """The element constructor of an array and its `count` elements, as many as there are."""
         if self.pos >= self.end:
             if self.sound(found):
@@ -711,7 +724,7 @@ class ValueReader:
                 return Array("undecodable value", [], int(count), descriptor)
             code = self.buf[self.pos]
             self.pos += 1
-        element = FORMAT_CODES.get(int(code))
+        element = self.element_type(code)
         if element is None:
             at = self.pos - 1
             self.unassigned(code, at)
