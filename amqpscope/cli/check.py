@@ -23,12 +23,14 @@ from amqpscope.cli.judging import (
     today,
 )
 from amqpscope.cli.output import progress, say
-from amqpscope.cli.reports import FORMATS, ReportFormat, Reports, in_folder
+from amqpscope.cli.reports import Reports, in_folder
 from amqpscope.cli.status import Status, of_outcome, worst
 from amqpscope.errors import FilterError
 from amqpscope.policy.baseline import may_be_written, write_baseline
+from amqpscope.policy.configuration import nearest_word
 from amqpscope.policy.judging import CaptureOutcome, judge
 from amqpscope.policy.policy import Policy
+from amqpscope.report.forms import DEFAULT, NAMES, declared, suffixes
 from amqpscope.report.summary_text import count
 
 __all__ = ["EPILOG", "check"]
@@ -67,6 +69,8 @@ Of several captures: 2 before 1 before 3 before 0; all of them are reported.
 
 _HOW = "How findings are shown"
 
+_FORMS = "; ".join(f"{name}: {declared(name).purpose}" for name in NAMES)
+
 _MOST = 3
 
 
@@ -80,15 +84,13 @@ def check(
         ),
     ],
     form: Annotated[
-        ReportFormat | None,
+        str | None,
         typer.Option(
             "--format",
-            metavar=FORMATS,
+            metavar="|".join(NAMES),
             show_default=False,
             rich_help_panel=_HOW,
-            help="Format of standard output: text; markdown: for a job summary or a comment; ndjson: one "
-            "JSON object per finding and line; json: one object with everything; junit: for CI "
-            "servers; sarif: for code scanning; github: annotations of a GitHub Actions run.",
+            help=f"Format of standard output. {_FORMS}.",
         ),
     ] = None,
     output: Annotated[
@@ -98,8 +100,8 @@ def check(
             "-o",
             metavar="[FORMAT:]FILE",
             rich_help_panel=_HOW,
-            help="Write the report to a file, too. The format follows from the file's suffix (.txt, .md, "
-            ".json, .ndjson, .xml, .sarif), or stands before the colon. May be repeated.",
+            help="Write the report to a file, too. The format follows from the file's suffix "
+            f"({', '.join(suffixes())}), or stands before the colon. May be repeated.",
         ),
     ] = None,
     most: Annotated[
@@ -160,7 +162,9 @@ def check(
     policy = Policy(configuration, given, today(), write)
     values = configuration.values
     if form is None:
-        form = ReportFormat(values.get("format", ReportFormat.text))
+        form = str(values.get("format", DEFAULT))
+    elif form not in NAMES:
+        raise FilterError(f"--format {form}: {nearest_word(form, NAMES, 'format')}")
     if most is None:
         most = values.get("max-per-rule", _MOST)
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]

@@ -22,7 +22,7 @@ from amqpscope.cli.judging import (
     given_of,
     today,
 )
-from amqpscope.cli.output import leave_stdout, notes_to_stderr, painter, say
+from amqpscope.cli.output import leave_stdout, notes_to_stderr, say
 from amqpscope.cli.status import Status
 from amqpscope.diff.comparison import Comparison, compare
 from amqpscope.diff.excerpts import ComparedFrames, wanted_of
@@ -31,6 +31,7 @@ from amqpscope.diff.text import comparison_lines
 from amqpscope.errors import FilterError
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.policy.policy import Policy
+from amqpscope.report.painter import painter
 
 __all__ = ["EPILOG", "diff"]
 

@@ -4,9 +4,10 @@ import sys
 import time as clock
 
 from amqpscope.cli.live_view import LiveView
-from amqpscope.cli.output import painter, say
+from amqpscope.cli.output import say
 from amqpscope.input.live import Batch, LiveWatch
 from amqpscope.report.line import Line
+from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.top.terminal import Terminal

@@ -12,7 +12,7 @@ from abc import abstractmethod
 
 from amqpscope.cli.live_view import LiveView
 from amqpscope.cli.nonblocking_output import NonBlockingOutput
-from amqpscope.cli.output import painter, say
+from amqpscope.cli.output import say
 from amqpscope.cli.selection import Selection
 from amqpscope.input.live import Batch
 from amqpscope.model.finding import Finding
@@ -23,6 +23,7 @@ from amqpscope.report.json_form import FrameForm
 from amqpscope.report.line import INDENT, Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
+from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.suppressed import justification

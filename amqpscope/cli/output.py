@@ -11,25 +11,12 @@ from rich.console import Console
 from amqpscope.input.capture import Capture
 from amqpscope.model.note import Note
 from amqpscope.report.notes import note_lines
-from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 
-__all__ = ["ProgressMeter", "leave_stdout", "notes_to_stderr", "painter", "plain_painter", "progress", "say"]
+__all__ = ["ProgressMeter", "leave_stdout", "notes_to_stderr", "progress", "say"]
 
 # Smaller files are read before anyone looks.
 _WORTH_A_BAR = 32 * 1024 * 1024
-
-
-def plain_painter(out: TextIO) -> Painter:
-    """What paints lines for a file: no colours, lines of any length."""
-    return Painter(Console(file=out, color_system=None, markup=False, highlight=False, emoji=False), None)
-
-
-def painter() -> tuple[Painter, int | None]:
-    """What paints lines for standard output, and how wide that is: None where lines may be of any length."""
-    output = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
-    width = output.width if sys.stdout.isatty() else None
-    return Painter(output, width), width
 
 
 def leave_stdout() -> None:

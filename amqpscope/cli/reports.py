@@ -1,16 +1,13 @@
 """Where `amqpscope check` writes findings, and in which forms: standard output, and files beside it."""
 
-import enum
 import os
 import re
 import signal
 import sys
 import threading
-from typing import TextIO
 
 from amqpscope.cli.inputs import CaptureArgument, same_file
-from amqpscope.cli.output import leave_stdout, say
-from amqpscope.cli.verdicts import FindingsJsonWriter, TextWriter
+from amqpscope.cli.output import leave_stdout, notes_to_stderr, say
 from amqpscope.errors import FilterError
 from amqpscope.input.capture import Capture
 from amqpscope.policy.config_finding import RunConclusion
@@ -18,40 +15,16 @@ from amqpscope.policy.configuration import Configuration, nearest_word
 from amqpscope.policy.judging import INTERRUPTED, Hearer
 from amqpscope.policy.policy import Policy
 from amqpscope.policy.replacement import Replacement
+from amqpscope.report.forms import NAMES, ReportForm, ReportOptions, declared, form_of_file, suffixes
 from amqpscope.report.outcome import nothing_to
+from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import fixed_lines
-from amqpscope.report.writer import FindingWriter, Writers
+from amqpscope.report.writer import Writers
 
-__all__ = ["FORMATS", "ReportFormat", "Reports", "in_folder"]
+__all__ = ["Reports", "in_folder"]
 
-
-class ReportFormat(enum.StrEnum):
-    """Forms of output."""
-
-    text = "text"
-    json = "json"
-    ndjson = "ndjson"
-    markdown = "markdown"
-    junit = "junit"
-    sarif = "sarif"
-    github = "github"
-
-
-FORMATS = "|".join(ReportFormat)
-
-# Forms with a place for what is in the baseline and not found any more.
-_TELL_FIXED = (ReportFormat.text, ReportFormat.json, ReportFormat.markdown)
 
 _LIKE_A_FORMAT = re.compile("[a-z]{2,}")
-
-_SUFFIXES = {
-    ".txt": ReportFormat.text,
-    ".md": ReportFormat.markdown,
-    ".json": ReportFormat.json,
-    ".ndjson": ReportFormat.ndjson,
-    ".sarif": ReportFormat.sarif,
-    ".xml": ReportFormat.junit,
-}
 
 
 class Reports:
@@ -70,15 +43,14 @@ class Reports:
 
     def __init__(
         self,
-        form: ReportFormat,
+        form: str,
         outputs: list[str],
         most: int,
         captures: list[CaptureArgument],
         policy: Policy,
     ) -> None:
-        self._form = form
-        self._most = most
-        self._terms = policy.terms
+        self._form = declared(form)
+        self._options = ReportOptions(policy.terms, most)
         self._files: list[Replacement] = []
         self._writers: Writers | None = None
         self._signals: dict[int, signal.Handlers] = {}
@@ -106,12 +78,12 @@ class Reports:
             for form, path in self._named:
                 file = Replacement(path)
                 self._files.append(file)
-                others.append(self._writer(form, file.open()))
+                others.append(declared(form).writer(file.open(), self._options))
         except BaseException:
             self._close(False)
             raise
-        first = self._writer(self._form, sys.stdout)
-        complaints = _Complaints(self._form not in _TELL_FIXED)
+        first = self._form.writer(sys.stdout, self._options)
+        complaints = _Complaints(self._form)
         gone = leave_stdout if self._to_the_end else None
         self._writers = Writers(first, [*others, complaints], gone)
         return self._writers
@@ -158,75 +130,72 @@ class Reports:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    def _writer(self, form: ReportFormat, out: TextIO) -> FindingWriter:
-        match form:
-            case ReportFormat.text:
-                return TextWriter(out, self._most)
-            case ReportFormat.json | ReportFormat.ndjson:
-                return FindingsJsonWriter(out, whole=form is ReportFormat.json)
-            case ReportFormat.markdown:
-                from amqpscope.report.markdown import MarkdownWriter
-
-                return MarkdownWriter(out, self._most)
-            case ReportFormat.junit:
-                from amqpscope.report.junit import JunitWriter
-
-                return JunitWriter(out, self._terms)
-            case ReportFormat.sarif:
-                from amqpscope.report.sarif import SarifWriter
-
-                return SarifWriter(out, self._terms)
-            case ReportFormat.github:
-                from amqpscope.report.github import GithubWriter
-
-                return GithubWriter(out, self._terms)
-
 
 class _Complaints(Hearer):
-    """What could not be checked is said on standard error, too, and what is fixed if nothing else says it."""
+    """Writes to standard error what could not be checked, and what the form of standard output leaves out."""
 
-    def __init__(self, fixed: bool) -> None:
-        self._fixed = fixed
+    def __init__(self, form: ReportForm) -> None:
+        self._form = form
+        self._capture: Capture | None = None
+        self._ignored = 0
 
-    def conclude(self, closing: RunConclusion) -> None:
-        if self._fixed:
-            for line in fixed_lines(closing):
-                say(line)
+    def begin(self, path: str) -> None:
+        self._capture = None
+        self._ignored = 0
+
+    def opened(self, capture: Capture) -> None:
+        self._capture = capture
+
+    def ignore(self, count: int) -> None:
+        self._ignored += count
 
     def finish(self, capture: Capture, empty: bool) -> None:
+        self._notes()
         if empty:
             say(f"{capture.name}: {nothing_to(capture, 'check')}")
 
     def fail(self, reason: str) -> None:
+        self._notes()
         if reason != INTERRUPTED:
             say(reason)
+
+    def conclude(self, closing: RunConclusion) -> None:
+        if not self._form.shows_fixed:
+            for line in fixed_lines(closing):
+                say(line)
+
+    def _notes(self) -> None:
+        if self._form.shows_notes or self._capture is None:
+            return
+        notes_to_stderr(self._capture.name, self._capture.notes)
+        if self._ignored:
+            say(f"{self._capture.name}: {count(self._ignored, 'finding')} ignored")
 
 
 def in_folder(configuration: Configuration, output: str) -> str:
     """`FILE` or `FORMAT:FILE` as a configuration has it, whose paths are relative to its folder."""
     before, colon, path = output.partition(":")
-    if colon and before in set(ReportFormat):
+    if colon and before in NAMES:
         return f"{before}:{configuration.path(path) if path else path}"
     return configuration.path(output)
 
 
-def _named(output: str) -> tuple[ReportFormat, str]:
+def _named(output: str) -> tuple[str, str]:
     """The form and the file that `FILE` or `FORMAT:FILE` names."""
     before, colon, path = output.partition(":")
-    if colon and before in set(ReportFormat):
-        form = ReportFormat(before)
+    if colon and before in NAMES:
+        form = before
     else:
         path = output
         if _LIKE_A_FORMAT.fullmatch(before) and colon:
-            forms = nearest_word(before, ReportFormat, "format")
+            forms = nearest_word(before, NAMES, "format")
             raise FilterError(f"--output {output}: {forms} (a file of this name: ./{output})")
-        suffix = os.path.splitext(path)[1].lower()
-        if suffix not in _SUFFIXES:
-            known = ", ".join(_SUFFIXES)
+        form = form_of_file(path)
+        if not form:
+            known = ", ".join(suffixes())
             raise FilterError(
                 f"--output {output}: no format is known by this name (but by {known}): give it, FORMAT:FILE"
             )
-        form = _SUFFIXES[suffix]
     if path in ("", "-"):
         raise FilterError(f"--output '{output}': names no file (standard output has --format)")
     return form, path

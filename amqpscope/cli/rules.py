@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.output import painter, say
+from amqpscope.cli.output import say
 from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.cli.status import Status
 from amqpscope.conformance.coverage import (
@@ -29,6 +29,7 @@ from amqpscope.report.capture_notes import note_lines, note_named, page_of_note
 from amqpscope.report.config_finding_text import page_of_remark, remark_lines, remark_named
 from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.line import Line
+from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.report.profile_text import profile_lines
 from amqpscope.report.rule_page import page_of_rule

@@ -10,7 +10,7 @@ import typer
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.cli.inputs import CaptureArgument, Merge, Via, inputs
-from amqpscope.cli.output import painter, progress, say
+from amqpscope.cli.output import progress, say
 from amqpscope.cli.read import capture_status
 from amqpscope.cli.selection import check_connection, is_connection
 from amqpscope.cli.status import Status, worst
@@ -20,6 +20,7 @@ from amqpscope.protocols import is_amqp
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.notes import note_lines
+from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import CaptureSummary, connection_object, summary_json
 from amqpscope.report.summary_text import connection_lines, count

@@ -11,12 +11,13 @@ import typer
 
 from amqpscope.cli.inputs import CaptureArgument, Merge, Via, inputs
 from amqpscope.cli.judging import Spec
-from amqpscope.cli.output import notes_to_stderr, painter, say
+from amqpscope.cli.output import notes_to_stderr, say
 from amqpscope.cli.selection import check_connection, is_connection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.model.records import Connection
+from amqpscope.report.painter import painter
 from amqpscope.rules.profiles import AUTO, valid
 from amqpscope.why.endings import endings_of
 from amqpscope.why.endings_text import endings_lines, wanted_of

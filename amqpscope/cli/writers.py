@@ -3,7 +3,7 @@
 import json
 import sys
 
-from amqpscope.cli.output import notes_to_stderr, painter
+from amqpscope.cli.output import notes_to_stderr
 from amqpscope.input.capture import Capture
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, Counter, FrameRecord
@@ -11,6 +11,7 @@ from amqpscope.report.frame_counts import Census
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 from amqpscope.report.notes import note_lines
+from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.tracking.amqp10.identity import Link

@@ -20,11 +20,11 @@ from amqpscope.policy.bounded_file import octets_of
 from amqpscope.policy.selectors import Selector, selectors
 from amqpscope.policy.terms import COUNTING, SEVERITIES
 from amqpscope.policy.toml_lines import line_of_key, lines_of_entries
+from amqpscope.report.forms import NAMES
 from amqpscope.rules.editions import EDITIONS
 from amqpscope.rules.profiles import valid
 
 __all__ = [
-    "FORMATS",
     "KEYS",
     "NAME",
     "Configuration",
@@ -37,8 +37,6 @@ NAME: Final = "amqpscope.toml"
 
 _SHARED: Final = "pyproject.toml"
 _TABLE: Final = ("tool", "amqpscope")
-
-FORMATS: Final = ("text", "json", "ndjson", "markdown", "junit", "sarif", "github")
 
 
 class Configuration:
@@ -300,7 +298,7 @@ KEYS: Final[dict[str, Callable[[_Reader, str, Any], object]]] = {
     "allow-empty": _Reader.boolean,
     "spec": _one_of(EDITIONS),
     "profile": _Reader.products,
-    "format": _one_of(FORMATS),
+    "format": _one_of(NAMES),
     "output": _Reader.texts,
     "baseline": _Reader.text,
     "max-per-rule": _Reader.count,

@@ -18,6 +18,7 @@ from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
+from amqpscope.model.records import FrameRecord
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import PROTOCOLS
@@ -106,17 +107,21 @@ class Hearer:
     """Is notified of what becomes of captures, one after the other.
 
     context: wants the frames around each finding. connections: wants each connection when it is over, by
-    `over`, not only their number.
+    `over`, not only their number. records: wants all frames, by `frames`.
     """
 
     context = False
     connections = False
+    records = False
 
     def begin(self, path: str) -> None:
         """A capture is about to be opened."""
 
     def opened(self, capture: Capture) -> None:
         """It could be."""
+
+    def frames(self, records: list[FrameRecord]) -> None:
+        """The next frames of the capture, if they are wanted. What is found in them may come later."""
 
     def take(self, findings: list[Finding]) -> None:
         """The next findings that are complete and to be shown."""
@@ -186,7 +191,7 @@ def judge(
     options = CaptureOptions(
         keep=False,
         ended=listening.connections,
-        records=False,
+        records=listening.records,
         judge=True,
         context=context or listening.context,
         profile=policy.profile,
@@ -228,7 +233,9 @@ def _judge_one(
     found = False
     try:
         with meter(capture) as progress:
-            for findings in _complete(capture):
+            for records, findings in _complete(capture):
+                if records:
+                    hearer.frames(records)
                 found = found or bool(findings)
                 shown = [finding for finding in findings if rulings.decide(finding)]
                 if len(shown) < len(findings):
@@ -272,14 +279,14 @@ def _reason(mishaps: list[Note]) -> str:
     return f"{first.code}: packet {first.packet}: {which}{first.detail.partition('; ')[0]}{more}"
 
 
-def _complete(capture: Capture) -> Iterator[list[Finding]]:
-    """The findings that are complete by the end of each block of the capture."""
+def _complete(capture: Capture) -> Iterator[tuple[list[FrameRecord], list[Finding]]]:
+    """Of each block of the capture: its frames, if they are wanted, and the findings complete by its end."""
     try:
-        for _ in capture.blocks():
-            yield capture.take_findings()
+        for records in capture.blocks():
+            yield records, capture.take_findings()
     except (KeyboardInterrupt, CaptureError):
         capture.stop()
-        yield capture.take_findings()
+        yield [], capture.take_findings()
         raise
 
 

@@ -26,9 +26,9 @@ from amqpscope.limits import MAX_CASE_FINDINGS
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
 from amqpscope.policy.config_finding import RunConclusion
-from amqpscope.policy.terms import Terms
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.backlog import Backlog
+from amqpscope.report.forms import ReportOptions
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import printable
 from amqpscope.report.verdict import answer, headline, kind, remarks
@@ -108,10 +108,10 @@ class JunitWriter(FindingWriter):
 
     connections = True
 
-    def __init__(self, out: TextIO, terms: Terms) -> None:
+    def __init__(self, out: TextIO, options: ReportOptions) -> None:
         super().__init__()
         self._out = out
-        self._terms = terms
+        self._terms = options.terms
         self._suites: list[_Suite] = []
         # XML of cases, by the number of their suite.
         self._cases = Backlog()

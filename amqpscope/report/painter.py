@@ -1,12 +1,15 @@
 """From lines of styled parts to what an output can show: its colours, its signs, its width."""
 
+import sys
+from typing import TextIO
+
 from rich.console import Console
 from rich.style import Style
 
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cells, cut, wrap
 
-__all__ = ["Painter", "shortened"]
+__all__ = ["Painter", "painter", "painter_of", "shortened"]
 
 _STYLES = {
     "": "",
@@ -128,3 +131,17 @@ def _wrapped(line: Line, width: int, hang: int) -> Line:
             wrapped.append((style, piece))
             column += cells(piece)
     return wrapped
+
+
+def painter() -> tuple[Painter, int | None]:
+    """What paints lines for standard output, and how wide that is: None where lines may be of any length."""
+    output = Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
+    width = output.width if sys.stdout.isatty() else None
+    return Painter(output, width), width
+
+
+def painter_of(out: TextIO) -> Painter:
+    """What paints lines for standard output, or for a file: without colours, lines of any length."""
+    if out is sys.stdout:
+        return painter()[0]
+    return Painter(Console(file=out, color_system=None, markup=False, highlight=False, emoji=False), None)

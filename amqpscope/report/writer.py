@@ -6,6 +6,7 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.input.capture import Capture
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
+from amqpscope.model.records import FrameRecord
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.judging import Hearer
 from amqpscope.report.notes import note_lines
@@ -103,6 +104,7 @@ class Writers(Hearer):
         self._gone = gone
         self.context = first.context or any(writer.context for writer in others)
         self.connections = first.connections or any(writer.connections for writer in others)
+        self.records = first.records or any(writer.records for writer in others)
         self.streaming = first.streaming
         # Everything was written.
         self.ended = False
@@ -112,6 +114,9 @@ class Writers(Hearer):
 
     def opened(self, capture: Capture) -> None:
         self._each(lambda hearer: hearer.opened(capture))
+
+    def frames(self, records: list[FrameRecord]) -> None:
+        self._each(lambda hearer: hearer.frames(records))
 
     def take(self, findings: list[Finding]) -> None:
         self._each(lambda hearer: hearer.take(findings))

@@ -137,7 +137,7 @@ def test_by_severity(
         ([], "Missing argument 'PATH'"),
         (["--no-such-option", "clean.pcap"], "No such option"),
         (["--fail-on", "panic", "clean.pcap"], "'panic' is not one of"),
-        (["--format", "yaml", "clean.pcap"], "'yaml' is not one of"),
+        (["--format", "yaml", "clean.pcap"], "--format yaml: there is no such format; there are text, "),
         (["--max-per-rule", "0", "clean.pcap"], "--max-per-rule 0: must be at least 1"),
         (["--max-per-rule", "few", "clean.pcap"], "--max-per-rule"),
         (["--profile", "rabbit", "clean.pcap"], "--profile rabbit: must be auto, none, or of rabbitmq-3, "),

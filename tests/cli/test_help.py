@@ -64,6 +64,6 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
         "--strict / --no-strict As --fail-on warning --fail-on-possible.",
         "--allow-empty",
         "--max-per-rule N",
-        "--format text|json|ndjson|markdown|junit|sarif|github",
+        "--format text|github|json|junit|markdown|ndjson|sarif",
     ):
         assert words in reported

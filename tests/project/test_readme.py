@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from amqpscope.cli.main import app, run
+from amqpscope.report.forms import NAMES, declared
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -33,6 +34,15 @@ def test_there_are_pictures() -> None:
         "$ amqpscope rules explain L-CREDIT",
     ]
     assert max(len(picture.splitlines()) for picture in PICTURES) > 15
+
+
+def test_the_table_of_forms_has_all_of_them() -> None:
+    rows = [line.split("|")[1] for line in README.splitlines() if line.startswith("| `")]
+    listed = [re.findall(r"`(\w+)`(?: \(`(\.\w+)`\))?", row) for row in rows]
+    forms = {name: declared(name).suffixes for name in NAMES}
+    assert {
+        name: (suffix,) if suffix else () for row in listed for name, suffix in row if name in NAMES
+    } == forms
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: str(picture.splitlines()[0]))

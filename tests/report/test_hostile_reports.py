@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
 from support.commands import unprintable
 from support.reports import commands, junit_suites, markdown_blocks, sarif_run, sarif_text
 
-from amqpscope.cli.verdicts import FindingsJsonWriter, TextWriter
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.finding import Finding
 from amqpscope.model.reaction import Reaction
@@ -19,12 +17,9 @@ from amqpscope.model.records import Connection, FrameRef
 from amqpscope.policy.baseline import BaselineEntry
 from amqpscope.policy.config_finding import ConfigFinding, RunConclusion
 from amqpscope.policy.terms import Terms
-from amqpscope.report.github import GithubWriter
-from amqpscope.report.junit import JunitWriter
-from amqpscope.report.markdown import MarkdownWriter, inline
+from amqpscope.report.forms import ReportOptions, declared
+from amqpscope.report.forms.markdown import inline
 from amqpscope.report.printable import printable
-from amqpscope.report.sarif import SarifWriter
-from amqpscope.report.writer import FindingWriter
 
 NASTY = [
     "]]>",
@@ -65,7 +60,7 @@ TEXTS = st.one_of(
     st.text(st.characters(), max_size=40),
 )
 
-TERMS = Terms(("error",), False, False)
+OPTIONS = ReportOptions(Terms(("error",), False, False), most=3)
 
 
 def finding(text: str, certain: bool, instance: int = 0) -> Finding:
@@ -86,10 +81,10 @@ def finding(text: str, certain: bool, instance: int = 0) -> Finding:
     return found
 
 
-def written(make: Callable[[io.StringIO], FindingWriter], text: str, certain: bool) -> str:
+def written(form: str, text: str, certain: bool) -> str:
     """A report of one finding, in a capture of this name, which could not be read further for this reason."""
     out = io.StringIO()
-    writer = make(out)
+    writer = declared(form).writer(out, OPTIONS)
     writer.begin(text)
     writer.take([finding(text, certain)])
     writer.fail(f"no more: {text}")
@@ -104,7 +99,7 @@ def shown(text: str) -> str:
 
 @given(TEXTS, st.booleans())
 def test_github(text: str, certain: bool) -> None:
-    report = written(lambda out: GithubWriter(out, TERMS), text, certain)
+    report = written("github", text, certain)
     assert unprintable(report) == []
     reported, failed = commands(report)
     assert reported[0] == ("error" if certain else "warning")
@@ -119,7 +114,7 @@ def test_github(text: str, certain: bool) -> None:
 
 @given(TEXTS, st.booleans())
 def test_sarif(text: str, certain: bool) -> None:
-    run = sarif_run(written(lambda out: SarifWriter(out, TERMS), text, certain))
+    run = sarif_run(written("sarif", text, certain))
     (result,) = run["results"]
     assert f"packet 17, client: before {shown(text)}" in sarif_text(result["message"])
     assert result["properties"]["evidence"]["values"] == [printable(text)] * 2
@@ -129,7 +124,7 @@ def test_sarif(text: str, certain: bool) -> None:
 
 @given(TEXTS, st.booleans())
 def test_junit(text: str, certain: bool) -> None:
-    (suite,) = junit_suites(written(lambda out: JunitWriter(out, TERMS), text, certain))
+    (suite,) = junit_suites(written("junit", text, certain))
     assert suite.get("name") == printable(text)
     reported, failed = suite.iter("testcase")
     (result,) = reported
@@ -141,7 +136,7 @@ def test_junit(text: str, certain: bool) -> None:
 def test_junit_tells_connections_of_one_number_apart() -> None:
     """Wireshark counts a connection without a handshake as the one before it between the same ends."""
     out = io.StringIO()
-    writer = JunitWriter(out, TERMS)
+    writer = declared("junit").writer(out, OPTIONS)
     writer.begin("x")
     writer.take([finding("", True, instance) for instance in (0, 1)])
     writer.fail("")
@@ -153,7 +148,7 @@ def test_junit_tells_connections_of_one_number_apart() -> None:
 
 @given(TEXTS, st.booleans())
 def test_markdown(text: str, certain: bool) -> None:
-    blocks = markdown_blocks(written(lambda out: MarkdownWriter(out, 3), text, certain))
+    blocks = markdown_blocks(written("markdown", text, certain))
     assert blocks[0] == ("heading", in_code(text))
     cells = [reported for kind, reported in blocks if kind == "td"]
     assert cells[0] == ("" if certain else "possible ") + "error amqp10/L-CREDIT"
@@ -177,10 +172,10 @@ def in_code(text: str) -> str:
     return printable(text).replace("|", "\\x7c") or '""'
 
 
-def concluded(make: Callable[[io.StringIO], FindingWriter], text: str) -> str:
+def concluded(form: str, text: str) -> str:
     """A report of one finding that is allowed for this reason, and of an entry in a file of this name."""
     out = io.StringIO()
-    writer = make(out)
+    writer = declared(form).writer(out, OPTIONS)
     writer.begin("x.pcap")
     allowed = finding("plain", True)
     allowed.assessment = allowed.assessment.by_policy("", "allow", text)
@@ -199,23 +194,23 @@ def concluded(make: Callable[[io.StringIO], FindingWriter], text: str) -> str:
 @given(TEXTS)
 def test_what_a_configuration_says_breaks_no_form(text: str) -> None:
     text = json.loads(json.dumps(text))  # JSON joins two halves of a surrogate pair into one character
-    github = concluded(lambda out: GithubWriter(out, TERMS), text)
+    github = concluded("github", text)
     assert unprintable(github) == []
     (_, reported) = commands(github)  # none of the finding that is allowed
     assert (reported[0], reported[1]["title"]) == ("error", "error config/ALLOW-EXPIRED")
     assert reported[2] == f"before {printable(text)}"
-    run = sarif_run(concluded(lambda out: SarifWriter(out, TERMS), text))
+    run = sarif_run(concluded("sarif", text))
     (allowed, remark) = run["results"]
     (suppression,) = allowed["suppressions"]
     assert sarif_text({"text": suppression["justification"]}) == printable(text)
     assert sarif_text(remark["message"]) == f"before {printable(text)}."
-    (suite, about) = junit_suites(concluded(lambda out: JunitWriter(out, TERMS), text))
+    (suite, about) = junit_suites(concluded("junit", text))
     (first, _) = suite.iter("testcase")
     assert first.find("system-out") is not None
     assert f"It is allowed: {printable(text).rstrip('.')}." in first.find("system-out").text
     (case,) = about.iter("testcase")
     assert case.find("failure").get("message").endswith(f": before {printable(text)}")
-    markdown = concluded(lambda out: MarkdownWriter(out, 3), text)
+    markdown = concluded("markdown", text)
     assert unprintable(markdown) == []
     items = [content for kind, content in markdown_blocks(markdown) if kind == "paragraph"]
     assert any(
@@ -227,10 +222,10 @@ def test_what_a_configuration_says_breaks_no_form(text: str) -> None:
 
 @given(TEXTS)
 def test_nor_text_and_json(text: str) -> None:
-    written = concluded(lambda out: TextWriter(out, 3), text)
+    written = concluded("text", text)
     assert unprintable(written) == []
-    whole = json.loads(concluded(lambda out: FindingsJsonWriter(out, whole=True), text))
-    lines = concluded(lambda out: FindingsJsonWriter(out, whole=False), text).splitlines()
+    whole = json.loads(concluded("json", text))
+    lines = concluded("ndjson", text).splitlines()
     text = json.loads(json.dumps(text))  # two halves of a pair are one character there
     (allowed, remark) = whole["findings"]
     assert allowed["suppressed"] == {"by": "allow", "reason": text}

@@ -6,18 +6,10 @@ The rule of this test is written into a copy of the program, as its author would
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-import amqpscope
-
-SOURCE = Path(amqpscope.__file__).parent.parent
-REPOSITORY = Path(__file__).parents[2]
+from support.program_copy import REPOSITORY, copy_program, run
 
 RULE = '''
 
@@ -47,29 +39,18 @@ def client_that_is_no_toy(case: Case10, body: Open) -> None:
         case.report(C_TOY, f"the container-id is {body.container_id}", POSSIBLE)
 '''
 
-SCRIPT = """
-import contextlib, io, itertools, json, sys
-from amqpscope.cli.main import run
+INDEX = """
+import itertools
 from amqpscope.conformance.pairs import CapturePairs
 from amqpscope.report.rule_pages import pages
-index = dict(itertools.islice(pages(CapturePairs()), 5))
-assert "[C-TOY](C-TOY/README.md)" in index["amqp10/README.md"] or "C-TOY" not in sys.argv
-for line in sys.stdin:
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = run(json.loads(line))
-    print(json.dumps([status, out.getvalue(), err.getvalue()]))
+assert "[C-TOY](C-TOY/README.md)" in dict(itertools.islice(pages(CapturePairs()), 5))["amqp10/README.md"]
 """
 
 
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the program with the rule in one of its files."""
-    folder = tmp_path_factory.mktemp("product")
-    ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.pyd", "captures")
-    for package in ("amqpscope", "dissectors"):
-        shutil.copytree(SOURCE / package, folder / package, ignore=ignored)
-    (folder / "captures").symlink_to(REPOSITORY / "captures")
+    folder = copy_program(tmp_path_factory.mktemp("product"))
     file = folder / "amqpscope" / "rules" / "amqp10" / "connection.py"
     text = file.read_text(encoding="utf-8")
     judged = '    """The rules about open."""\n'
@@ -78,21 +59,6 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
         text.replace(judged, f"{judged}    client_that_is_no_toy(case, body)\n") + RULE, encoding="utf-8"
     )
     return folder
-
-
-def run(product: Path, *commands: list[str], name: str = "C-TOY") -> list[tuple[int, str, str]]:
-    """Exit status, standard output and standard error of each command. name: the rule that the index has."""
-    environment = {**os.environ, "PYTHONPATH": str(product), "PYTHONSAFEPATH": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, name],
-        input="".join(f"{json.dumps(command)}\n" for command in commands),
-        capture_output=True,
-        text=True,
-        cwd=product,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr
-    return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def test_a_new_rule_takes_one_file(product: Path) -> None:
@@ -110,6 +76,7 @@ def test_a_new_rule_takes_one_file(product: Path) -> None:
         ["check", "--no-config", "--format", "json", "--select", "C-PLAYTHING", capture],
         ["check", "--no-config", "--ignore", "C-PLAYTHING", capture],
         ["check", "--config", "amqpscope.toml", "--format", "json", "--select", "C-TOY", capture],
+        before=INDEX,
     )
     assert any(line.startswith("+ amqp10/C-TOY ") for line in listed[1].splitlines())
     assert "Every client is a toy." in explained[1]
@@ -137,9 +104,7 @@ def test_a_finding_is_known_again_by_the_first_name_of_its_rule(product: Path) -
     now = run(product, ["check", "--no-config", "--format", "json", "--select", "C-TOY", capture])[0]
     before = text.replace('"C-TOY"', '"C-PLAYTHING"').replace('    renamed_from=("C-PLAYTHING",),\n', "")
     file.write_text(before, encoding="utf-8")
-    then = run(
-        product, ["check", "--no-config", "--format", "json", "--select", "C-PLAYTHING", capture], name=""
-    )[0]
+    then = run(product, ["check", "--no-config", "--format", "json", "--select", "C-PLAYTHING", capture])[0]
     file.write_text(text, encoding="utf-8")
     assert [one["fingerprint"] for one in json.loads(now[1])["findings"]] == [
         one["fingerprint"] for one in json.loads(then[1])["findings"]

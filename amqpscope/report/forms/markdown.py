@@ -10,12 +10,13 @@ from one reader to the other: it is shown as its escape, as are characters that 
 
 import re
 from collections.abc import Iterable
-from typing import TextIO
+from typing import Final, TextIO
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.report.cases import Cases, Shown
+from amqpscope.report.forms import ReportForm, ReportOptions
 from amqpscope.report.printable import printable
 from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import fixed_lines
@@ -23,7 +24,7 @@ from amqpscope.report.verdict import FindingCounts, answer, kind, left_out, rema
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule
 
-__all__ = ["MarkdownWriter", "inline"]
+__all__ = ["FORM", "inline"]
 
 # A word, and what stands at its ends, that means nothing in Markdown.
 _PLAIN = re.compile(r"[A-Za-z0-9.,;:()'\"/%+=?-]+\Z")
@@ -40,15 +41,15 @@ _HEAD = "| finding | by | packet | what was seen |\n|---|---|---|---|\n"
 
 
 class MarkdownWriter(FindingWriter):
-    """A section a capture, when it has ended. most: findings of one rule by one peer that are shown."""
+    """A section a capture, when it has ended."""
 
     streaming = False
 
-    def __init__(self, out: TextIO, most: int) -> None:
+    def __init__(self, out: TextIO, options: ReportOptions) -> None:
         super().__init__()
         self._out = out
-        self._most = most
-        self._cases = Cases(most)
+        self._most = options.most
+        self._cases = Cases(options.most)
         # Over all captures.
         self._captures = 0
         self._empty = 0
@@ -119,6 +120,9 @@ class MarkdownWriter(FindingWriter):
             for row in rows
         ]
         self._out.write("\n" + "".join(lines) + "\n")
+
+
+FORM: Final = ReportForm("for a job summary or a comment", MarkdownWriter, (".md",), shows_fixed=True)
 
 
 def _sentence(text: str) -> str:

@@ -7,17 +7,17 @@ is shown beside the file's name. What is possible is at most a warning; what is 
 a line.
 """
 
-from typing import TextIO
+from typing import Final, TextIO
 
 from amqpscope.model.finding import Finding
 from amqpscope.policy.config_finding import RunConclusion
-from amqpscope.policy.terms import Terms
+from amqpscope.report.forms import ReportForm, ReportOptions
 from amqpscope.report.printable import printable
 from amqpscope.report.verdict import answer, kind, remarks, short_message
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.profiles import weight
 
-__all__ = ["GithubWriter"]
+__all__ = ["FORM"]
 
 _LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 
@@ -25,10 +25,10 @@ _LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
 class GithubWriter(FindingWriter):
     """A command a finding, as they come, and a line a capture."""
 
-    def __init__(self, out: TextIO, terms: Terms) -> None:
+    def __init__(self, out: TextIO, options: ReportOptions) -> None:
         super().__init__()
         self._out = out
-        self._terms = terms
+        self._terms = options.terms
 
     def take(self, findings: list[Finding]) -> None:
         super().take(findings)
@@ -76,6 +76,9 @@ class GithubWriter(FindingWriter):
         line = f"line={packet}" if file and packet else ""
         properties = ",".join(part for part in (file, line, f"title={_property(title)}") if part)
         self._out.write(f"::{level} {properties}::{_data(text)}\n")
+
+
+FORM: Final = ReportForm("annotations of a GitHub Actions run", GithubWriter)
 
 
 def _data(text: str) -> str:

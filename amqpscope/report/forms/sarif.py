@@ -21,14 +21,14 @@ every log to the schema of OASIS.
 import json
 import os
 import urllib.parse
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from amqpscope import __version__
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.policy.config_finding import REMARKS, RunConclusion
-from amqpscope.policy.terms import Terms
 from amqpscope.report.findings import decided_object
+from amqpscope.report.forms import ReportForm, ReportOptions
 from amqpscope.report.printable import printable
 from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import justification
@@ -39,7 +39,7 @@ from amqpscope.rules.explanation import explanation
 from amqpscope.rules.fingerprint import fingerprint
 from amqpscope.rules.profiles import weight
 
-__all__ = ["SarifWriter"]
+__all__ = ["FORM"]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -56,10 +56,10 @@ _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 class SarifWriter(FindingWriter):
     """One log with one run."""
 
-    def __init__(self, out: TextIO, terms: Terms) -> None:
+    def __init__(self, out: TextIO, options: ReportOptions) -> None:
         super().__init__()
         self._out = out
-        self._terms = terms
+        self._terms = options.terms
         self._first = True
         self._complete = True
         # Ids of the rules met so far, with their places in the list.
@@ -203,6 +203,9 @@ class SarifWriter(FindingWriter):
         if code:
             reported["descriptor"] = {"id": code}
         self._notifications.append(reported)
+
+
+FORM: Final = ReportForm("for code scanning", SarifWriter, (".sarif",))
 
 
 def _reported_note(note: Note) -> str:

@@ -1,0 +1,72 @@
+"""The forms in which `check` writes its report.
+
+A form is a module of this folder. The module's name is the form's name, and its `FORM` declares the form. No
+other file lists the forms: the options and the help of `check`, and the key `format` of the configuration,
+come from here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TextIO
+
+if TYPE_CHECKING:
+    from amqpscope.policy.terms import Terms
+    from amqpscope.report.writer import FindingWriter
+
+__all__ = ["DEFAULT", "NAMES", "ReportForm", "ReportOptions", "declared", "form_of_file", "suffixes"]
+
+DEFAULT: Final = "text"
+
+NAMES: Final = (DEFAULT, *sorted({one.name for one in pkgutil.iter_modules(__path__)} - {DEFAULT}))
+"""All forms. To list them loads none of their modules."""
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What a writer may need to know.
+
+    terms: which findings count for the exit status. most: how many findings of one rule by one peer of a
+    connection a form for people shows.
+    """
+
+    terms: Terms
+    most: int
+
+
+@dataclass(frozen=True)
+class ReportForm:
+    """A form of report.
+
+    purpose: what the form is for, in a few words for `--help`. writer: makes the writer of one report, which
+    says in `context`, `connections` and `records` what it needs beside findings. suffixes: of files that are
+    written in this form unless another one is named. shows_fixed: a report says which findings of the
+    baseline are gone. shows_notes: a report has the notes about a capture, and how many findings were
+    ignored. What a form does not show is written to standard error.
+    """
+
+    purpose: str
+    writer: Callable[[TextIO, ReportOptions], FindingWriter]
+    suffixes: tuple[str, ...] = ()
+    shows_fixed: bool = False
+    shows_notes: bool = True
+
+
+def declared(name: str) -> ReportForm:
+    """The form of this name, one of `NAMES`."""
+    form: ReportForm = importlib.import_module(f"{__name__}.{name}").FORM
+    return form
+
+
+def suffixes() -> dict[str, str]:
+    """The suffixes of files, each with the name of its form."""
+    return {suffix: name for name in NAMES for suffix in declared(name).suffixes}
+
+
+def form_of_file(path: str) -> str:
+    """The name of the form that follows from a file's suffix; "" if none does."""
+    return suffixes().get(os.path.splitext(path)[1].lower(), "")
