@@ -26,13 +26,12 @@ def ack_of_none(case: Case091) -> None:
     """A client sends basic.ack with delivery-tag 0 and without multiple, although no delivery has
     delivery-tag 0.
 
-    Demands: Tag zero is used only together with multiple.
+    Demands: In basic.ack, delivery-tag 0 is used only together with multiple.
     Source: XML:basic.ack.multiple (field doc); XML domain delivery-tag.non-zero
-    Evidence: tag and multiple bit
+    Evidence: the delivery-tag and the multiple bit of basic.ack
     Why it matters: The server closes the channel. Delivery-tag 0 stands for all unacknowledged deliveries,
     and only when multiple is set.
-    Silent when: the basic.ack has multiple, or stands on a channel that is not open; another rule reports the
-    channel.
+    Silent when: the basic.ack has multiple set, or another rule already reports that the channel is not open.
     How to mend it: Acknowledge with the delivery-tag that basic.deliver or basic.get-ok carried. To
     acknowledge all outstanding deliveries, send delivery-tag 0 with multiple set. Look for a delivery-tag
     variable that is still at its initial value 0.
@@ -48,12 +47,12 @@ B_REJECT_ZERO: Final = RULES.rule(
 def reject_of_none(case: Case091) -> None:
     """A client sends basic.reject with delivery-tag 0, although no delivery has delivery-tag 0.
 
-    Demands: Reject has no multiple flag, so its tag is not zero.
+    Demands: The delivery-tag of basic.reject is not 0, because basic.reject has no multiple bit.
     Source: XML domain delivery-tag.non-zero; XML:basic.reject.delivery-tag
-    Evidence: Reject.delivery-tag
+    Evidence: the delivery-tag of basic.reject
     Why it matters: The server closes the channel. A basic.reject always names exactly one delivery, so
     delivery-tag 0 cannot stand for several.
-    Silent when: the basic.reject stands on a channel that is not open; another rule reports the channel.
+    Silent when: another rule already reports that the channel of the basic.reject is not open.
     How to mend it: Reject with the delivery-tag that basic.deliver or basic.get-ok carried, one basic.reject
     per delivery. Look for a delivery-tag variable that is still at its initial value 0.
     """
@@ -66,21 +65,25 @@ B_ACK_CHANNEL: Final = RULES.rule(
 
 
 def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
-    """A delivery is acknowledged on another channel than the one that it came on.
+    """A client acknowledges a delivery on another channel than the channel on which the delivery arrived.
 
-    Demands: A message is acknowledged on the channel that delivered it.
+    Demands: A client acknowledges a delivery on the channel on which the server delivered it.
     Source: XML domain delivery-tag.channel-local
-    Evidence: unacked tags per channel; the tag is unknown here but outstanding on a sibling channel
-    Why it matters: Each channel counts its own delivery-tags. Here the server does not know the tag and
-    closes the channel; a tag in use here would have acknowledged another message.
-    Silent when: the channel's beginning was not captured, or the tag is in use on it by chance. Of many
-    channels only the first are searched; else it is B-ACK-KNOWN's.
+    Evidence: the unacknowledged delivery-tags of each channel: this channel does not have the tag, another
+    channel has it
+    Why it matters: Each channel counts its own delivery-tags. The server closes the channel because it does
+    not know the delivery-tag there. If the channel had used the same tag, the basic.ack would have
+    acknowledged another message.
+    Silent when: the capture lacks the beginning of the channel, or this channel happens to use the same
+    delivery-tag. On a connection with many channels, the rule searches only the first ones for the
+    delivery-tag; if it finds none, B-ACK-KNOWN reports the fault.
     How to mend it: Store the channel together with each delivery and send the basic.ack on that channel.
     Applications that use several channels must not acknowledge deliveries of one channel through another one.
     """
     case.report(
         B_ACK_CHANNEL,
-        f"delivery-tag {tag} was not given out on this channel; channel {other.number} has it unacknowledged",
+        f"the server has not sent delivery-tag {tag} on this channel; it is unacknowledged "
+        f"on channel {other.number}",
         evidence={"delivery_tag": tag, "other_channel": int(other.number)},
         others=[int(other.deliveries.unacknowledged[tag].packet)],
     )
@@ -93,18 +96,19 @@ B_ACK_KNOWN: Final = RULES.rule("B-ACK-KNOWN", "IMPLIED", "tier A", by="client",
 def ack_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """A client sends a basic.ack with a delivery-tag that the server has not given out on the channel.
 
-    Demands: A non-zero ack tag belongs to a message delivered on that channel.
+    Demands: A basic.ack with a delivery-tag other than 0 names a message that the server delivered on the
+    same channel.
     Source: XML:basic.ack.multiple.exists
-    Evidence: delivered tags of the channel life
-    Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
-    on the channel.
-    Silent when: something before the basic.ack on the channel was not captured.
+    Evidence: the delivery-tags that the server has sent since the channel was opened
+    Why it matters: The server closes the channel. The server then redelivers all messages that were
+    unacknowledged on the channel.
+    Silent when: the capture lacks something that was sent on the channel before the basic.ack.
     How to mend it: Acknowledge only delivery-tags received on this channel since it was opened. After a
     channel is reopened, discard the tags of the old channel and do not acknowledge them.
     """
     case.report(
         B_ACK_KNOWN,
-        f"delivery-tag {tag} was not given out on this channel; the last was {last}",
+        f"the server has not sent delivery-tag {tag} on this channel; the last one was {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
@@ -117,18 +121,18 @@ B_REJECT_KNOWN: Final = RULES.rule(
 def reject_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """A client sends a basic.reject with a delivery-tag that the server has not given out on the channel.
 
-    Demands: Reject names a delivered and still unsettled message of that channel.
+    Demands: A basic.reject names an unacknowledged delivery of the same channel.
     Source: ERR:21; XML domain delivery-tag.channel-local
-    Evidence: unacked tags
-    Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
-    on the channel.
-    Silent when: something before the basic.reject on the channel was not captured.
+    Evidence: the unacknowledged delivery-tags of the channel
+    Why it matters: The server closes the channel. The server then redelivers all messages that were
+    unacknowledged on the channel.
+    Silent when: the capture lacks something that was sent on the channel before the basic.reject.
     How to mend it: Reject only delivery-tags received on this channel since it was opened. After a channel is
     reopened, discard the tags of the old channel and do not reject them.
     """
     case.report(
         B_REJECT_KNOWN,
-        f"delivery-tag {tag} was not given out on this channel; the last was {last}",
+        f"the server has not sent delivery-tag {tag} on this channel; the last one was {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
@@ -142,18 +146,19 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     """A client sends a basic.nack with a delivery-tag that does not belong to an unacknowledged delivery on
     the channel.
 
-    Demands: Nack names a delivered and still unsettled message of that channel (zero only with multiple).
+    Demands: A basic.nack names an unacknowledged delivery of the same channel; delivery-tag 0 is used only
+    together with multiple.
     Source: RMQX:basic.nack.multiple.exists
-    Evidence: unacked tags
-    Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
-    on the channel.
-    Silent when: something before the basic.nack on the channel was not captured, or the delivery was sent
-    with no-ack, which another rule reports. Another rule, B-ACK-DUP, reports it when a basic.nack without
-    multiple names a delivery that was settled before. With multiple the finding is only possible, not
-    certain, when the delivery may have been recovered, or when earlier deliveries are still unacknowledged
-    and the server is not RabbitMQ.
-    Possible because: The delivery may have been recovered in the meantime, or the {other} may accept the
-    basic.nack because it covers earlier deliveries.
+    Evidence: the unacknowledged delivery-tags of the channel
+    Why it matters: The server closes the channel. The server then redelivers all messages that were
+    unacknowledged on the channel.
+    Silent when: the capture lacks something that was sent on the channel before the basic.nack, or another
+    rule already reports that the delivery was sent with no-ack. B-ACK-DUP reports a basic.nack without
+    multiple that names a delivery that was settled before. For a basic.nack with multiple, the finding is
+    only possible, not certain, when basic.recover may have returned the delivery, or when earlier deliveries
+    are still unacknowledged and the server is not RabbitMQ.
+    Possible because: The server may have redelivered the message after basic.recover, or the {other} may
+    accept the basic.nack because it covers earlier deliveries.
     How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
     delivery-tag 0 only with multiple set, and discard the tags of a channel when it closes.
     """
@@ -166,14 +171,15 @@ B_ACK_DUP: Final = RULES.rule("B-ACK-DUP", "MUST NOT", "tier A", by="client", an
 def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
     """A client acknowledges, rejects or nacks a delivery that it has acknowledged, rejected or nacked before.
 
-    Demands: No message is acknowledged, rejected or nacked more than once.
+    Demands: A client settles each delivery only once, by basic.ack, basic.reject or basic.nack.
     Source: XML:basic.ack.multiple.exists
-    Evidence: settled tags; multiple ranges; undo on tx.rollback; all cleared by recover(requeue=1)
-    Why it matters: The server closes the channel, and it delivers all messages again that were unacknowledged
-    on the channel.
-    Silent when: something before the frame on the channel was not captured, or a tx.rollback has undone the
-    earlier acknowledgement. The finding is only possible, not certain, where the server has left out
-    delivery-tags, or where a recover gave the delivery back.
+    Evidence: the settled delivery-tags of the channel, including those that multiple covers; tx.rollback and
+    basic.recover with requeue undo a settlement
+    Why it matters: The server closes the channel. The server then redelivers all messages that were
+    unacknowledged on the channel.
+    Silent when: the capture lacks something that was sent on the channel before the frame, or a tx.rollback
+    has undone the earlier acknowledgement. The finding is only possible, not certain, when the server skipped
+    delivery-tags, or when basic.recover returned the delivery to the queue.
     How to mend it: Settle each delivery exactly once, and remember that an acknowledgement with multiple also
     settles all earlier deliveries. Typical API misuse: both the message handler and a cleanup or error path
     settle the same delivery.
@@ -189,25 +195,26 @@ B_ACK_MULTIPLE: Final = RULES.rule(
 def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: i64) -> None:
     """A client sends a basic.ack with multiple whose delivery-tag names a delivery that was settled before.
 
-    Demands: An ack with multiple and a non-zero tag names a message that is itself still unacknowledged.
+    Demands: A basic.ack with multiple and a delivery-tag other than 0 names a delivery that is itself still
+    unacknowledged.
     Source: XML:basic.ack.multiple.exists
-    Evidence: unacked tags
+    Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: RabbitMQ looks for the named delivery itself. If that delivery is already settled,
     RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged deliveries.
-    Silent when: something before the basic.ack on the channel was not captured, the channel is about to be
-    closed, or the delivery was sent with no-ack, which another rule reports. The finding is only possible,
-    not certain, when the delivery may have been recovered, and at servers other than RabbitMQ while
-    deliveries before the named one are still unacknowledged, because LavinMQ and others accept such a
-    basic.ack.
-    Possible because: The delivery may have been recovered in the meantime, or the {other} may accept the
-    basic.ack because it covers earlier deliveries.
+    Silent when: the capture lacks something that was sent on the channel before the basic.ack, the channel is
+    about to be closed, or another rule already reports that the delivery was sent with no-ack. The finding is
+    only possible, not certain, when basic.recover may have returned the delivery to the queue. The finding is
+    also only possible when the server is not RabbitMQ and earlier deliveries are still unacknowledged,
+    because LavinMQ and others accept such a basic.ack.
+    Possible because: The server may have redelivered the message after basic.recover, or the {other} may
+    accept the basic.ack because it covers earlier deliveries.
     How to mend it: For a basic.ack with multiple, use the delivery-tag of a delivery that is still
     unacknowledged, such as the highest outstanding one. Do not mix single and multiple acknowledgements
     without tracking which tags are outstanding.
     """
     case.report(
         B_ACK_MULTIPLE,
-        f"delivery-tag {tag} with multiple, which was settled before; {others} before it are not",
+        f"delivery-tag {tag} with multiple was settled before; {others} earlier deliveries are not settled",
         certainty,
         {"delivery_tag": tag, "covered": others},
     )
@@ -219,12 +226,13 @@ B_ACK_NOACK: Final = RULES.rule("B-ACK-NOACK", "IMPLIED", "tier A", by="client",
 def ack_of_delivery_without_acks(case: Case091, tag: int) -> None:
     """A client acknowledges, rejects or nacks a delivery that the server sent with no-ack.
 
-    Demands: Deliveries from a no-ack consumer or get are not acknowledged.
+    Demands: A client does not acknowledge deliveries that it requested with no-ack.
     Source: XML domain no-ack (doc); RMQ:server rabbit_channel collect_acks
-    Evidence: no-ack flag per consumer and get; tags they produced
+    Evidence: the no-ack bit of basic.consume and basic.get, and the delivery-tags that belong to these
+    requests
     Why it matters: The server treated the delivery as settled when it sent the delivery. The server closes
     the channel.
-    Silent when: something before the frame on the channel was not captured.
+    Silent when: the capture lacks something that was sent on the channel before the frame.
     How to mend it: Send no basic.ack, basic.reject or basic.nack for deliveries requested with no-ack. If the
     application wants to acknowledge, leave no-ack unset in basic.consume or basic.get.
     """
@@ -241,18 +249,19 @@ B_NACK_CAP: Final = RULES.rule(
 
 
 def nack_without_capability(case: Case091) -> None:
-    """A client sends basic.nack to a server that does not say that it knows it.
+    """A client sends basic.nack although the server has not announced the capability basic.nack.
 
-    Demands: basic.nack is used only if the server announces the capability basic.nack.
+    Demands: A client sends basic.nack only if the server announces the capability basic.nack.
     Source: RMQ:docs/nack; RMQ:docs/connections (capabilities)
-    Evidence: server capabilities; 60.120 from client
+    Evidence: the capabilities in connection.start, and each basic.nack of the client
     Why it matters: The method basic.nack is a RabbitMQ extension. Servers without this extension do not know
     the method and close the connection.
-    Silent when: the server's start was not captured, or could not be read. Told once a connection.
+    Silent when: connection.start was not captured, or amqpscope could not read it. The rule reports the fault
+    only once per connection.
     How to mend it: Read the capabilities in the server-properties of connection.start. Without the capability
     basic.nack, send one basic.reject per delivery instead.
     """
-    case.report_once(B_NACK_CAP, "the server has not said that it knows basic.nack", CERTAIN, {})
+    case.report_once(B_NACK_CAP, "the server has not announced the capability basic.nack", CERTAIN, {})
 
 
 def judge_ack(case: Case091, channel: Channel, method: BasicAck) -> None:
@@ -278,7 +287,9 @@ def judge_ack(case: Case091, channel: Channel, method: BasicAck) -> None:
         ack_of_delivery_without_acks(case, tag)
         return
     if not method.multiple:
-        settled_twice(case, tag, f"delivery-tag {tag} is settled", certainty_of_settlement(channel, tag))
+        settled_twice(
+            case, tag, f"delivery-tag {tag} was settled before", certainty_of_settlement(channel, tag)
+        )
         return
     others = len(channel.deliveries.covered(tag, True))
     certainty = certainty_of_settlement(channel, tag)
@@ -303,7 +314,9 @@ def judge_reject(case: Case091, channel: Channel, method: BasicReject) -> None:
     elif needs_none(channel, tag):
         ack_of_delivery_without_acks(case, tag)
     else:
-        settled_twice(case, tag, f"delivery-tag {tag} is settled", certainty_of_settlement(channel, tag))
+        settled_twice(
+            case, tag, f"delivery-tag {tag} was settled before", certainty_of_settlement(channel, tag)
+        )
 
 
 def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
@@ -322,15 +335,20 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
         return
     last = channel.deliveries.last
     if tag > last:
-        reason = f"delivery-tag {tag} was not given out on this channel; the last was {last}"
+        reason = f"the server has not sent delivery-tag {tag} on this channel; the last one was {last}"
         nack_of_unknown_delivery(case, tag, reason, CERTAIN)
     elif needs_none(channel, tag):
         ack_of_delivery_without_acks(case, tag)
     elif not method.multiple:
-        settled_twice(case, tag, f"delivery-tag {tag} is settled", certainty_of_settlement(channel, tag))
+        settled_twice(
+            case, tag, f"delivery-tag {tag} was settled before", certainty_of_settlement(channel, tag)
+        )
     else:
         others = len(channel.deliveries.covered(tag, True))
-        reason = f"delivery-tag {tag} with multiple, which was settled before; {others} before it are not"
+        reason = (
+            f"delivery-tag {tag} with multiple was settled before; {others} earlier deliveries "
+            "are not settled"
+        )
         certainty = certainty_of_settlement(channel, tag)
         if others > 0 and not case.view.of_product("RabbitMQ"):
             certainty = POSSIBLE

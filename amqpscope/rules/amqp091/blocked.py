@@ -24,21 +24,24 @@ C_BLOCKED_CAP: Final = RULES.rule(
 
 
 def blocked_told_unasked(case: Case091) -> None:
-    """The server tells a client that it is blocked which has not said that it understands that.
+    """A server sends connection.blocked or connection.unblocked to a client that has not announced the
+    capability connection.blocked.
 
-    Demands: connection.blocked and unblocked go only to clients whose capabilities contain connection.blocked
-    = true.
+    Demands: A server sends connection.blocked and connection.unblocked only to clients that announce the
+    capability connection.blocked with the value true.
     Source: RMQ:docs/connection-blocked; RMQX:connection.blocked
-    Evidence: client capabilities; 10.60/10.61 from server
+    Evidence: the capabilities in connection.start-ok, and each connection.blocked and connection.unblocked of
+    the server
     Why it matters: The client does not know the method, and may close the connection with reply-code 503.
-    Silent when: the client has the capability connection.blocked, its capabilities could not be read, or
-    octets were not captured. Told once.
+    Silent when: the client announces the capability connection.blocked, amqpscope could not read the client's
+    capabilities, or the capture lacks octets of the connection. The rule reports the fault only once per
+    connection.
     How to mend it: Read the capabilities in the client-properties of connection.start-ok. Send
     connection.blocked and connection.unblocked only if connection.blocked is true there.
     """
     case.report_once(
         C_BLOCKED_CAP,
-        f"{case.name}, and the client has no capability connection.blocked",
+        f"{case.name}, although the client has not announced the capability connection.blocked",
         CERTAIN,
         {},
     )
@@ -49,7 +52,7 @@ C_BLOCKED_PAIR: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
@@ -57,13 +60,14 @@ def blocked_out_of_turn(case: Case091) -> None:
     """A server sends connection.blocked while the connection is already blocked, or connection.unblocked
     while the connection is not blocked.
 
-    Demands: unblocked follows a blocked, and blocked is not repeated before it.
+    Demands: A server sends connection.unblocked only after connection.blocked, and sends no second
+    connection.blocked in between.
     Source: RMQ:docs/connection-blocked
-    Evidence: blocked flag per connection
+    Evidence: whether the connection is blocked when the method arrives
     Why it matters: The client cannot know whether it may publish, because the notifications of the server
     contradict each other.
-    Silent when: octets of the server were not captured, or the client does not announce the capability
-    connection.blocked, which another rule reports.
+    Silent when: the capture lacks octets of the server, or another rule already reports that the client does
+    not announce the capability connection.blocked.
     How to mend it: Keep one blocked flag per connection. Send connection.blocked only when the flag changes
     from false to true, and connection.unblocked only when it changes back.
     """
@@ -71,7 +75,7 @@ def blocked_out_of_turn(case: Case091) -> None:
     before = f"blocked in packet {view.blocking.packet}" if view.blocking.blocked else "not blocked"
     case.report(
         C_BLOCKED_PAIR,
-        f"{case.name}, and the connection is {before}",
+        f"{case.name}, although the connection is {before}",
         evidence={"blocked": view.blocking.blocked},
         others=[int(view.blocking.packet)] if view.blocking.blocked else [],
     )
@@ -82,21 +86,22 @@ C_BLOCKED_PUBLISH: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="client",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
     """A client goes on publishing after it has received connection.blocked.
 
-    Demands: A client told that it is blocked does not go on publishing.
+    Demands: A client stops publishing after it has received connection.blocked.
     Source: RMQX:connection.blocked; RMQ:docs/connection-blocked
-    Evidence: publishes well after blocked and before unblocked
-    Why it matters: While the connection is blocked, the server reads nothing from the client, not even the
-    client's acknowledgements and its close.
-    Silent when: the client received connection.blocked less than a second before, or octets of the server
-    were not captured. The finding is only possible, not certain, unless the client has shown that it had read
-    connection.blocked. The rule reports once per connection.
+    Evidence: each basic.publish that the client sends well after connection.blocked and before
+    connection.unblocked
+    Why it matters: While the connection is blocked, the server reads nothing from the client. Even the
+    client's acknowledgements and its connection.close wait.
+    Silent when: the client received connection.blocked less than a second ago, or the capture lacks octets of
+    the server. The finding is certain only if another frame of the client proves that the client had read
+    connection.blocked. The rule reports the fault only once per connection.
     How to mend it: Stop sending basic.publish when connection.blocked arrives and resume after
     connection.unblocked. Applications should register for the blocked notification of their client library,
     and consume and publish on separate connections.
@@ -104,7 +109,7 @@ def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
     case.report_once(
         C_BLOCKED_PUBLISH,
         f"basic.publish, {since / 1_000_000_000:.3f} s after connection.blocked "
-        f"(packet {case.view.blocking.packet}) was received",
+        f"(packet {case.view.blocking.packet}) arrived",
         certainty,
         {"blocked": True},
         [int(case.view.blocking.packet)],

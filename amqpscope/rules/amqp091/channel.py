@@ -66,12 +66,12 @@ def said_before_open(case: Case091) -> None:
     """A peer sends a method on a channel that is not open yet: a client before channel.open, or a server
     before channel.open-ok.
 
-    Demands: A channel is opened before anything else is sent on it.
+    Demands: A peer opens a channel before it sends anything else on that channel.
     Source: G:channel; GS:2.2.5; XML constant channel-error
-    Evidence: open/closed state per channel number
-    Why it matters: The method belongs to no channel. According to the specification, the receiver answers by
-    closing the connection, which ends all other channels, too.
-    Silent when: the start of the connection, or anything since then, was not captured.
+    Evidence: whether the channel number is open
+    Why it matters: The method belongs to no channel. The specification tells the receiver to close the
+    connection, which ends all other channels, too.
+    Silent when: the capture lacks the start of the connection or any octets after the start.
     How to mend it: In a client, send channel.open before any other method on the channel number. In a server,
     send channel.open-ok before any other method, and use only channel numbers that the client has opened.
     """
@@ -88,18 +88,18 @@ CH_OPEN_STATE: Final = RULES.rule(
 def opened_while_open(case: Case091, channel: Channel) -> None:
     """A client sends channel.open for a channel that is already open.
 
-    Demands: Open is not sent for a channel number that is already open.
+    Demands: A client does not send channel.open for a channel number that is already open.
     Source: XML:channel.open.state
-    Evidence: channel state
-    Why it matters: Brokers close the connection for it, which ends all other channels. The usual cause is two
-    threads that share a connection, but not its list of channels.
-    Silent when: octets since the channel was opened were not captured.
+    Evidence: whether the channel number is open
+    Why it matters: Brokers answer by closing the connection, which ends all other channels. The usual cause
+    is that two threads share a connection but not the list of its channels.
+    Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Assign channel numbers in one place per connection, under a lock. Send channel.open only
     for a number that is not in use, and free the number after channel.close-ok.
     """
     case.report(
         CH_OPEN_STATE,
-        f"channel {channel.number} is opened again, it is open since packet {channel.open_packet}",
+        f"channel.open for channel {channel.number}, which is open since packet {channel.open_packet}",
         CERTAIN,
         _evidence(case),
         [int(channel.open_packet)],
@@ -110,17 +110,18 @@ CH_REUSE: Final = RULES.rule("CH-REUSE", "IMPLIED", "tier A", by="client", answe
 
 
 def reused_too_early(case: Case091, channel: Channel) -> None:
-    """A client opens a channel number again before the previous channel of that number has ended, that is,
-    before channel.close-ok was received or sent.
+    """A client opens a channel number again before channel.close-ok has ended the previous channel of that
+    number.
 
-    Demands: A channel number is opened again only once the Close-Ok of its previous life has been sent
-    (server closed it) or received (client closed it).
+    Demands: A client opens a channel number again only after channel.close-ok for the previous channel of
+    that number. The client waits for channel.close-ok if it closed the channel itself, or sends
+    channel.close-ok if the server closed the channel.
     Source: G:channel; GS:2.3.7
-    Evidence: channel state incl. closing sub-states; order of Close, Close-Ok, Open
-    Why it matters: The peers take the answer to the old channel.close for one to the new channel. Brokers
+    Evidence: the order of channel.close, channel.close-ok and channel.open on the channel number
+    Why it matters: The peers may assign the answer for the old channel.close to the new channel. Brokers
     close the connection.
-    Silent when: octets since the close were not captured, or both peers have closed the channel and this
-    client has sent its channel.close-ok.
+    Silent when: the capture lacks octets after the channel.close, or both peers have closed the channel and
+    the client has sent its channel.close-ok.
     How to mend it: Keep a channel number reserved after channel.close until channel.close-ok arrives. When
     the server closes the channel, send channel.close-ok first and only then open the number again.
     """
@@ -130,7 +131,8 @@ def reused_too_early(case: Case091, channel: Channel) -> None:
     packet = 0 if closing is None else int(closing.packet)
     case.report(
         CH_REUSE,
-        f"channel {channel.number} is opened again, its close in packet {packet} is not answered yet",
+        f"channel.open for channel {channel.number}, although channel.close in packet "
+        f"{packet} is not answered yet",
         CERTAIN,
         _evidence(case),
         [packet],
@@ -143,13 +145,13 @@ CH_NUM_MAX: Final = RULES.rule("CH-NUM-MAX", "IMPLIED", "tier A", by="client", a
 def number_above_limit(case: Case091) -> None:
     """A client opens a channel whose number is above the agreed channel-max.
 
-    Demands: Channel numbers stay within 1..channel-max as negotiated.
+    Demands: Channel numbers lie between 1 and the agreed channel-max.
     Source: XML:connection.tune.channel-max (field doc); GS:4.2.3
-    Evidence: channel-max from Tune-Ok (0 = 65535); channel number of every frame
-    Why it matters: The broker may have no room for the channel, and answers by closing the connection. Some
-    brokers only count how many channels are open.
-    Silent when: connection.tune-ok, or anything since then, was not captured, or the peers agreed on no
-    limit. Other rules report a channel.open on a channel that is open, and more open channels than
+    Evidence: the channel-max in connection.tune-ok (0 means 65535), and the channel number of each frame
+    Why it matters: The broker may have no room for the channel and closes the connection. Some brokers do not
+    check the number and count only the open channels.
+    Silent when: the capture lacks connection.tune-ok or octets after it, or the peers agreed on no limit.
+    Other rules report a channel.open for a channel that is already open, and more open channels than
     channel-max.
     How to mend it: Assign channel numbers from 1 to the channel-max sent in connection.tune-ok, and reuse
     freed numbers instead of counting upwards.
@@ -157,7 +159,7 @@ def number_above_limit(case: Case091) -> None:
     limit = case.view.agreed.channel_max
     case.report(
         CH_NUM_MAX,
-        f"channel {case.record.frame.channel} is opened, the highest is {limit}",
+        f"channel.open for channel {case.record.frame.channel}, although channel-max is {limit}",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "channel_max": int(limit)},
         [int(case.view.agreed.packet)],
@@ -173,20 +175,20 @@ CH_COUNT_MAX: Final = RULES.rule(
 def too_many_open(case: Case091) -> None:
     """A client opens more channels at once than the agreed channel-max allows.
 
-    Demands: No more channels are open at once than channel-max.
+    Demands: A connection has at most channel-max open channels at a time.
     Source: XML:connection.tune-ok.channel-max (field doc)
-    Evidence: count of open channels
+    Evidence: the number of open channels, and the channel-max in connection.tune-ok
     Why it matters: The broker closes the connection with reply-code 530. The usual cause is an application
     that opens channels and never closes them.
-    Silent when: connection.tune-ok, or anything since then, was not captured, or the peers agreed on no
-    limit.
+    Silent when: the capture lacks connection.tune-ok or octets after it, or the peers agreed on no limit.
     How to mend it: Count open channels and refuse locally to open one beyond channel-max. Applications should
     reuse long-lived channels and close each channel that they no longer need, also on error paths.
     """
     view = case.view
     case.report(
         CH_COUNT_MAX,
-        f"a channel is opened while {view.table.open} are open, {view.agreed.channel_max} may be",
+        f"channel.open while {view.table.open} channels are open, although channel-max is "
+        f"{view.agreed.channel_max}",
         CERTAIN,
         {"channels": int(view.table.open), "channel_max": int(view.agreed.channel_max)},
         [int(view.agreed.packet)],
@@ -221,18 +223,18 @@ CH_CLOSE_SILENT: Final = RULES.rule("CH-CLOSE-SILENT", "IMPLIED", "tier A", answ
 def said_after_own_close(case: Case091, closing: CloseReason) -> None:
     """A peer that has sent channel.close sends something other than channel.close-ok on the channel.
 
-    Demands: Having sent Channel.Close, a peer sends nothing but Close-Ok on that channel.
+    Demands: After channel.close, a peer sends nothing but channel.close-ok on that channel.
     Source: XML:channel.close.stability; G:channel close-channel
-    Evidence: frames after Close, same channel and direction
-    Why it matters: The other peer answers the close and may give the number to a new channel. The new channel
-    then receives frames that belong to the old one.
-    Silent when: octets since the channel was opened were not captured.
+    Evidence: the frames that the peer sends on the channel after its channel.close
+    Why it matters: The other peer answers channel.close and may give the channel number to a new channel. The
+    new channel then receives frames that belong to the old channel.
+    Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Mark the channel as closing before channel.close is written, and send only
     channel.close-ok on it afterwards. Make other threads stop using the channel before it is closed.
     """
     case.report(
         CH_CLOSE_SILENT,
-        f"{_what(case)} after its channel.close in packet {closing.packet}",
+        f"{_what(case)} after the sender's channel.close in packet {closing.packet}",
         CERTAIN,
         _evidence(case),
         [int(closing.packet)],
@@ -244,22 +246,24 @@ CH_CLOSE_DISCARD: Final = RULES.rule("CH-CLOSE-DISCARD", "MUST", "tier A")
 
 
 def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
-    """A peer that has sent channel.close answers a request that arrived after its close, instead of
+    """A peer that has sent channel.close answers a request that arrived after its channel.close, instead of
     discarding the request.
 
-    Demands: Having sent Channel.Close, a peer acts on no received method other than Close and Close-Ok.
+    Demands: After channel.close, a peer acts on no received method except channel.close and channel.close-ok.
     Source: XML:channel.close.stability
-    Evidence: replies, confirms or deliveries caused by methods that arrived after its Close
-    Why it matters: The sender of the request learns from the close that the request will not be carried out,
-    and may have repeated the request elsewhere.
-    Silent when: octets since the channel was opened were not captured, or the answer may be meant for a
-    request from before the close.
+    Evidence: replies, publisher confirms or deliveries that a method caused which arrived after the peer's
+    channel.close
+    Why it matters: The sender of the request learns from channel.close that the request will not be carried
+    out. The sender may therefore have repeated the request elsewhere.
+    Silent when: the capture lacks octets that were sent after the channel was opened, or the reply may answer
+    a request from before the channel.close.
     How to mend it: After sending channel.close, discard every method received on the channel except
     channel.close and channel.close-ok. Neither execute nor answer the discarded methods.
     """
     case.report(
         CH_CLOSE_DISCARD,
-        f"{_what(case)}, an answer to what came after its channel.close in packet {closing.packet}",
+        f"{_what(case)}, although the request arrived after the sender's channel.close in "
+        f"packet {closing.packet}",
         CERTAIN,
         _evidence(case),
         [int(closing.packet)],
@@ -273,12 +277,12 @@ def said_after_close_ok(case: Case091) -> None:
     """A peer that has sent channel.close-ok sends something on the channel before the channel is opened
     again.
 
-    Demands: After sending Channel.Close-Ok a peer leaves the channel alone until it is opened again.
+    Demands: After channel.close-ok, a peer sends nothing on the channel until the channel is opened again.
     Source: G:channel close-channel
-    Evidence: frames after Close-Ok, same channel and direction
-    Why it matters: The channel has ended, and a new channel may get its number. Brokers close the connection
-    for such a frame.
-    Silent when: octets since the channel was opened were not captured.
+    Evidence: the frames that the peer sends on the channel after its channel.close-ok
+    Why it matters: The channel has ended, and a new channel may get its number. Brokers answer such a frame
+    by closing the connection.
+    Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Make channel.close-ok the last frame on the channel: discard queued frames and block
     further sends before it is written. Applications must not use a channel object after the other peer has
     closed it.
@@ -288,7 +292,7 @@ def said_after_close_ok(case: Case091) -> None:
     packet = 0 if closing is None else int(closing.packet)
     case.report(
         CH_CLOSEOK_LAST,
-        f"{_what(case)} after channel.close-ok, the answer to the close in packet {packet}",
+        f"{_what(case)} after channel.close-ok for the channel.close in packet {packet}",
         CERTAIN,
         _evidence(case),
         [packet],
@@ -304,17 +308,19 @@ CH_CLOSEOK_UNSOLICITED: Final = RULES.rule(
 def close_ok_of_nothing(case: Case091) -> None:
     """A peer sends channel.close-ok although no channel.close waits for an answer.
 
-    Demands: Channel.Close-Ok is sent only in answer to a Channel.Close.
+    Demands: A peer sends channel.close-ok only as the answer to a channel.close.
     Source: G:channel close-channel
-    Evidence: close state
-    Why it matters: The other peer takes it for the end of a channel that is in use, or closes the connection.
-    Silent when: octets since the channel was opened, or of the start of the connection, were not captured.
+    Evidence: the channel.close methods that have no answer yet
+    Why it matters: The other peer may take the channel.close-ok for the end of a channel that is in use, or
+    may close the connection.
+    Silent when: the capture lacks octets of the start of the connection, or octets that were sent after the
+    channel was opened.
     How to mend it: Send channel.close-ok only as the answer to a received channel.close, and exactly once.
     Send channel.close to end a channel.
     """
     case.report(
         CH_CLOSEOK_UNSOLICITED,
-        f"{_what(case)}, where no channel.close waits for it",
+        f"{_what(case)}, although no channel.close waits for an answer",
         CERTAIN,
         _evidence(case),
     )
@@ -322,25 +328,28 @@ def close_ok_of_nothing(case: Case091) -> None:
 
 
 CH_CLOSE_SOFT_CODE: Final = RULES.rule(
-    "CH-CLOSE-SOFT-CODE", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "CH-CLOSE-SOFT-CODE",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def closed_with_hard_code(case: Case091, close: ChannelClose) -> None:
     """A peer sends channel.close with a reply-code that is neither that of a soft error nor 200.
 
-    Demands: An exceptional Channel.Close carries a soft-error code (or 200 for a normal close).
+    Demands: The reply-code in channel.close is that of a soft error, or 200 for a normal close.
     Source: GS:4.8.1; XML constants class=soft-error
-    Evidence: Channel.Close.reply-code
-    Why it matters: Codes of hard errors belong to connection.close. A client that acts on the code gives up
-    more than the channel.
-    Silent when: the reply-code is 0, which says nothing at all.
+    Evidence: the reply-code in channel.close
+    Why it matters: Reply-codes of hard errors belong in connection.close. A client that acts on such a
+    reply-code gives up the whole connection.
+    Silent when: the reply-code is 0, which names no error at all.
     How to mend it: Use a soft-error code (such as 403, 404, 405 or 406) or 200 in channel.close. If the error
     is a hard error, send connection.close instead.
     """
     case.report(
         CH_CLOSE_SOFT_CODE,
-        f"channel.close gives the reply-code {close.reply_code}, which is not one of a channel's",
+        f"channel.close has reply-code {close.reply_code}, which is not that of a soft error",
         CERTAIN,
         {"reply_code": int(close.reply_code)},
     )
@@ -399,22 +408,25 @@ CH_CLOSE_REPLY: Final = RULES.rule("CH-CLOSE-REPLY", "MUST", "tier A")
 
 
 def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, certainty: i64) -> None:
-    """channel.close is not answered by the time that its receiver, long after, ends or is heard of last.
+    """A peer leaves a channel.close unanswered for at least 30 seconds, and until the connection or the
+    capture ends.
 
-    Demands: A Channel.Close is answered with Close-Ok.
+    Demands: A peer answers channel.close with channel.close-ok.
     Source: GS:2.3.7; G:channel close-channel
-    Evidence: Close seen; Close-Ok, connection close or end of stream
+    Evidence: the channel.close, and the time until its receiver closes the connection or the capture ends
     Why it matters: The channel number stays taken, in the broker and in the client, until the connection
     ends.
-    Silent when: the receiver itself shows by no frame that it has processed the close, or is heard of last
-    soon after it, or octets since the channel was opened were not captured. Possible when only the capture
-    ended, or when the capturing clock was set back and may have made the time longer than it was.
+    Silent when: no frame of the receiver proves that the receiver has processed the channel.close, the last
+    frame of the receiver follows soon after the channel.close, or the capture lacks octets that were sent
+    after the channel was opened. The finding is only possible, not certain, when the capture ends while the
+    connection is still open, or when a correction of the capturing machine's clock may have made the waiting
+    time look too long.
     How to mend it: Answer every received channel.close with channel.close-ok at once, also when the
     application has stopped using the channel or is blocked in a callback.
     """
     case.report(
         CH_CLOSE_REPLY,
-        f"the close of channel {channel.number} in packet {closing.packet} is never answered",
+        f"the channel.close of channel {channel.number} in packet {closing.packet} is never answered",
         certainty,
         {"channel": int(channel.number), "reply_code": int(closing.code)},
         [int(closing.packet)],
@@ -427,18 +439,21 @@ CH_CLOSE_CROSS: Final = RULES.rule("CH-CLOSE-CROSS", "MUST", "tier A")
 def crossing_close_never_answered(
     case: Case091, channel: Channel, closing: CloseReason, certainty: i64
 ) -> None:
-    """A peer that has closed a channel itself does not answer the other one's channel.close.
+    """A peer that has sent channel.close does not answer a channel.close that the other peer sent at the same
+    time.
 
-    Demands: A peer that has sent Channel.Close and then receives one still answers Close-Ok.
+    Demands: A peer that has sent channel.close still answers a received channel.close with channel.close-ok.
     Source: XML:channel.close.stability
-    Evidence: Close in both directions on the channel
-    Why it matters: When two closes cross, each of them needs its own answer. Without it the channel number
-    stays taken until the connection ends.
-    Silent when: the peer itself shows by no frame that it has processed the other one's close, or is heard of
-    last soon after it, or octets since the channel was opened were not captured. Possible when only the
-    capture ended, or when the capturing clock was set back and may have made the time longer than it was.
+    Evidence: two channel.close methods on the channel, one in each direction
+    Why it matters: When two channel.close methods cross, each needs its own answer. Without both answers the
+    channel number stays taken until the connection ends.
+    Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close, the
+    last frame of the peer follows soon after that channel.close, or the capture lacks octets that were sent
+    after the channel was opened. The finding is only possible, not certain, when the capture ends while the
+    connection is still open, or when a correction of the capturing machine's clock may have made the waiting
+    time look too long.
     How to mend it: While waiting for channel.close-ok, still answer a received channel.close with
-    channel.close-ok. Then go on waiting for the answer to the own channel.close.
+    channel.close-ok. Then keep waiting for the channel.close-ok that the other peer owes.
     """
     case.report(
         CH_CLOSE_CROSS,

@@ -43,17 +43,19 @@ C_CLOSE_HANDSHAKE: Final = RULES.rule("C-CLOSE-HANDSHAKE", "MUST", "tier A")
 
 
 def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bool) -> None:
-    """A peer ends its TCP stream without connection.close, and none was sent to it.
+    """A peer ends its TCP stream although neither peer has sent connection.close.
 
-    Demands: A peer that wants to end an open connection uses Close/Close-Ok before it closes the socket.
+    Demands: A peer that wants to end an open connection exchanges connection.close and connection.close-ok
+    before it closes the socket.
     Source: GS:2.3.7
-    Evidence: FIN/RST without prior Close
+    Evidence: a FIN or RST of TCP without an earlier connection.close
     Why it matters: The other peer cannot distinguish an orderly end from a crash. The fate of messages and
     acknowledgements in transit is uncertain.
-    Silent when: the connection was not open yet, octets were not captured, the other side ended first, was
-    silent for two heartbeat delays, or had broken the framing: then dropping the connection is what is asked
-    for. Possible when the stream is reset; or when the capturing clock went back, so that the other side may
-    have been silent for so long.
+    Silent when: the connection was not open yet, the capture lacks octets of the connection, or the other
+    peer ended its stream first. The rule also reports nothing when the other peer was silent for two
+    heartbeat delays or sent broken frames, because the peer may then drop the connection. The finding is only
+    possible, not certain, when a reset ends the stream, or when the capturing machine's clock was set back,
+    because the other peer may then have been silent for two heartbeat delays.
     How to mend it: Send connection.close, wait for connection.close-ok with a time-out, and only then close
     the socket. Applications should close the connection object before the process exits.
     """
@@ -61,7 +63,7 @@ def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bo
     if clock_in_doubt:
         evidence["clock_in_doubt"] = True
         certainty = POSSIBLE
-    case.report(C_CLOSE_HANDSHAKE, "the stream ends without close", certainty, evidence)
+    case.report(C_CLOSE_HANDSHAKE, "the stream ends without connection.close", certainty, evidence)
 
 
 C_CLOSE_REPLY: Final = RULES.rule("C-CLOSE-REPLY", "MUST", "tier A")
@@ -70,19 +72,19 @@ C_CLOSE_REPLY: Final = RULES.rule("C-CLOSE-REPLY", "MUST", "tier A")
 def close_not_answered(case: Case091, closing: CloseReason, certainty: i64) -> None:
     """A peer ends its TCP stream without answering the other peer's connection.close.
 
-    Demands: A Connection.Close is answered with Close-Ok.
+    Demands: A peer answers connection.close with connection.close-ok.
     Source: GS:2.3.7; G:connection close-connection
-    Evidence: Close seen; Close-Ok or end of stream
+    Evidence: a connection.close, followed by the end of its receiver's stream without connection.close-ok
     Why it matters: The other peer waits for connection.close-ok until a time-out, and cannot know whether its
     connection.close was read.
-    Silent when: octets were not captured, or the other peer ended its stream first. The finding is only
-    possible, not certain, when the connection was not open yet or the stream is reset.
+    Silent when: the capture lacks octets of the connection, or the other peer ended its stream first. The
+    finding is only possible, not certain, when the connection was not open yet or a reset ends the stream.
     How to mend it: Answer a received connection.close with connection.close-ok, flush it to the socket, and
     only then close the socket.
     """
     case.report(
         C_CLOSE_REPLY,
-        f"the stream ends, the peer's close (packet {closing.packet}) is not answered",
+        f"the stream ends, but the other peer's connection.close (packet {closing.packet}) is not answered",
         certainty,
         {"reply_code": int(closing.code)},
         [int(closing.packet)],
@@ -96,19 +98,21 @@ def crossing_close_not_answered(case: Case091, closing: CloseReason) -> None:
     """A peer that has sent connection.close itself ends its TCP stream without answering the other peer's
     connection.close.
 
-    Demands: A peer that has sent Close and then receives one still answers Close-Ok.
+    Demands: A peer that has sent connection.close still answers a received connection.close with
+    connection.close-ok.
     Source: XML:connection.close.stability; GS:2.3.7
-    Evidence: Close in both directions
-    Why it matters: When two closes cross, both peers wait for an answer, and each peer owes one
-    connection.close-ok to the other.
-    Silent when: octets were not captured, or the other peer ended its stream first.
+    Evidence: two connection.close methods, one in each direction
+    Why it matters: When two connection.close methods cross, each peer waits for an answer. Each peer owes the
+    other one a connection.close-ok.
+    Silent when: the capture lacks octets of the connection, or the other peer ended its stream first.
     Only possible because: The {peer} may have been about to send connection.close-ok when its stream ended.
     How to mend it: While waiting for connection.close-ok, still answer a received connection.close with
     connection.close-ok before closing the socket.
     """
     case.report(
         C_CLOSE_CROSS,
-        f"the stream ends, the peer's close (packet {closing.packet}), which crossed its own, is unanswered",
+        "the stream ends, but the other peer's connection.close "
+        f"(packet {closing.packet}), which crossed its own, is not answered",
         POSSIBLE,
         {"reply_code": int(closing.code)},
         [int(closing.packet)],
@@ -116,26 +120,29 @@ def crossing_close_not_answered(case: Case091, closing: CloseReason) -> None:
 
 
 C_CLOSE_SILENT: Final = RULES.rule(
-    "C-CLOSE-SILENT", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "C-CLOSE-SILENT",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def frame_after_close(case: Case091, own: CloseReason) -> None:
     """A peer that has sent connection.close sends something other than connection.close-ok or a heartbeat.
 
-    Demands: Having sent Close, a peer sends nothing more than Close-Ok and heartbeats.
+    Demands: After connection.close, a peer sends nothing but connection.close-ok and heartbeats.
     Source: XML:connection.close.stability; GS:2.3.7
-    Evidence: frames after Close in the same direction
-    Why it matters: The other peer may already have ended the connection, and it discards whatever arrives
-    after the close. Such messages and acknowledgements are lost.
-    Silent when: the connection.close was not captured. The rule reports once per connection.
+    Evidence: the frames that the peer sends after its connection.close
+    Why it matters: The other peer may already have ended the connection, and discards every frame that
+    arrives after connection.close. Messages and acknowledgements among these frames are lost.
+    Silent when: the connection.close was not captured. The rule reports the fault only once per connection.
     How to mend it: Stop all writers of the connection before connection.close is written, and send only
     connection.close-ok and heartbeats afterwards. Applications must stop their publishing and acknowledging
     threads before they close the connection.
     """
     case.report_once(
         C_CLOSE_SILENT,
-        f"{case.name} after the sender's own close (packet {own.packet})",
+        f"{case.name} after the sender's own connection.close (packet {own.packet})",
         CERTAIN,
         {"reply_code": int(own.code)},
         [int(own.packet)],
@@ -146,21 +153,22 @@ C_CLOSE_DISCARD: Final = RULES.rule("C-CLOSE-DISCARD", "MUST", "tier A")
 
 
 def answer_after_close(case: Case091, own: CloseReason, request_packet: i64) -> None:
-    """A peer that has sent connection.close acts on a method that it received after its close.
+    """A peer that has sent connection.close acts on a method that arrived after its connection.close.
 
-    Demands: Having sent Close, a peer acts on no received method other than Close and Close-Ok.
+    Demands: After connection.close, a peer acts on no received method except connection.close and
+    connection.close-ok.
     Source: XML:connection.close.stability
-    Evidence: replies or deliveries caused by methods that arrived after its Close
-    Why it matters: After its close the peer has to discard everything except connection.close and
-    connection.close-ok. The other peer cannot rely on what the closing peer still does.
-    Silent when: octets of either peer were not captured, or the method may have arrived before the close. The
-    rule reports once per connection.
+    Evidence: replies or deliveries that a method caused which arrived after the peer's connection.close
+    Why it matters: After connection.close, the peer has to discard everything except connection.close and
+    connection.close-ok. The other peer cannot know which of its methods still take effect.
+    Silent when: the capture lacks octets of either peer, or the method may have arrived before the peer sent
+    connection.close. The rule reports the fault only once per connection.
     How to mend it: After sending connection.close, discard every received method except connection.close and
     connection.close-ok. Neither execute nor answer the discarded methods.
     """
     case.report_once(
         C_CLOSE_DISCARD,
-        f"{case.name} in answer to packet {request_packet}, which came after the sender's own close "
+        f"{case.name} answers packet {request_packet}, which arrived after the sender's own connection.close "
         f"(packet {own.packet})",
         CERTAIN,
         {"reply_code": int(own.code)},
@@ -169,25 +177,29 @@ def answer_after_close(case: Case091, own: CloseReason, request_packet: i64) -> 
 
 
 C_CLOSEOK_LAST: Final = RULES.rule(
-    "C-CLOSEOK-LAST", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "C-CLOSEOK-LAST",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def frame_after_close_ok(case: Case091, packet: i64) -> None:
     """A peer that has sent connection.close-ok sends something other than a heartbeat.
 
-    Demands: Close-Ok is a peer's last frame on the connection, heartbeats aside.
+    Demands: The frame connection.close-ok is the last frame that a peer sends, except heartbeats.
     Source: G:connection close-connection; GS:2.2.4
-    Evidence: frames after Close-Ok in the same direction
-    Why it matters: The other peer closes its socket when connection.close-ok arrives. Whatever follows
-    connection.close-ok is not read.
-    Silent when: the connection.close-ok was not captured. The rule reports once per connection.
+    Evidence: the frames that the peer sends after its connection.close-ok
+    Why it matters: The other peer closes its socket when connection.close-ok arrives. The other peer does not
+    read any later frame.
+    Silent when: the connection.close-ok was not captured. The rule reports the fault only once per
+    connection.
     How to mend it: Make connection.close-ok the last frame of the connection: drop queued frames and stop all
     writers before it is written, then close the socket.
     """
     case.report_once(
         C_CLOSEOK_LAST,
-        f"{case.name} after the sender's close-ok (packet {packet})",
+        f"{case.name} after the sender's connection.close-ok (packet {packet})",
         CERTAIN,
         {},
         [int(packet)],
@@ -202,115 +214,130 @@ C_CLOSEOK_UNSOLICITED: Final = RULES.rule(
 def close_ok_of_nothing(case: Case091) -> None:
     """A peer sends connection.close-ok although the other peer has not sent connection.close.
 
-    Demands: Close-Ok is sent only in answer to a Close.
+    Demands: A peer sends connection.close-ok only as the answer to a connection.close.
     Source: G:connection close-connection
-    Evidence: close state
-    Why it matters: The other peer is not closing the connection, and does not know what the
-    connection.close-ok means.
-    Silent when: octets of either peer were not captured.
+    Evidence: a connection.close-ok without an earlier connection.close of the other peer
+    Why it matters: The other peer is not closing the connection, so the connection.close-ok has no meaning
+    for it.
+    Silent when: the capture lacks octets of either peer.
     How to mend it: Send connection.close-ok only as the answer to a received connection.close. To end a
     connection, send connection.close and wait for connection.close-ok.
     """
-    case.report(C_CLOSEOK_UNSOLICITED, "close-ok, and the peer has not sent close")
+    case.report(
+        C_CLOSEOK_UNSOLICITED, "connection.close-ok, although the other peer has not sent connection.close"
+    )
 
 
 C_CLOSEOK_SOCKET: Final = RULES.rule(
-    "C-CLOSEOK-SOCKET", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "C-CLOSEOK-SOCKET",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def socket_kept(case: Case091, waited: i64) -> None:
     """A peer that has received connection.close-ok keeps its socket open.
 
-    Demands: After Close-Ok the socket is closed promptly.
+    Demands: A peer closes its socket soon after it has received connection.close-ok.
     Source: GS:2.2.4; XML:connection.close-ok (doc)
-    Evidence: time from Close-Ok to FIN
+    Evidence: the time from connection.close-ok to the FIN of TCP
     Why it matters: The connection has ended, but its socket still occupies resources on both sides.
-    Silent when: octets were not captured, or less than two minutes have passed since the connection.close-ok.
-    Only possible because: The clock of the capturing machine may have been stepped in the meantime.
+    Silent when: the capture lacks octets of the connection, or less than two minutes have passed since the
+    connection.close-ok.
+    Only possible because: The clock of the capturing machine may have been set forward in the meantime, so
+    that the time looks too long.
     How to mend it: Close the socket as soon as connection.close-ok arrives. Check that error paths and
     garbage collection do not keep the socket of a closed connection open.
     """
     case.report(
         C_CLOSEOK_SOCKET,
-        f"the stream ends {waited / 1_000_000_000:.1f} s after the answer to its close",
+        f"the stream ends {waited / 1_000_000_000:.1f} s after connection.close-ok arrived",
         POSSIBLE,
         {"waited_ms": int(waited // 1_000_000)},
     )
 
 
 C_CLOSE_METHOD_ID: Final = RULES.rule(
-    "C-CLOSE-METHOD-ID", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "C-CLOSE-METHOD-ID",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def close_names_a_method_never_said(case: Case091, class_id: i64, method_id: i64) -> None:
-    """A peer sends a close that names, as its cause, a method that the other peer has not sent.
+    """A peer sends a close whose class-id and method-id name a method that the other peer has not sent.
 
-    Demands: A Close caused by a method names that method's class and id, which the other peer must in fact
-    have sent; otherwise both are zero.
+    Demands: The class-id and method-id in a close name the received method that caused the close, or are both
+    0 if no method caused it.
     Source: XML:connection.close.class-id/method-id (docs); XML:channel.close.class-id/method-id
-    Evidence: methods received from the other peer on that channel
-    Why it matters: A developer who searches for the cause of the close searches in the wrong place. Without a
-    causing method, class-id and method-id are both 0.
-    Silent when: octets of either peer were not captured, or frames of the other peer were broken, or the
-    closing peer names a method of its own that is about the connection, as RabbitMQ does with
-    connection.tune.
+    Evidence: the methods that the closing peer has received from the other peer
+    Why it matters: A developer who looks for the cause of the close looks in the wrong place.
+    Silent when: the capture lacks octets of either peer, the frames of the other peer were broken, or the
+    class-id and method-id name a method of the class connection that the closing peer itself has sent, as
+    RabbitMQ does with connection.tune.
     How to mend it: Set class-id and method-id of the close to those of the received method that caused the
     error. If no received method caused the close, set both to 0.
     """
     case.report(
         C_CLOSE_METHOD_ID,
-        f"{case.name} names the method {class_id}.{method_id}, which the peer has not sent",
+        f"{case.name} names the method {class_id}.{method_id}, which the other peer has not sent",
         evidence={"class_id": int(class_id), "method_id": int(method_id)},
     )
 
 
 C_CLOSE_CODE_KNOWN: Final = RULES.rule(
-    "C-CLOSE-CODE-KNOWN", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "C-CLOSE-CODE-KNOWN",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def unknown_reply_code(case: Case091, code: i64) -> None:
     """A peer sends a reply-code that is neither defined by the specification nor RabbitMQ's 312.
 
-    Demands: Reply codes come from the specification's list (plus RabbitMQ's 312).
+    Demands: Reply-codes come from the list in the specification, or are RabbitMQ's 312.
     Source: XML domain reply-code; XML constants
-    Evidence: reply-code of Close and Return
-    Why it matters: Only the reply-text then says what happened. Programs do not evaluate the reply-text, so
-    they cannot react to the error.
-    Silent when: the reply-code is 0 (another rule, T-REPLYCODE-NOTNULL, reports it), or the frame is a
-    channel.close (another rule, CH-CLOSE-SOFT-CODE, reports it).
+    Evidence: the reply-code in connection.close, channel.close and basic.return
+    Why it matters: Only the reply-text then says what happened. Programs do not evaluate the reply-text and
+    cannot react to the error.
+    Silent when: another rule (T-REPLYCODE-NOTNULL) already reports reply-code 0, or another rule
+    (CH-CLOSE-SOFT-CODE) already reports the reply-code of a channel.close.
     How to mend it: Use the constants of the specification as reply-code. Put details of the implementation
     into reply-text, and 200 for a normal close.
     """
     case.report(
         C_CLOSE_CODE_KNOWN,
-        f"{case.name} has the reply code {code}, which is unknown",
+        f"{case.name} has the unknown reply-code {code}",
         evidence={"reply_code": int(code)},
     )
 
 
 C_CLOSE_HARD_CODE: Final = RULES.rule(
-    "C-CLOSE-HARD-CODE", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "C-CLOSE-HARD-CODE",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     """A peer closes the connection with the reply-code of an error that should end only a channel.
 
-    Demands: An exceptional Connection.Close carries a hard-error code (or 200 for a normal close).
+    Demands: The reply-code in connection.close is that of a hard error, or 200 for a normal close.
     Source: GS:4.8.1; XML constants class=hard-error
-    Evidence: Connection.Close.reply-code
-    Why it matters: All other channels of the connection end because of an error of one channel.
-    Silent when: the close names a method of the class connection, or the connection is not open yet: such an
-    error cannot be reported on a channel, for example RabbitMQ's 403 for a failed login.
+    Evidence: the reply-code in connection.close
+    Why it matters: An error of one channel ends all other channels of the connection, too.
+    Silent when: the close names a method of the class connection, or the connection is not open yet. A peer
+    cannot report such an error on a channel; an example is RabbitMQ's 403 for a failed login.
     How to mend it: Answer a soft error with channel.close on the channel concerned. If the whole connection
     really has to end, send connection.close with a hard-error code.
     """
     case.report(
         C_CLOSE_HARD_CODE,
-        f"connection.close with {code}, which is an error of a channel",
+        f"connection.close with {code}, which is the reply-code of a soft error",
         evidence={"reply_code": int(code)},
     )
 

@@ -51,13 +51,14 @@ B_ACK_TIMEOUT: Final = RULES.rule(
 def acknowledged_too_late(case: Case091, channel: Channel, oldest: ConsumerDelivery) -> None:
     """A client leaves a delivery unacknowledged for longer than the server waits.
 
-    Demands: A delivery is settled within the server's consumer timeout (30 minutes by default).
+    Demands: A client settles each delivery within the server's consumer timeout (RabbitMQ: 30 minutes by
+    default).
     Source: RMQ:docs/consumers (acknowledgement timeout)
-    Evidence: age of the oldest unacked tag; 406 "timed out"
-    Why it matters: RabbitMQ closes the channel after half an hour, unless configured otherwise. It delivers
-    all messages again that were unacknowledged on the channel.
-    Silent when: the server's close does not say that the time ran out, or no delivery is known that was
-    unacknowledged for a second.
+    Evidence: a channel.close with 406 and "timed out", and the oldest unacknowledged delivery
+    Why it matters: RabbitMQ closes the channel after half an hour, unless configured otherwise. RabbitMQ then
+    redelivers all messages that were unacknowledged on the channel.
+    Silent when: the reply-text of the server's close does not say that the time ran out, or amqpscope knows
+    of no delivery that was unacknowledged for at least a second.
     Only possible because: The capture shows neither how long the server waits nor which delivery the server
     means. The finding shows the oldest unacknowledged delivery.
     How to mend it: Acknowledge or reject each delivery within the server's consumer timeout. Lower
@@ -72,7 +73,7 @@ def acknowledged_too_late(case: Case091, channel: Channel, oldest: ConsumerDeliv
     )
     case.report(
         B_ACK_TIMEOUT,
-        f"delivery-tag {oldest.tag} is unacknowledged after {waited} s, and the server closes the channel",
+        f"delivery-tag {oldest.tag} is unacknowledged after {waited} s, so the server closes the channel",
         POSSIBLE,
         {"delivery_tag": oldest.tag, "seconds": int(waited)},
         [int(oldest.packet)],
@@ -88,12 +89,13 @@ B_CONTENT_TOO_LARGE: Final = RULES.rule(
 def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
     """A client publishes a message that is larger than the server accepts.
 
-    Demands: Content is no larger than the server accepts.
+    Demands: A client publishes no message that is larger than the server accepts.
     Source: XML constant content-too-large; RMQ:server rabbit_channel check_msg_size
-    Evidence: body size; reply 311, 406 or 501
-    Why it matters: The server closes the channel, with 311 or, at RabbitMQ, with 406. Messages published
-    behind the large message are lost, too.
-    Silent when: the server's close does not name basic.publish, or does not say that the size is the reason.
+    Evidence: the body size of the message, and the server's close with 311, 406 or 501
+    Why it matters: The server closes the channel with 311, or with 406 if the server is RabbitMQ. Messages
+    that were published after the large message are lost, too.
+    Silent when: the server's close does not name basic.publish, or its reply-text does not give the size as
+    the reason.
     Only possible because: The close does not say which of several messages it refers to. The finding shows
     the last message that the server can have read.
     How to mend it: Check the size of the body before basic.publish and keep it below the server's limit.
@@ -112,7 +114,7 @@ def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
     )
     case.report(
         B_CONTENT_TOO_LARGE,
-        f"the server takes no message of this size, it closes the channel with {code} (packet {closing})",
+        f"the server accepts no message of this size and closes the channel with {code} (packet {closing})",
         POSSIBLE,
         {"reply_code": int(code)},
         [closing],
@@ -124,22 +126,23 @@ B_NOACK_SUPPORT: Final = RULES.rule("B-NOACK-SUPPORT", "MUST", "tier B", by="ser
 
 
 def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None:
-    """A server says that it does not implement no-ack, which a basic.consume or basic.get asks for.
+    """A server refuses a basic.consume or basic.get that sets no-ack, and says that it does not implement
+    no-ack.
 
-    Demands: Consumers with no-ack set are supported.
+    Demands: A server supports consumers without acknowledgements (no-ack).
     Source: XML:basic.09
-    Evidence: reply to consume/get with no-ack=1
+    Evidence: the server's answer to a basic.consume or basic.get that sets no-ack
     Why it matters: The specification requires servers to support deliveries without acknowledgements. Streams
     of RabbitMQ do not support such deliveries.
-    Silent when: the reply-code is not 540, the close does not mention acknowledgements, or more than one
-    request can be meant.
-    Only possible because: The close of the server may mean something else.
+    Silent when: the reply-code is not 540, the reply-text does not mention acknowledgements, or more than one
+    request may have caused the close.
+    Only possible because: The server may have closed for another reason.
     How to mend it: Support basic.consume and basic.get with no-ack: treat each delivery as settled when it is
     sent. For a RabbitMQ stream, let the client consume without no-ack.
     """
     case.report(
         B_NOACK_SUPPORT,
-        f"{request.name} with no-ack in packet {request.packet} is refused",
+        f"the server refuses {request.name} with no-ack in packet {request.packet}",
         POSSIBLE,
         others=[int(request.packet)],
     )
@@ -149,22 +152,23 @@ B_ACK_SUPPORT: Final = RULES.rule("B-ACK-SUPPORT", "MUST", "tier B", by="server"
 
 
 def consumer_with_acks_refused(case: Case091, request: MethodRequest) -> None:
-    """A server says that it does not implement acknowledgements, which a basic.consume or basic.get asks for.
+    """A server refuses a basic.consume or basic.get without no-ack, and says that it does not implement
+    acknowledgements.
 
-    Demands: Consumers with explicit acknowledgement are supported.
+    Demands: A server supports consumers with acknowledgements.
     Source: XML:basic.10
-    Evidence: reply to consume/get with no-ack=0; unacked messages come back later
+    Evidence: the server's answer to a basic.consume or basic.get without no-ack
     Why it matters: The specification requires servers to support acknowledgements. Without acknowledgements,
     a message that the client loses is lost for good.
-    Silent when: the reply-code is not 540, the close does not mention acknowledgements, or more than one
-    request can be meant.
-    Only possible because: The close of the server may mean something else.
+    Silent when: the reply-code is not 540, the reply-text does not mention acknowledgements, or more than one
+    request may have caused the close.
+    Only possible because: The server may have closed for another reason.
     How to mend it: Support basic.consume and basic.get without no-ack: keep each delivery until the client
     settles it, and requeue it when the channel ends first.
     """
     case.report(
         B_ACK_SUPPORT,
-        f"{request.name} without no-ack in packet {request.packet} is refused",
+        f"the server refuses {request.name} without no-ack in packet {request.packet}",
         POSSIBLE,
         others=[int(request.packet)],
     )
@@ -175,46 +179,46 @@ B_RECOVER_ASYNC_OLD: Final = RULES.rule(
     "IMPLIED",
     "tier C",
     by="client",
-    note="No error is tied to it, and both peers go on.",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def deprecated_recover(case: Case091) -> None:
     """A client sends basic.recover-async, which the specification has deprecated.
 
-    Demands: Clients use Recover instead of the deprecated Recover-Async.
+    Demands: A client uses basic.recover instead of the deprecated basic.recover-async.
     Source: XML:basic.recover-async (deprecated=1)
-    Evidence: 60.100
-    Why it matters: The fault has hardly any effect. The method basic.recover-async is out of date;
-    basic.recover does the same and gets an answer.
-    Silent when: the rule has already reported basic.recover-async on the same connection.
+    Evidence: each basic.recover-async of the client
+    Why it matters: The fault has hardly any effect. The method basic.recover does the same as
+    basic.recover-async, and the server answers it.
+    Silent when: the rule has already reported a basic.recover-async on the same connection.
     How to mend it: Replace basic.recover-async by basic.recover, and wait for basic.recover-ok before relying
     on the redelivery.
     """
-    case.report_once(B_RECOVER_ASYNC_OLD, "basic.recover stands in its place", CERTAIN, {})
+    case.report_once(B_RECOVER_ASYNC_OLD, "basic.recover replaces basic.recover-async", CERTAIN, {})
 
 
 F_PRETUNE_ACCEPT: Final = RULES.rule("F-PRETUNE-ACCEPT", "MUST", "tier B")
 
 
 def small_frame_refused(case: Case091, most: i64) -> None:
-    """A server closes the connection before connection.tune-ok because of the size of a frame that it has to
-    accept.
+    """A server refuses a frame of at most 4096 octets before connection.tune-ok because of the size of the
+    frame.
 
-    Demands: Until frame-max is agreed both peers accept any frame of up to 4096 octets.
+    Demands: Until the peers have agreed on frame-max, both peers accept every frame of up to 4096 octets.
     Source: XML:connection.tune.frame-max.minimum; XML:connection.tune-ok.frame-max.minimum
-    Evidence: pre-tune frame of at most 4096 octets answered by 501 or a dropped socket
-    Why it matters: Until frame-max is agreed, every peer has to accept frames of up to 4096 octets. A client
-    with a large token in connection.start-ok cannot log in.
-    Silent when: the reply-code is not 501, the close does not mention a size, or the client has sent more
-    than 4096 octets in all.
-    Only possible because: The close of the server may mean something else.
+    Evidence: a frame of at most 4096 octets before connection.tune-ok, and the connection.close with 501 that
+    follows
+    Why it matters: A client with a large token in connection.start-ok cannot log in.
+    Silent when: the reply-code is not 501, the reply-text does not mention a size, or the client has sent
+    more than 4096 octets in all.
+    Only possible because: The server may have closed for another reason.
     How to mend it: Accept frames of up to 4096 octets from the first frame on, until connection.tune-ok sets
     frame-max. Check every smaller size limit that applies before authentication.
     """
     case.report(
         F_PRETUNE_ACCEPT,
-        f"501 for the size of a frame, and none had more than {most} octets",
+        f"501 for the size of a frame, although no frame had more than {most} octets",
         POSSIBLE,
         {"octets": int(most)},
     )
@@ -224,22 +228,23 @@ F_HEARTBEAT_DISCARD: Final = RULES.rule("F-HEARTBEAT-DISCARD", "MUST", "tier B")
 
 
 def heartbeat_refused(case: Case091, code: i64) -> None:
-    """A peer closes an open connection because of a heartbeat, which the peer only needs to discard.
+    """A peer that does not use heartbeats closes an open connection because it received a heartbeat.
 
-    Demands: A peer that does not do heartbeats drops heartbeat frames without raising an error.
+    Demands: A peer that does not use heartbeats discards received heartbeat frames without an error.
     Source: GS:4.2.7
-    Evidence: heartbeat followed by a close naming it or a frame error
-    Why it matters: A peer that does not do heartbeats has to ignore heartbeat frames. Here the connection is
-    lost for no reason.
-    Silent when: the peers agreed on heartbeats, the reply-code is not that of a frame (501, 503, 505), or the
-    close does not mention a heartbeat.
-    Only possible because: The close of the {peer} may mean something else.
+    Evidence: a heartbeat, followed by a connection.close that mentions the heartbeat and has the reply-code
+    of a frame error
+    Why it matters: A peer without heartbeats only has to ignore heartbeat frames. The connection is lost for
+    no reason.
+    Silent when: the peers agreed on heartbeats, the reply-code is not that of a frame error (501, 503, 505),
+    or the reply-text does not mention a heartbeat.
+    Only possible because: The {peer} may have closed for another reason.
     How to mend it: Discard heartbeat frames without an error, even when the heartbeat delay is agreed as 0.
     Handle the heartbeat frame type before any check of channel or state.
     """
     case.report(
         F_HEARTBEAT_DISCARD,
-        f"{code} for a heartbeat, on a connection without heartbeats",
+        f"{code} for a heartbeat, which a peer without heartbeats has to ignore",
         POSSIBLE,
         {"reply_code": int(code)},
     )

@@ -29,18 +29,21 @@ CF_SELECT_CAP: Final = RULES.rule(
 
 
 def confirms_without_capability(case: Case091) -> None:
-    """A client asks for confirms of a server that does not say that it gives any.
+    """A client sends confirm.select although the server has not announced the capability publisher_confirms.
 
-    Demands: confirm.select is used only if the server announces publisher_confirms.
+    Demands: A client sends confirm.select only if the server announces the capability publisher_confirms.
     Source: RMQ:docs/confirms; RMQ:docs/connections (capabilities)
-    Evidence: server capabilities; 85.10 from client
+    Evidence: the capabilities in connection.start, and each confirm.select of the client
     Why it matters: Publisher confirms are a RabbitMQ extension. Servers without this extension do not know
     the method and close the connection.
-    Silent when: the server's start was not captured, or could not be read. Told once a connection.
+    Silent when: connection.start was not captured, or amqpscope could not read it. The rule reports the fault
+    only once per connection.
     How to mend it: Read the capabilities in the server-properties of connection.start. Without
     publisher_confirms, do not send confirm.select; use the class tx or publish without confirms.
     """
-    case.report_once(CF_SELECT_CAP, "the server has not said that it has publisher_confirms", CERTAIN, {})
+    case.report_once(
+        CF_SELECT_CAP, "the server has not announced the capability publisher_confirms", CERTAIN, {}
+    )
 
 
 CF_TX_EXCL: Final = RULES.rule("CF-TX-EXCL", "IMPLIED", "tier A", by="client", answer="channel.close 406")
@@ -49,16 +52,16 @@ CF_TX_EXCL: Final = RULES.rule("CF-TX-EXCL", "IMPLIED", "tier A", by="client", a
 def confirms_in_transaction(case: Case091) -> None:
     """A client sends confirm.select on a channel that is in transaction mode.
 
-    Demands: confirm.select is not used on a transacted channel.
+    Demands: A client does not send confirm.select on a channel in transaction mode.
     Source: RMQX:confirm.select (doc); RMQ:docs/confirms
-    Evidence: tx mode per channel
+    Evidence: whether the channel is in transaction mode
     Why it matters: Confirm mode and transaction mode exclude each other on a channel. RabbitMQ closes the
     channel.
-    Silent when: something before the confirm.select on the channel was not captured.
+    Silent when: the capture lacks something that was sent on the channel before the confirm.select.
     How to mend it: Use either tx.select or confirm.select on a channel, never both. Applications that need
     both open one channel for each; do not take a transactional channel from a pool for confirms.
     """
-    case.report(CF_TX_EXCL, "the channel is transactional")
+    case.report(CF_TX_EXCL, "the channel is in transaction mode")
 
 
 CF_MODE: Final = RULES.rule("CF-MODE", "IMPLIED", "tier A", by="server", answer="connection.close 503")
@@ -67,12 +70,12 @@ CF_MODE: Final = RULES.rule("CF-MODE", "IMPLIED", "tier A", by="server", answer=
 def confirm_not_asked_for(case: Case091) -> None:
     """A server sends basic.ack or basic.nack on a channel that is not in confirm mode.
 
-    Demands: The server sends basic.ack or basic.nack only on channels in confirm mode.
+    Demands: A server sends basic.ack and basic.nack only on channels in confirm mode.
     Source: RMQ:docs/confirms; RMQX:basic.ack (doc)
-    Evidence: confirm mode per channel
-    Why it matters: Outside confirm mode the client does not count its messages. The client treats the frame
-    as an error and closes the connection.
-    Silent when: something before the frame on the channel was not captured.
+    Evidence: whether the channel is in confirm mode
+    Why it matters: Outside confirm mode the client does not count its messages. The client treats the
+    basic.ack or basic.nack as an error and closes the connection.
+    Silent when: the capture lacks something that was sent on the channel before the frame.
     How to mend it: Keep a confirm mode flag per channel and set it only by confirm.select. Send basic.ack and
     basic.nack only while the flag is set, and clear it when the channel closes.
     """
@@ -83,43 +86,47 @@ CF_TAG_NONZERO: Final = RULES.rule("CF-TAG-NONZERO", "MUST NOT", "tier A", by="s
 
 
 def confirm_of_tag_zero(case: Case091) -> None:
-    """A server sends a confirm with delivery-tag 0.
+    """A server sends a publisher confirm with delivery-tag 0.
 
-    Demands: A confirm's tag is not zero.
+    Demands: The delivery-tag of a publisher confirm is not 0.
     Source: XML domain delivery-tag.non-zero; RMQX:basic.ack.multiple
-    Evidence: tag
-    Why it matters: Messages are counted from 1. A client that does not know delivery-tag 0 assigns the
+    Evidence: the delivery-tag of basic.ack or basic.nack
+    Why it matters: Messages are counted from 1, so no message has delivery-tag 0. A client may assign the
     confirm to no message, or to all messages.
     Silent when: the channel is not in confirm mode.
-    How to mend it: Number the messages of a channel from 1: the first basic.publish after
-    confirm.select has number 1. Never send delivery-tag 0; to confirm several messages, send the highest
-    tag with multiple.
+    How to mend it: Number the messages of a channel from 1: the first basic.publish after confirm.select has
+    number 1. Never send delivery-tag 0; to confirm several messages, send the highest tag with multiple.
     """
     case.report(CF_TAG_NONZERO, "delivery-tag 0")
 
 
 CF_SEQ_RANGE: Final = RULES.rule(
-    "CF-SEQ-RANGE", "IMPLIED", "tier A", by="server", warning="The text implies it and names no error for it."
+    "CF-SEQ-RANGE",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def confirm_of_what_was_not_published(case: Case091, tag: int, count: int, certainty: i64) -> None:
-    """A confirm names a message that was not published yet.
+    """A server confirms a message that the client has not published yet.
 
-    Demands: A confirm's tag lies between 1 and the number of contents published since confirm.select.
+    Demands: The delivery-tag of a publisher confirm lies between 1 and the number of messages published since
+    confirm.select.
     Source: RMQ:docs/confirms; RMQX:confirm (doc)
-    Evidence: publish counter per channel life, first publish after the select frame (not select-ok) = 1;
-    count a publish when its last frame has passed
-    Why it matters: Client and server count messages differently. From this confirm on, each confirm may refer
-    to another message than the client assumes.
-    Silent when: something before it on the channel was not captured. Only possible of the next message while
-    its content is not all there, by the size that it tells.
-    How to mend it: Count every basic.publish on the channel exactly once, starting with 1 behind
+    Evidence: the number of messages that were published completely on the channel after confirm.select
+    Why it matters: Client and server count the messages differently. From this confirm on, the client may
+    assign each confirm to the wrong message.
+    Silent when: the capture lacks something that was sent on the channel before the confirm. The finding is
+    only possible, not certain, when the confirm names the next message and the client is still sending the
+    body of that message.
+    How to mend it: Count every basic.publish on the channel exactly once, starting with 1 after
     confirm.select. Restart the count when the channel is opened again, and do not count other frames.
     """
     case.report(
         CF_SEQ_RANGE,
-        f"delivery-tag {tag}, {count} messages were published",
+        f"delivery-tag {tag}, although only {count} messages were published",
         certainty,
         {"delivery_tag": tag, "published": count},
     )
@@ -131,13 +138,14 @@ CF_ONCE: Final = RULES.rule("CF-ONCE", "MUST NOT", "tier A", by="server")
 def confirmed_twice(case: Case091, tag: int, certainty: i64) -> None:
     """A server confirms a message that it has confirmed before.
 
-    Demands: Each published message is confirmed once.
+    Demands: A server confirms each published message once.
     Source: RMQ:docs/confirms; RMQX:basic.ack.multiple.exists; RMQX:basic.nack.multiple.exists
-    Evidence: open sequence numbers; ranges of multiple
+    Evidence: the messages of the channel that are not confirmed yet, and those that a confirm with multiple
+    covers
     Why it matters: A client that counts its confirms takes the second confirm for the confirm of another
     message.
-    Silent when: something before the confirm on the channel was not captured. The finding is only possible,
-    not certain, when the confirm has multiple set and earlier messages are still unconfirmed.
+    Silent when: the capture lacks something that was sent on the channel before the confirm. The finding is
+    only possible, not certain, when the confirm has multiple set and earlier messages are still unconfirmed.
     How to mend it: Confirm each message exactly once, and remove it from the unconfirmed set when the confirm
     is sent. After a confirm with multiple, do not confirm the covered messages singly.
     """
@@ -150,7 +158,11 @@ def confirmed_twice(case: Case091, tag: int, certainty: i64) -> None:
 
 
 CF_EXCLUSIVE: Final = RULES.rule(
-    "CF-EXCLUSIVE", "IMPLIED", "tier A", by="server", warning="The text implies it and names no error for it."
+    "CF-EXCLUSIVE",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
@@ -158,12 +170,13 @@ def confirmed_both_ways(case: Case091, tag: int, before: str) -> None:
     """A server sends basic.ack for a message that it has already confirmed with basic.nack, or the other way
     round.
 
-    Demands: A message is either acked or nacked, and a multiple ack does not sweep over a nacked one.
+    Demands: A server confirms a message either with basic.ack or with basic.nack, and a basic.ack with
+    multiple covers no message that was nacked.
     Source: RMQ:docs/confirms
-    Evidence: nacked and acked sequence numbers
+    Evidence: the messages of the channel that the server has acked, and those that it has nacked
     Why it matters: The client cannot know whether the message is safe. The client may publish the message
     twice or lose it.
-    Silent when: something before the confirm on the channel was not captured.
+    Silent when: the capture lacks something that was sent on the channel before the confirm.
     How to mend it: Decide once per message, after all queues have reported, whether to send basic.ack or
     basic.nack. Do not let a basic.ack with multiple cover a message that was nacked.
     """
@@ -178,16 +191,15 @@ CF_ALL: Final = RULES.rule("CF-ALL", "MUST", "tier B", by="server")
 
 
 def never_confirmed(case: Case091, publish: Publish, count: int, age: i64) -> None:
-    """A server lets a channel end in good order without having confirmed a message that was published long
-    before.
+    """A server ends a channel normally without having confirmed a message that was published long before.
 
-    Demands: Every message published in confirm mode is confirmed in the end.
+    Demands: A server confirms every message that is published in confirm mode.
     Source: RMQX:confirm.all messages acknowledged
-    Evidence: open sequence numbers at a quiet end of the channel
-    Why it matters: The client does not know whether the message is safe, and may wait for the confirm for
-    ever.
-    Silent when: the oldest unconfirmed message is younger than five minutes, or something before it on the
-    channel was not captured.
+    Evidence: the messages that are not confirmed when the channel ends normally
+    Why it matters: The client does not know whether the message is safe, and may wait forever for the
+    confirm.
+    Silent when: the oldest unconfirmed message is younger than five minutes, or the capture lacks something
+    that was sent on the channel before that message.
     Only possible because: The specification sets no time by which a confirm is due.
     How to mend it: Send basic.ack or basic.nack for every message published in confirm mode, also for
     unroutable, rejected and expired messages. Send outstanding confirms before channel.close-ok or
@@ -195,7 +207,7 @@ def never_confirmed(case: Case091, publish: Publish, count: int, age: i64) -> No
     """
     case.report(
         CF_ALL,
-        f"{count} messages are not confirmed, the oldest of them for {age // 10**9} s",
+        f"{count} messages are not confirmed, the oldest one for {age // 10**9} s",
         POSSIBLE,
         {"unconfirmed": count, "delivery_tag": publish.number},
         [int(publish.packet)],
@@ -206,19 +218,20 @@ CF_NACK_HANDLE: Final = RULES.rule("CF-NACK-HANDLE", "SHOULD", "tier B", by="cli
 
 
 def nack_not_coped_with(case: Case091) -> None:
-    """A client in confirm mode closes because of a basic.nack.
+    """A client in confirm mode closes the channel or the connection because it received a basic.nack.
 
-    Demands: A publisher in confirm mode can cope with nacks.
+    Demands: A client in confirm mode can handle basic.nack.
     Source: RMQX:basic.nack.04
-    Evidence: nack from server; client close with 503 or 540
-    Why it matters: A basic.nack is part of confirm mode: it reports that the server could not accept a
-    message. The close loses all other messages on the channel, too.
-    Silent when: the close does not name basic.nack, or has the code of an error in its octets (501, 502,
-    505); no message was nacked; or something of the server's was not captured or could not be read.
+    Evidence: a basic.nack of the server, and the client's close that names it
+    Why it matters: In confirm mode, basic.nack reports that the server could not accept a message. By
+    closing, the client also loses all other messages on the channel.
+    Silent when: the client's close does not name basic.nack, the close has the reply-code of a malformed
+    frame (501, 502, 505), the server has nacked no message, or amqpscope could not read all octets of the
+    server.
     How to mend it: Handle a received basic.nack like basic.ack, with a negative result: remove the covered
     messages from the unconfirmed set and tell the application to publish them again.
     """
-    case.report(CF_NACK_HANDLE, "the client closes for a basic.nack")
+    case.report(CF_NACK_HANDLE, "the client closes because of a basic.nack")
 
 
 def judge_select(case: Case091, channel: Channel, method: ConfirmSelect) -> None:

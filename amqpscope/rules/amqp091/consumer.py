@@ -44,13 +44,13 @@ B_CTAG_UNIQUE: Final = RULES.rule(
 def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
     """A client sends basic.consume with the consumer-tag of a consumer that already exists on the channel.
 
-    Demands: A consumer tag still in use on the channel is not given to a second consumer.
+    Demands: A client does not use one consumer-tag for two consumers at a time on one channel.
     Source: XML:basic.consume.consumer-tag.01
-    Evidence: active tags per channel
+    Evidence: the consumer-tags in use on the channel
     Why it matters: The server closes the connection. If the server accepted the basic.consume, the deliveries
     of the two consumers could not be distinguished.
-    Silent when: the earlier consumer was cancelled before, whether or not the server has answered the
-    basic.cancel.
+    Silent when: the client had already cancelled the earlier consumer, whether or not the server has answered
+    the basic.cancel.
     How to mend it: Generate a unique consumer-tag for each basic.consume on a channel, or leave it empty so
     that the server chooses one. Applications must not register the same fixed tag twice.
     """
@@ -70,11 +70,12 @@ B_CTAG_CHANNEL: Final = RULES.rule(
 def cancel_on_another_channel(case: Case091, tag: str, other: Channel) -> None:
     """A client sends basic.cancel with the consumer-tag of a consumer that belongs to another channel.
 
-    Demands: A consumer is cancelled only on the channel that created it.
+    Demands: A client cancels a consumer on the channel on which it started the consumer.
     Source: XML:basic.consume.consumer-tag.02
-    Evidence: active tags of all channels; cancel on another channel
-    Why it matters: The server cancels nothing, or it closes the connection. Deliveries to the consumer go on.
-    Silent when: the beginning of the channel was not captured.
+    Evidence: the consumer-tags in use on each channel, and the channel of the basic.cancel
+    Why it matters: The server cancels nothing, or closes the connection. The consumer keeps receiving
+    deliveries.
+    Silent when: the capture lacks the beginning of the channel.
     How to mend it: Store the channel together with each consumer-tag, and send basic.cancel on the channel on
     which basic.consume was sent.
     """
@@ -91,40 +92,44 @@ B_CANCEL_CTAG: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="client",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
     """A client sends basic.cancel with a consumer-tag that no consumer on the channel has.
 
-    Demands: Cancel names a consumer known on that channel.
+    Demands: A basic.cancel names a consumer of the same channel.
     Source: XML:basic.cancel.01; XML domain consumer-tag
-    Evidence: active and recently server-cancelled tags
-    Why it matters: Either the consumer that the client meant goes on receiving deliveries, or the program has
-    lost track of its consumers.
-    Silent when: the server has cancelled the consumer or its queue was deleted, a consumer was started
-    without a consumer-tag, or something before the basic.cancel on the channel was not captured. The finding
-    is only possible, not certain, while anything of the connection is missing, because another channel may
-    have the consumer.
+    Evidence: the consumer-tags in use on the channel, and those that the server has just cancelled
+    Why it matters: If the client meant another consumer, that consumer keeps receiving deliveries. Otherwise
+    the program has lost track of its consumers.
+    Silent when: the server has cancelled the consumer, the queue of the consumer was deleted, a consumer was
+    started without a consumer-tag, or the capture lacks something that was sent on the channel before the
+    basic.cancel. The finding is only possible, not certain, when the capture lacks any octets of the
+    connection, because another channel may have the consumer.
     How to mend it: Cancel each consumer once, with the tag from basic.consume-ok. Remove the tag from the
     client's list when the client sends basic.cancel, or when the channel closes.
     """
-    reason = f"no consumer {tag!r} on this channel"
+    reason = f"this channel has no consumer {tag!r}"
     case.report(B_CANCEL_CTAG, reason, certainty, {"consumer_tag": tag})
 
 
 B_CTAG_ECHO: Final = RULES.rule(
-    "B-CTAG-ECHO", "IMPLIED", "tier A", by="server", warning="The text implies it and names no error for it."
+    "B-CTAG-ECHO",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def tag_not_repeated(case: Case091, asked: str, tag: str) -> None:
     """A server answers basic.consume with a basic.consume-ok that carries another consumer-tag.
 
-    Demands: Consume-Ok repeats the tag the client chose.
+    Demands: A basic.consume-ok repeats the consumer-tag of the basic.consume.
     Source: XML:basic.consume-ok.consumer-tag (field doc)
-    Evidence: Consume.consumer-tag against Consume-Ok.consumer-tag
+    Evidence: the consumer-tags of basic.consume and basic.consume-ok
     Why it matters: The client waits for deliveries to a consumer that the server knows by another
     consumer-tag.
     Silent when: the basic.consume was not captured.
@@ -133,13 +138,17 @@ def tag_not_repeated(case: Case091, asked: str, tag: str) -> None:
     """
     case.report(
         B_CTAG_ECHO,
-        f"the client has asked for consumer {asked!r}, consume-ok says {tag!r}",
+        f"basic.consume has consumer-tag {asked!r}, but basic.consume-ok has {tag!r}",
         evidence={"asked": asked, "consumer_tag": tag},
     )
 
 
 B_CTAG_GEN: Final = RULES.rule(
-    "B-CTAG-GEN", "IMPLIED", "tier A", by="server", warning="The text implies it and names no error for it."
+    "B-CTAG-GEN",
+    "IMPLIED",
+    "tier A",
+    by="server",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
@@ -147,16 +156,17 @@ def unusable_generated_tag(case: Case091, tag: str) -> None:
     """A server answers a basic.consume without consumer-tag with an empty consumer-tag, or with one that is
     in use on the channel.
 
-    Demands: For an empty tag the server generates one that is unique on the channel.
+    Demands: If the consumer-tag of basic.consume is empty, the server generates a consumer-tag that is unique
+    on the channel.
     Source: XML:basic.consume.consumer-tag (field doc)
-    Evidence: Consume-Ok.consumer-tag
+    Evidence: the consumer-tag of basic.consume-ok
     Why it matters: The client cannot cancel the consumer, and cannot distinguish its deliveries from those of
     another consumer.
     Silent when: the basic.consume was not captured.
     How to mend it: When the consumer-tag of a basic.consume is empty, generate a tag that no consumer on the
     channel has, and return it in basic.consume-ok.
     """
-    reason = f"consumer {tag!r} is active on this channel" if tag else "the new consumer gets no tag"
+    reason = f"consumer {tag!r} is active on this channel" if tag else "the new consumer gets no consumer-tag"
     case.report(B_CTAG_GEN, reason, evidence={"consumer_tag": tag})
 
 
@@ -165,16 +175,16 @@ B_CANCELOK_TAG: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def other_consumer_cancelled(case: Case091, asked: str, tag: str) -> None:
     """A server answers basic.cancel with a basic.cancel-ok that carries another consumer-tag.
 
-    Demands: Cancel-Ok repeats the tag of the Cancel.
+    Demands: A basic.cancel-ok repeats the consumer-tag of the basic.cancel.
     Source: XML:basic.cancel-ok.consumer-tag
-    Evidence: both fields
+    Evidence: the consumer-tags of basic.cancel and basic.cancel-ok
     Why it matters: The client removes another consumer than the server does, so client and server no longer
     agree on which consumers are active.
     Silent when: the basic.cancel was not captured.
@@ -183,7 +193,7 @@ def other_consumer_cancelled(case: Case091, asked: str, tag: str) -> None:
     """
     case.report(
         B_CANCELOK_TAG,
-        f"the client has cancelled {asked!r}, cancel-ok says {tag!r}",
+        f"basic.cancel has consumer-tag {asked!r}, but basic.cancel-ok has {tag!r}",
         evidence={"asked": asked, "consumer_tag": tag},
     )
 
@@ -198,21 +208,22 @@ B_CANCEL_NOTIFY_CAP: Final = RULES.rule(
 
 
 def cancel_not_asked_for(case: Case091) -> None:
-    """A server sends basic.cancel to a client that does not say that it takes it.
+    """A server sends basic.cancel to a client that has not announced the capability consumer_cancel_notify.
 
-    Demands: The server sends basic.cancel only to clients whose capabilities contain consumer_cancel_notify =
-    true.
+    Demands: A server sends basic.cancel only to clients that announce the capability consumer_cancel_notify
+    with the value true.
     Source: RMQ:docs/consumer-cancel; RMQX:basic.cancel
-    Evidence: client capabilities; 60.30 from server
+    Evidence: the capabilities in connection.start-ok, and each basic.cancel of the server
     Why it matters: According to the specification, only clients send basic.cancel. A client without the
-    capability does not know what to do with the method and closes.
-    Silent when: the client's start-ok was not captured, or could not be read. Told once a connection.
+    capability does not know how to handle the method and closes the connection.
+    Silent when: connection.start-ok was not captured, or amqpscope could not read it. The rule reports the
+    fault only once per connection.
     How to mend it: Read the capabilities in the client-properties of connection.start-ok. Send basic.cancel
     only if consumer_cancel_notify is true there; otherwise end the consumer without a notification.
     """
     case.report_once(
         B_CANCEL_NOTIFY_CAP,
-        "the client has not said that it takes consumer_cancel_notify",
+        "the client has not announced the capability consumer_cancel_notify",
         CERTAIN,
         {},
     )
@@ -223,16 +234,17 @@ B_CANCEL_NOTIFY_REPLY: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="client",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def cancel_answered_needlessly(case: Case091, tag: str) -> None:
     """A client sends basic.cancel-ok in answer to a server's basic.cancel that had no-wait set.
 
-    Demands: A server cancel with no-wait set (RabbitMQ's always is) gets no Cancel-Ok.
+    Demands: A client sends no basic.cancel-ok for a basic.cancel of the server that sets no-wait (RabbitMQ
+    always sets it).
     Source: RMQX:basic.cancel; XML domain no-wait
-    Evidence: server cancel; Cancel-Ok from client
+    Evidence: a basic.cancel of the server, and the client's basic.cancel-ok
     Why it matters: The server waits for no answer, and may take the basic.cancel-ok for the answer to
     something else.
     Silent when: the server's basic.cancel was not captured.
@@ -241,7 +253,7 @@ def cancel_answered_needlessly(case: Case091, tag: str) -> None:
     """
     case.report(
         B_CANCEL_NOTIFY_REPLY,
-        f"the server's cancel of {tag!r} had no-wait",
+        f"the server's basic.cancel of consumer {tag!r} had no-wait set",
         evidence={"consumer_tag": tag},
     )
 
@@ -254,16 +266,16 @@ B_CONSUME_QKNOWN: Final = RULES.rule(
 def consume_without_queue(case: Case091) -> None:
     """A client sends basic.consume without a queue name, although no queue was declared on the channel.
 
-    Demands: Consume with an empty queue name needs an earlier declare on the channel.
+    Demands: A basic.consume with an empty queue name follows a queue.declare on the same channel.
     Source: XML domain queue-name (doc)
-    Evidence: last declared queue per channel
+    Evidence: the queue that was last declared on the channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
     queue, the server closes the channel.
-    Silent when: something before the basic.consume on the channel was not captured.
+    Silent when: the capture lacks something that was sent on the channel before the basic.consume.
     How to mend it: Send the queue name in basic.consume, or send queue.declare on the same channel first.
     Typical API misuse: declaring the queue on one channel and consuming on another, or passing an empty name.
     """
-    case.report(B_CONSUME_QKNOWN, "no queue is named, and none was declared on this channel")
+    case.report(B_CONSUME_QKNOWN, "the queue name is empty, and no queue was declared on this channel")
 
 
 B_GET_QKNOWN: Final = RULES.rule("B-GET-QKNOWN", "IMPLIED", "tier A", by="client", answer="channel.close 404")
@@ -272,16 +284,16 @@ B_GET_QKNOWN: Final = RULES.rule("B-GET-QKNOWN", "IMPLIED", "tier A", by="client
 def get_without_queue(case: Case091) -> None:
     """A client sends basic.get without a queue name, although no queue was declared on the channel.
 
-    Demands: Get with an empty queue name needs an earlier declare on the channel.
+    Demands: A basic.get with an empty queue name follows a queue.declare on the same channel.
     Source: XML domain queue-name (doc)
-    Evidence: last declared queue per channel
+    Evidence: the queue that was last declared on the channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
     queue, the server closes the channel.
-    Silent when: something before the basic.get on the channel was not captured.
+    Silent when: the capture lacks something that was sent on the channel before the basic.get.
     How to mend it: Send the queue name in basic.get, or send queue.declare on the same channel first. Typical
     API misuse: declaring the queue on one channel and fetching on another, or passing an empty name.
     """
-    case.report(B_GET_QKNOWN, "no queue is named, and none was declared on this channel")
+    case.report(B_GET_QKNOWN, "the queue name is empty, and no queue was declared on this channel")
 
 
 B_CONSUME_PRIO: Final = RULES.rule(
@@ -292,11 +304,11 @@ B_CONSUME_PRIO: Final = RULES.rule(
 def priority_no_integer(case: Case091, value: object) -> None:
     """A client sends basic.consume with an argument x-priority that is not an integer.
 
-    Demands: The x-priority argument of Consume is an integer.
+    Demands: The argument x-priority of basic.consume is an integer.
     Source: RMQ:docs/consumer-priority
-    Evidence: argument type
+    Evidence: the type of the argument x-priority
     Why it matters: RabbitMQ refuses the basic.consume and closes the channel, so the consumer does not start.
-    Silent when: the server is not RabbitMQ or LavinMQ.
+    Silent when: the server is neither RabbitMQ nor LavinMQ.
     How to mend it: Encode x-priority as an integer field value. Applications should pass an integer, not a
     string, a float or a boolean.
     """
@@ -311,12 +323,12 @@ B_REPLYTO_NOACK: Final = RULES.rule(
 def replies_with_acks(case: Case091) -> None:
     """A client sends basic.consume for amq.rabbitmq.reply-to without no-ack.
 
-    Demands: amq.rabbitmq.reply-to is consumed with no-ack set.
+    Demands: A client consumes amq.rabbitmq.reply-to with no-ack.
     Source: RMQ:docs/direct-reply-to
-    Evidence: consume arguments
-    Why it matters: RabbitMQ does not keep replies anywhere, so replies cannot be acknowledged. RabbitMQ
-    closes the channel.
-    Silent when: the server is not RabbitMQ or LavinMQ.
+    Evidence: the queue name and the no-ack bit of basic.consume
+    Why it matters: RabbitMQ does not store replies, so a client cannot acknowledge them. RabbitMQ closes the
+    channel.
+    Silent when: the server is neither RabbitMQ nor LavinMQ.
     How to mend it: Set no-ack in the basic.consume for amq.rabbitmq.reply-to, and send no basic.ack for the
     replies. Applications should use their library's automatic acknowledgement mode for this consumer.
     """
@@ -331,12 +343,13 @@ B_REPLYTO_ONE: Final = RULES.rule(
 def second_consumer_of_replies(case: Case091, consumer: Consumer) -> None:
     """A client starts a second consumer of amq.rabbitmq.reply-to on a channel.
 
-    Demands: A channel has at most one consumer on amq.rabbitmq.reply-to.
+    Demands: A channel has at most one consumer of amq.rabbitmq.reply-to.
     Source: RMQ:docs/direct-reply-to
-    Evidence: consumers per channel
+    Evidence: the consumers of the channel
     Why it matters: RabbitMQ supports one consumer of amq.rabbitmq.reply-to per channel. For the second one,
     RabbitMQ closes the channel.
-    Silent when: the server is not RabbitMQ or LavinMQ, or the first consumer was cancelled before.
+    Silent when: the server is neither RabbitMQ nor LavinMQ, or the client had already cancelled the first
+    consumer.
     How to mend it: Start one consumer of amq.rabbitmq.reply-to per channel and share it among all requests.
     Assign each reply to its request by correlation-id.
     """
@@ -353,23 +366,21 @@ B_CONSUME_EXCL: Final = RULES.rule(
 
 
 def exclusive_beside_others(case: Case091, consumer: Consumer, channel: Channel) -> None:
-    """A client asks with the exclusive bit of basic.consume to be the only consumer of a queue that already
-    has a consumer.
+    """A client sends basic.consume with exclusive set for a queue that already has a consumer.
 
-    Demands: Exclusive consumption is not asked for on a queue that already has consumers.
+    Demands: A client does not request exclusive access to a queue that already has consumers.
     Source: XML:basic.consume.exclusive.01
-    Evidence: active consumers per vhost and queue; 403 reply
+    Evidence: the consumers of the queue in the virtual host, and the server's refusal with 403
     Why it matters: The server refuses the basic.consume and closes the channel. All other consumers of the
     channel end with it.
-    Silent when: the queue's other consumers are on connections that the capture does not show.
-    Only possible because: The earlier queue may have been replaced by another queue of the same name in the
-    meantime.
+    Silent when: the other consumers of the queue are on connections that the capture does not show.
+    Only possible because: Another queue of the same name may have replaced the earlier queue in the meantime.
     How to mend it: Set the exclusive bit only when no other consumer of the queue exists, and cancel the own
     consumer before starting a new one. Expect the refusal, and retry on a new channel.
     """
     case.report(
         B_CONSUME_EXCL,
-        f"exclusive, while channel {channel.number} has consumer {consumer.tag!r} of the queue",
+        f"exclusive is set, although channel {channel.number} has consumer {consumer.tag!r} of the queue",
         POSSIBLE,
         {"consumer_tag": consumer.tag, "other_channel": int(channel.number)},
         [int(consumer.packet)],
@@ -380,11 +391,11 @@ B_CONSUME_EXCL_HELD: Final = RULES.rule("B-CONSUME-EXCL-HELD", "IMPLIED", "tier 
 
 
 def granted_beside_exclusive(case: Case091, consumer: Consumer, channel: Channel) -> None:
-    """A server lets a consumer start on a queue that has an exclusive consumer.
+    """A server lets a second consumer start on a queue that has an exclusive consumer.
 
-    Demands: While an exclusive consumer is active nobody else reads from the queue.
+    Demands: While a queue has an exclusive consumer, no other client reads from the queue.
     Source: XML:basic.consume.exclusive (field doc)
-    Evidence: exclusive consumers; later Consume-Ok or Get-Ok on the queue
+    Evidence: the exclusive consumers, and each later basic.consume-ok or basic.get-ok for the same queue
     Why it matters: The client that asked for exclusive access is no longer the only consumer. The server
     distributes the messages among both consumers.
     Silent when: the exclusive consumer is on a connection that the capture does not show.
@@ -409,16 +420,16 @@ B_RECOVER_REQUEUE0: Final = RULES.rule(
 def recover_without_requeue(case: Case091) -> None:
     """A client sends basic.recover without requeue to RabbitMQ.
 
-    Demands: Against RabbitMQ, Recover is sent with requeue=1.
+    Demands: A client sends basic.recover to RabbitMQ only with requeue set.
     Source: ERR:2; RMQ:server rabbit_channel basic.recover_async
-    Evidence: requeue bit; server product
-    Why it matters: By the specification, the server would send the messages to the same consumers again.
-    RabbitMQ does not implement that, and closes the connection with 540.
-    Silent when: the server does not say that it is RabbitMQ.
+    Evidence: the requeue bit of basic.recover, and the product name of the server
+    Why it matters: The specification lets the server resend the messages to the same consumers. RabbitMQ does
+    not implement that and closes the connection with 540.
+    Silent when: the server does not identify itself as RabbitMQ.
     How to mend it: Set requeue in basic.recover when the server is RabbitMQ, or use basic.nack or
     basic.reject with requeue for single deliveries.
     """
-    case.report(B_RECOVER_REQUEUE0, "recover without requeue, which RabbitMQ does not have")
+    case.report(B_RECOVER_REQUEUE0, "basic.recover without requeue, which RabbitMQ does not implement")
 
 
 def judge_consume(case: Case091, channel: Channel, method: BasicConsume) -> None:

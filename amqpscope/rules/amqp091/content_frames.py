@@ -26,14 +26,14 @@ F_CONTENT_CH_NONZERO: Final[str] = RULES.rule(
 def content_on_channel_0(case: Case091, problem: Problem) -> None:
     """A peer sends a content header or a body on channel 0.
 
-    Demands: Content header and body frames never use channel 0.
+    Demands: A peer never sends content headers or bodies on channel 0.
     Source: GS:4.2.6.1
-    Evidence: type 2 or 3 with channel 0
+    Evidence: the type and the channel number of the frame
     Why it matters: No method on channel 0 has content. The receiver closes the connection, with 504 or, at
     RabbitMQ, with 505.
-    Silent when: octets before the frame were not captured, or another finding already reports the method on
-    channel 0 to which the frame belongs (F-METHOD-CH-NONZERO), or the rule has already reported an earlier
-    content frame on channel 0.
+    Silent when: the capture lacks octets before the frame, F-METHOD-CH-NONZERO already reports the method on
+    channel 0 to which the frame belongs, or the rule has already reported an earlier content frame on channel
+    0.
     How to mend it: Send content header and body on the channel of the method to which they belong. Make one
     function write the method, header and body frames, with one channel number.
     """
@@ -46,16 +46,16 @@ def content_on_channel_0(case: Case091, problem: Problem) -> None:
 F_CONTENT_HEADER_NEXT: Final[str] = RULES.rule(
     "F-CONTENT-HEADER-NEXT", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
-"""A peer sends another frame on the channel where the content header of the preceding method is due.
+"""A peer sends another frame on a channel on which the content header of the preceding method is due.
 
-Demands: A content-bearing method (publish, return, deliver, get-ok) is always followed on its channel by one
-content header.
+Demands: After basic.publish, basic.return, basic.deliver or basic.get-ok, the next frame of the sender on the
+channel is the content header.
 Source: GS:4.2.6; GS:2.3.5.2; G:basic content
-Evidence: per-channel, per-direction content state
-Why it matters: The message is lost, and the connection with it (505). The usual cause is two threads that use
-the same channel.
-Silent when: the sender closes the channel, or answers a close of the other peer, or the method or octets
-between the method and the frame were not captured.
+Evidence: the frame type that is due next on the channel in this direction
+Why it matters: The message and the connection are lost (reply-code 505). The usual cause is two threads that
+use the same channel.
+Silent when: the sender closes the channel, the sender answers a close of the other peer, or the capture lacks
+the method or octets between the method and the frame.
 How to mend it: Write the method, content header and body of a message to the channel without other frames of
 that channel between them, under one lock. Applications must not share a channel between threads without
 synchronization.
@@ -65,15 +65,15 @@ synchronization.
 F_CONTENT_NO_METHOD: Final[str] = RULES.rule(
     "F-CONTENT-NO-METHOD", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
-"""A peer sends a method on the channel while octets of a message's body are still due.
+"""A peer sends a method on a channel on which octets of a message's body are still due.
 
-Demands: No method frame appears on a channel between a content header and its last body octet.
+Demands: A peer sends no method on a channel between a content header and the last octet of the body.
 Source: GS:4.2.6
-Evidence: octets outstanding for the open content on that channel and direction
-Why it matters: The message is lost, and the connection with it (505). The usual cause is two threads that use
-the same channel.
-Silent when: the sender closes the channel, which abandons the message, or answers a close of the other peer,
-or a frame of the message or octets between its frames were not captured.
+Evidence: the number of body octets that are still due on the channel in this direction
+Why it matters: The message and the connection are lost (reply-code 505). The usual cause is two threads that
+use the same channel.
+Silent when: the sender closes the channel and so abandons the message, the sender answers a close of the
+other peer, or the capture lacks a frame of the message or octets between its frames.
 How to mend it: Write all frames of a message to the channel under one lock, so that no method comes between
 content header and last body frame. Applications must not share a channel between threads without
 synchronization.
@@ -83,13 +83,14 @@ synchronization.
 F_CONTENT_ONE_HEADER: Final[str] = RULES.rule(
     "F-CONTENT-ONE-HEADER", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
-"""A peer sends a content header on the channel while octets of another message's body are still due.
+"""A peer sends a content header on a channel on which octets of another message's body are still due.
 
-Demands: A second content header is not sent on a channel while an earlier content is unfinished.
+Demands: A peer sends no second content header on a channel before the earlier message is complete.
 Source: GS:4.2.6
-Evidence: content state
-Why it matters: The receiver cannot know to which message the next body belongs. The connection is lost (505).
-Silent when: a frame of the unfinished message, or octets between its frames, were not captured.
+Evidence: the number of body octets that are still due on the channel in this direction
+Why it matters: The receiver cannot know to which message the next body belongs. The connection is lost
+(reply-code 505).
+Silent when: the capture lacks a frame of the unfinished message, or octets between its frames.
 How to mend it: Send the body of a message completely before the next message begins on the channel. Write all
 frames of a message under one lock, and do not share a channel between threads without synchronization.
 """
@@ -98,14 +99,14 @@ frames of a message under one lock, and do not share a channel between threads w
 F_HEADER_ORPHAN: Final[str] = RULES.rule(
     "F-HEADER-ORPHAN", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
-"""A peer sends a content header on the channel without a preceding method that has content.
+"""A peer sends a content header that does not follow a method with content on the channel.
 
-Demands: A content header follows a content-bearing method and nothing else.
+Demands: A peer sends a content header only directly after a method that has content.
 Source: GS:4.2.6; GS:4.2.1 content
-Evidence: content state
-Why it matters: The receiver does not know what to do with the message, because the method is missing. The
-connection is lost (505).
-Silent when: frames before the content header on the channel were not captured.
+Evidence: the frame type that is due next on the channel in this direction
+Why it matters: The method is missing, so the receiver cannot process the message. The connection is lost
+(reply-code 505).
+Silent when: the capture lacks frames before the content header on the channel.
 How to mend it: Send basic.publish (in a server: basic.deliver, basic.get-ok or basic.return) directly before
 the content header. Write method, content header and body as one unit on the same channel.
 """
@@ -114,14 +115,14 @@ the content header. Write method, content header and body as one unit on the sam
 F_BODY_ORPHAN: Final[str] = RULES.rule(
     "F-BODY-ORPHAN", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
-"""A peer sends a body frame on the channel where no body is due.
+"""A peer sends a body frame on a channel on which no body is due.
 
-Demands: A body frame belongs to a content whose header has been sent and which is not yet complete.
+Demands: A peer sends a body frame only while a message with a content header is incomplete.
 Source: GS:4.2.6; GS:4.2.1 content
-Evidence: content state
+Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The body belongs to no message, so the receiver cannot process it. The connection is lost
-(505).
-Silent when: frames before the body on the channel were not captured.
+(reply-code 505).
+Silent when: the capture lacks frames before the body frame on the channel.
 How to mend it: Send body frames only after a method and its content header, and stop when body-size octets
 have been sent. Write all frames of a message on the same channel under one lock.
 """
@@ -130,14 +131,14 @@ have been sent. Write all frames of a message on the same channel under one lock
 F_BODY_OVERRUN: Final[str] = RULES.rule(
     "F-BODY-OVERRUN", "IMPLIED", "tier A", answer="connection.close 505", proved="certain"
 )
-"""A peer sends body frames with more octets for a message than the content header announces.
+"""A peer sends more body octets for a message than the content header announces.
 
-Demands: Body frames add up to exactly the body size in the header and never beyond it.
+Demands: The body frames of a message together have exactly the body-size of the content header.
 Source: GS:4.2.6.1
-Evidence: running sum against body size
-Why it matters: The receiver cannot separate the message from what follows. The connection is lost (505,
-RabbitMQ: 501).
-Silent when: the content header of the message, or octets since the content header, were not captured.
+Evidence: the sum of the body octets, and the body-size of the content header
+Why it matters: The receiver cannot separate the message from the frames that follow. The connection is lost
+(reply-code 505, RabbitMQ: 501).
+Silent when: the capture lacks the content header of the message, or octets after the content header.
 How to mend it: Set body-size in the content header to the exact number of octets of the encoded body. Count
 octets, not characters, and compute the size after encoding or compression.
 """
@@ -148,12 +149,12 @@ F_BODY_ZERO: Final[str] = RULES.rule(
 )
 """A peer sends a body frame after a content header that announces an empty body.
 
-Demands: A content whose body size is zero has no body frames.
+Demands: A message with body-size 0 has no body frames.
 Source: GS:4.2.6.1
-Evidence: body frame right after a zero-size header
-Why it matters: The message was complete before the body frame, so the body frame belongs to no message. The
-connection is lost (505).
-Silent when: the content header, or octets since the content header, were not captured.
+Evidence: a body frame directly after a content header with body-size 0
+Why it matters: The message was already complete, so the body frame belongs to no message. The connection is
+lost (reply-code 505).
+Silent when: the capture lacks the content header, or octets after the content header.
 How to mend it: When body-size is 0, send no body frame at all, not even an empty one. When there is a body,
 announce its exact number of octets in the content header.
 """
@@ -166,15 +167,15 @@ F_HEADER_CLASS: Final[str] = RULES.rule(
     answer="connection.close 501 or connection.close 505",
     proved="certain",
 )
-"""A peer sends a content header whose class-id is not that of basic, the class of all methods that have
-content.
+"""A peer sends a content header whose class-id is not 60 (basic), although only methods of the class basic
+have content.
 
-Demands: The class-id in a content header equals that of the method before it (60).
+Demands: The class-id of a content header equals the class-id of the preceding method (60).
 Source: GS:4.2.6.1; GS:4.2.6
-Evidence: header class-id, pending method
-Why it matters: The receiver cannot read the properties. The connection is lost: one section of the
-specification asks for reply-code 501, another one for 505; RabbitMQ uses 505.
-Silent when: octets before the content header were not captured.
+Evidence: the class-id of the content header and of the preceding method
+Why it matters: The receiver cannot read the properties. The connection is lost: the specification names both
+501 and 505 for this fault, and RabbitMQ uses 505.
+Silent when: the capture lacks octets before the content header.
 How to mend it: Write class-id 60 (basic) into the content header, equal to the class-id of the preceding
 method. Check the byte order of the field.
 """
@@ -185,12 +186,12 @@ F_HEADER_WEIGHT: Final[str] = RULES.rule(
 )
 """A peer sends a content header whose weight is not zero.
 
-Demands: The weight field of a content header is zero.
+Demands: The weight field of a content header is 0.
 Source: GS:4.2.6.1; GS:4.2.1 content-weight
-Evidence: header octets 2-3
-Why it matters: The weight field is a remnant of a plan for contents inside contents, and has no use. The
-connection is lost (505).
-Silent when: octets before the content header were not captured.
+Evidence: the weight field of the content header
+Why it matters: The weight field was planned for contents inside contents, and has no use. The connection is
+lost (reply-code 505).
+Silent when: the capture lacks octets before the content header.
 How to mend it: Always write 0 into the weight field of the content header. Check that the fields stand in the
 order class-id, weight, body-size, property flags.
 """
@@ -203,17 +204,18 @@ F_HEADER_DECODE: Final[str] = RULES.rule(
     answer="connection.close 501 or connection.close 505",
     proved="properties",
 )
-"""A peer sends a content header whose properties end before or behind the end of its payload.
+"""A peer sends a content header whose properties end before or after the end of its payload.
 
-Demands: The property list holds exactly the values flagged present, in order, and fills the header payload.
+Demands: The property list of a content header has exactly the properties that the flags announce, in order,
+and ends with the payload.
 Source: GS:4.2.6.1
-Evidence: property decode ends at payload end
+Evidence: the end of the property list and the end of the payload
 Why it matters: Property flags and property values disagree, so all properties may be read wrongly. RabbitMQ
 closes the connection with 541.
-Silent when: the frame was not captured whole, or octets before the frame were not captured. When the server
-sends the content header, the finding is only possible, not certain, and the rule reports it once, because a
-server hands on what it received.
-Possible because: The {peer} may hand this on as it received it.
+Silent when: the capture lacks a part of the frame, or octets before the frame. When the server sends the
+content header, the finding is only possible, not certain, because a server forwards the content header that
+it received. For such a forwarded content header, the rule reports the fault only once per connection.
+Possible because: The {peer} may have forwarded the content header as a publisher sent it.
 How to mend it: Set a flag for exactly those properties that are written, and write the properties in the
 order of the flags. Compute the payload size of the frame from the encoded properties.
 """
@@ -222,37 +224,41 @@ order of the flags. Compute the payload size of the frame from the encoded prope
 F_HEADER_FLAGS: Final[str] = RULES.rule(
     "F-HEADER-FLAGS", "IMPLIED", "tier A", answer="connection.close 501", proved="properties"
 )
-"""A peer sends a content header with a flag that stands for no property, or that announces a flag word which
-is not there.
+"""A peer sends a content header with a property flag that stands for no property, or with a flag that
+announces another flag word although none follows.
 
-Demands: Only the 14 defined property bits are set, the flag word's low bit only when another word follows,
-and bits beyond the defined ones stay clear.
+Demands: A content header sets only flags of the 14 defined properties, and sets the lowest flag bit only when
+another flag word follows.
 Source: GS:4.2.6.1; XML class basic fields
-Evidence: property flag words
+Evidence: the property flags of the content header
 Why it matters: The receiver reads the octets that belong to the unknown flag as a part of another property.
-Silent when: the frame was not captured whole, or octets before the frame were not captured. When the server
-sends the content header, the finding is only possible, not certain, and the rule reports it once, because a
-server hands on what it received. RabbitMQ ignores the two low flags.
-Possible because: The {peer} may hand this on as it received it.
+Silent when: the capture lacks a part of the frame, or octets before the frame. When the server sends the
+content header, the finding is only possible, not certain, because a server forwards the content header that
+it received. For such a forwarded content header, the rule reports the fault only once per connection.
+RabbitMQ ignores the two lowest flags.
+Possible because: The {peer} may have forwarded the content header as a publisher sent it.
 How to mend it: Set only the 14 flags of the defined properties, bits 15 to 2 of the flag word. Leave bit 1
 clear, and set bit 0 only when another flag word follows.
 """
 
 
 F_BODY_EMPTY: Final[str] = RULES.rule(
-    "F-BODY-EMPTY", "IMPLIED", "tier C", note="No error is tied to it, and both peers go on."
+    "F-BODY-EMPTY",
+    "IMPLIED",
+    "tier C",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def body_of_no_octets(case: Case091) -> None:
-    """A peer sends a body frame without any octets inside a message.
+    """A peer sends a body frame without octets inside a message.
 
-    Demands: A body frame without payload is the server's marker for abandoning a half-sent content, so it has
-    no place in ordinary content.
+    Demands: A body frame has at least one octet, because an empty body frame marks a message that a server
+    abandons.
     Source: XML:basic.reject.01; GS:4.2.1 content-body
-    Evidence: type 3 with size 0
-    Why it matters: The fault has hardly any effect: RabbitMQ ignores the frame. The specification uses such a
-    frame for a server that abandons a half-sent message, which no known server does.
+    Evidence: a body frame with size 0
+    Why it matters: The fault has hardly any effect: RabbitMQ ignores the frame. The specification lets a
+    server abandon an unfinished message by an empty body frame, but no known server does so.
     Silent when: the rule has already reported an empty body frame on the same connection.
     How to mend it: Send a body frame only when at least one octet of the body is left. Check the loop that
     splits the body into frames for an empty first or last piece.

@@ -27,11 +27,11 @@ B_DTAG_NONZERO: Final = RULES.rule("B-DTAG-NONZERO", "MUST NOT", "tier A", by="s
 def delivery_tag_zero(case: Case091) -> None:
     """A server sends basic.deliver or basic.get-ok with delivery-tag 0.
 
-    Demands: Delivery tags from the server are never zero.
+    Demands: The delivery-tag of basic.deliver and basic.get-ok is not 0.
     Source: XML domain delivery-tag.non-zero
-    Evidence: Deliver and Get-Ok tags
+    Evidence: the delivery-tag of basic.deliver and basic.get-ok
     Why it matters: In an acknowledgement, delivery-tag 0 stands for all deliveries. The client therefore
-    cannot name this delivery in an acknowledgement.
+    cannot acknowledge this delivery alone.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Start the delivery-tag of each channel at 1 and increase it with every basic.deliver and
     basic.get-ok. Never send delivery-tag 0.
@@ -44,26 +44,27 @@ B_DTAG_INCREASING: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def delivery_tag_not_new(case: Case091, tag: int, last: int) -> None:
     """A server sends a delivery-tag that is not larger than the last delivery-tag on the channel.
 
-    Demands: Deliver and Get-Ok on one channel share one series of tags in which every value is new and larger
-    than the last.
+    Demands: On a channel, basic.deliver and basic.get-ok share one series of delivery-tags, in which each
+    delivery-tag is larger than the one before.
     Source: XML domain delivery-tag (doc); RMQ:docs/confirms
-    Evidence: last tag per channel life
-    Why it matters: An acknowledgement with multiple covers all deliveries up to a tag, so it may cover the
-    wrong ones. Of two deliveries with equal tags, neither can be named.
-    Silent when: something before the delivery on the channel was not captured.
+    Evidence: the last delivery-tag since the channel was opened
+    Why it matters: An acknowledgement with multiple covers all deliveries up to a delivery-tag, so it may
+    cover the wrong ones. If two deliveries have the same delivery-tag, the client cannot acknowledge either
+    of them alone.
+    Silent when: the capture lacks something that was sent on the channel before the delivery.
     How to mend it: Use one counter per channel for basic.deliver and basic.get-ok together, and increase it
     under the same lock that writes the frame. Do not reset the counter while the channel is open.
     """
     case.report(
         B_DTAG_INCREASING,
-        f"delivery-tag {tag} after {last}",
+        f"delivery-tag {tag} after delivery-tag {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
@@ -73,24 +74,23 @@ B_DELIVER_CTAG: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def delivery_to_nobody(case: Case091, tag: str) -> None:
     """A server sends a basic.deliver with a consumer-tag that no consumer on the channel ever had.
 
-    Demands: Deliver carries the tag of a consumer that is active on that channel.
+    Demands: A basic.deliver carries the consumer-tag of an active consumer on the channel.
     Source: XML:basic.deliver (doc); GS:3.1.6
-    Evidence: active tags per channel (mind no-wait consumes)
-    Why it matters: The client has no consumer to which it can give the message. The message is lost or waits
-    for ever.
-    Silent when: something before the basic.deliver on the channel was not captured, or a basic.consume
-    without a consumer-tag and with no-wait may have started this consumer.
+    Evidence: the consumer-tags in use on the channel
+    Why it matters: The client has no consumer for the message. The message is lost, or waits forever.
+    Silent when: the capture lacks something that was sent on the channel before the basic.deliver, or a
+    basic.consume with no-wait and without a consumer-tag may have started this consumer.
     How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from
     basic.consume or basic.consume-ok. Copy the tag unchanged.
     """
-    case.report(B_DELIVER_CTAG, f"no consumer {tag!r} on this channel", evidence={"consumer_tag": tag})
+    case.report(B_DELIVER_CTAG, f"this channel has no consumer {tag!r}", evidence={"consumer_tag": tag})
 
 
 B_DELIVER_EARLY: Final = RULES.rule("B-DELIVER-EARLY", "MUST NOT", "tier A", by="server")
@@ -99,19 +99,21 @@ B_DELIVER_EARLY: Final = RULES.rule("B-DELIVER-EARLY", "MUST NOT", "tier A", by=
 def delivery_before_consume_ok(case: Case091, tag: str) -> None:
     """A server sends a basic.deliver before the basic.consume-ok of its consumer.
 
-    Demands: No delivery for a consumer comes before its Consume-Ok.
+    Demands: A server sends no basic.deliver for a consumer before the basic.consume-ok of that consumer.
     Source: GS:4.6
-    Evidence: order of Consume-Ok and first Deliver with the tag (not for no-wait)
-    Why it matters: Clients set up a consumer when its basic.consume-ok arrives. Until then the client does
-    not know the consumer and cannot handle the delivery.
-    Silent when: the basic.consume had no-wait, an earlier consumer had the same consumer-tag, or something
-    before the basic.deliver on the channel was not captured.
+    Evidence: the order of basic.consume-ok and the first basic.deliver with the same consumer-tag
+    Why it matters: Clients set up a consumer when its basic.consume-ok arrives. The client does not know the
+    consumer yet and cannot handle the delivery.
+    Silent when: the basic.consume had no-wait set, an earlier consumer had the same consumer-tag, or the
+    capture lacks something that was sent on the channel before the basic.deliver.
     How to mend it: Write basic.consume-ok to the channel before the consumer becomes able to receive messages
     from the queue, and make sure that no other thread writes a delivery first.
     """
     case.report(
         B_DELIVER_EARLY,
-        f"the consume of {tag!r} is not answered yet" if tag else "the consume is not answered yet",
+        f"the basic.consume of consumer {tag!r} is not answered yet"
+        if tag
+        else "the basic.consume is not answered yet",
         evidence={"consumer_tag": tag},
     )
 
@@ -122,17 +124,17 @@ B_DELIVER_LATE: Final = RULES.rule("B-DELIVER-LATE", "MUST", "tier A", by="serve
 def delivery_after_cancel_ok(case: Case091, tag: str) -> None:
     """A server sends a basic.deliver after the basic.cancel-ok of its consumer.
 
-    Demands: No delivery for a consumer comes after its Cancel-Ok.
+    Demands: A server sends no basic.deliver for a consumer after the basic.cancel-ok of that consumer.
     Source: GS:4.6; XML:basic.cancel (doc)
-    Evidence: order of Cancel-Ok and Deliver
-    Why it matters: The client has removed the consumer when basic.cancel-ok arrived. A later delivery is lost
-    or waits for ever.
-    Silent when: the basic.cancel had no-wait, or something before the basic.deliver on the channel was not
-    captured.
+    Evidence: the order of basic.cancel-ok and basic.deliver with the same consumer-tag
+    Why it matters: The client removed the consumer when basic.cancel-ok arrived. The delivery is lost, or
+    waits forever.
+    Silent when: the basic.cancel had no-wait set, or the capture lacks something that was sent on the channel
+    before the basic.deliver.
     How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. Only
     then send basic.cancel-ok, and send nothing for this consumer afterwards.
     """
-    case.report(B_DELIVER_LATE, f"consumer {tag!r} was cancelled", evidence={"consumer_tag": tag})
+    case.report(B_DELIVER_LATE, f"consumer {tag!r} was cancelled before", evidence={"consumer_tag": tag})
 
 
 B_CANCEL_NOTIFY_LAST: Final = RULES.rule(
@@ -140,27 +142,27 @@ B_CANCEL_NOTIFY_LAST: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def delivery_after_server_cancel(case: Case091, tag: str, certainty: i64) -> None:
     """A server sends a basic.deliver after the server itself has cancelled the consumer.
 
-    Demands: After a server cancel no more deliveries carry that tag.
+    Demands: After a server has sent basic.cancel for a consumer, it sends no basic.deliver for that consumer.
     Source: RMQ:docs/consumer-cancel
-    Evidence: tag state
-    Why it matters: By its basic.cancel the server has announced that no more deliveries follow. The client
-    has removed the consumer and cannot handle the delivery.
-    Silent when: something before the basic.deliver on the channel was not captured. The finding is only
-    possible, not certain, from RabbitMQ 4.3 on, because this server may cancel a consumer for a late
-    acknowledgement.
+    Evidence: the consumer-tags that the server has cancelled
+    Why it matters: With basic.cancel, the server announces that no more deliveries follow. The client has
+    removed the consumer and cannot handle the delivery.
+    Silent when: the capture lacks something that was sent on the channel before the basic.deliver. The
+    finding is only possible, not certain, for RabbitMQ 4.3 and later, because these versions may cancel a
+    consumer that acknowledges too late.
     How to mend it: Stop all deliveries to the consumer and requeue its pending ones before sending
     basic.cancel. Send no basic.deliver with its consumer-tag afterwards.
     """
     case.report(
         B_CANCEL_NOTIFY_LAST,
-        f"the server has cancelled consumer {tag!r}",
+        f"the server has already cancelled consumer {tag!r}",
         certainty,
         {"consumer_tag": tag},
     )
@@ -175,25 +177,26 @@ def more_than_the_window(
     """A server sends a delivery although as many messages are already unacknowledged as the prefetch-count
     allows.
 
-    Demands: No more messages are outstanding than the prefetch-count windows allow.
+    Demands: The number of unacknowledged deliveries never exceeds the prefetch-count.
     Source: XML:basic.qos.prefetch-count.01; RMQ:docs/consumer-prefetch
-    Evidence: Qos values after Qos-Ok; unacked deliveries per consumer, channel or connection; no-ack
-    consumers and Get-Ok left out
-    Why it matters: The client receives more messages than it asked for. The client may run out of memory, and
-    other consumers receive less than their share.
-    Silent when: something before the delivery on the channel was not captured. Deliveries that need no
-    acknowledgement and messages fetched by basic.get do not count. Deliveries to a consumer of a stream do
-    not count either, because a stream sends whole chunks. At RabbitMQ, the rule applies RabbitMQ's meaning of
-    `global` (false: each new consumer, true: the channel). At other servers, the rule reports only what
-    breaks the specification's meaning, too (false: the channel, true: the connection). The rule reports
-    nothing for consumers that existed before a basic.qos with `global`, because RabbitMQ still sends what its
-    queues had already handed out. After an acknowledgement that names no unacknowledged delivery, the rule
-    reports nothing on the channel. The finding is only possible, not certain, when the server may not have
-    read the newest basic.qos, or may apply a window of the channel to each consumer.
-    How to mend it: Count the unacknowledged deliveries for each prefetch-count window, and reduce the count
-    only when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
+    Evidence: the prefetch-count of each basic.qos that the server has answered, and the unacknowledged
+    deliveries of the consumer, channel or connection
+    Why it matters: The client receives more messages than it asked for and may run out of memory. Other
+    consumers receive fewer messages than they should.
+    Silent when: the capture lacks something that was sent on the channel before the delivery. The rule does
+    not count deliveries with no-ack, messages that basic.get fetched, and deliveries to a consumer of a
+    stream, because a stream sends whole chunks. If the server is RabbitMQ, the rule uses RabbitMQ's meaning
+    of `global` (false: each new consumer, true: the channel). For other servers, the rule reports only
+    deliveries that also exceed the prefetch-count in the specification's meaning (false: the channel, true:
+    the connection). The rule reports nothing for consumers that existed before a basic.qos with `global`,
+    because RabbitMQ still sends the messages that its queues had already handed out. After an acknowledgement
+    with an unknown delivery-tag, the rule reports nothing more on the channel. The finding is only possible,
+    not certain, when the server may not have read the newest basic.qos, or may apply the prefetch-count of
+    the channel to each consumer.
+    How to mend it: Count the unacknowledged deliveries for each prefetch-count, and reduce the count only
+    when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """
-    reason = f"{held} unacknowledged of {whose} before it, prefetch-count {bound}"
+    reason = f"{held} earlier deliveries of {whose} are unacknowledged, prefetch-count is {bound}"
     evidence: dict[str, object] = {"unacknowledged": int(held), "prefetch_count": int(bound)}
     case.report(B_QOS_COUNT, reason, certainty, evidence, [int(consumer.packet)])
 
@@ -202,21 +205,23 @@ B_QOS_SIZE: Final = RULES.rule("B-QOS-SIZE", "MUST NOT", "tier A", by="server")
 
 
 def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> None:
-    """A server sends a message that does not fit into what is left of the prefetch-size while other
-    messages are unacknowledged.
+    """A server sends a message that exceeds the prefetch-size together with the messages that are still
+    unacknowledged.
 
-    Demands: With messages outstanding, a further one is sent only if it fits the octet window.
+    Demands: While deliveries are unacknowledged, a server sends a further message only if all of them
+    together do not exceed the prefetch-size.
     Source: XML:basic.qos.prefetch-count.01; XML:basic.qos.prefetch-size (field doc)
-    Evidence: unacked body octets against prefetch-size
+    Evidence: the body octets of the unacknowledged deliveries, and the prefetch-size of basic.qos
     Why it matters: The client receives more octets at a time than it asked for.
-    Silent when: something before the message on the channel was not captured, the prefetch-size was set with
-    `global`, or the server is RabbitMQ or LavinMQ, which support no prefetch-size.
+    Silent when: the capture lacks something that was sent on the channel before the message, the
+    prefetch-size was set with `global`, or the server is RabbitMQ or LavinMQ, which do not support
+    prefetch-size.
     How to mend it: Sum the body octets of all unacknowledged deliveries. While this sum is above zero, send a
     message only if sum plus body-size does not exceed prefetch-size.
     """
     case.report(
         B_QOS_SIZE,
-        f"{size} octets while {held} are unacknowledged, prefetch-size {window}",
+        f"{size} octets while {held} octets are unacknowledged, prefetch-size is {window}",
         evidence={"size": size, "unacknowledged_octets": int(held), "prefetch_size": int(window)},
     )
 

@@ -70,20 +70,20 @@ def exchange_declared_with_another_type(
 ) -> Finding:
     """A client declares an existing exchange with another type than the exchange has.
 
-    Demands: An existing exchange is not redeclared with another type.
+    Demands: A client declares an existing exchange only with the type that the exchange has.
     Source: XML:exchange.declare.type.typed
-    Evidence: known exchanges per vhost with type
-    Why it matters: The two programs do not mean the same exchange. The server refuses the later declaration,
-    so the later program fails.
-    Silent when: octets of the connections to this server were not captured, the exchange is declared or
-    deleted at the same time, or the server accepts the declaration (which is then a fault of the server, see
-    X-DECL-EQUIV). The finding is certain only for exchanges that exist from the start, for example
-    `amq.direct`, because their names define their types.
+    Evidence: the known exchanges of the virtual host and their types
+    Why it matters: The two programs expect different exchanges under one name. The server refuses the later
+    declaration, so the later program fails.
+    Silent when: the capture lacks octets of a connection to this server, another client declares or deletes
+    the exchange at the same time, or the server accepts the declaration. X-DECL-EQUIV reports the server in
+    the last case. The finding is certain only for exchanges that always exist, such as `amq.direct`, because
+    their names define their types.
     Possible because: Another client may have deleted the exchange in the meantime.
     How to mend it: Declare an exchange with the same type in all programs. To change the type, delete the
     exchange first or use a new name. To only check that an exchange exists, set passive in exchange.declare.
     """
-    message = f"{_named(operation)} is declared with type {shown(operation.kind)}; it has {shown(kind)}"
+    message = f"{_named(operation)} is declared with type {shown(operation.kind)}, but has type {shown(kind)}"
     certainty: i64 = CERTAIN if made is None else POSSIBLE
     return about_request(X_DECL_TYPED, certainty, message, operation, made)
 
@@ -97,19 +97,22 @@ def unlike_exchange_accepted(
     """A server accepts the declaration of an existing exchange although the declared properties differ from
     those of the exchange.
 
-    Demands: On an active redeclare the server compares type, durable and arguments and raises a channel
-    exception unless they match.
+    Demands: When a client declares an existing exchange, the server compares type, durable and arguments, and
+    refuses the declaration with a channel exception if they differ.
     Source: XML:exchange.declare.passive.equivalent
-    Evidence: declared properties per vhost and exchange
+    Evidence: the declared properties of the exchange in the virtual host
     Why it matters: The client goes on as if the exchange had the properties that it asked for.
-    Silent when: octets of the connections to this server were not captured, the exchange is declared or
-    deleted at the same time, the exchange was declared to delete itself, or the declaration is passive or has
-    no-wait. The rule does not compare arguments.
+    Silent when: the capture lacks octets of a connection to this server, another client declares or deletes
+    the exchange at the same time, the exchange is auto-delete, or the declaration is passive or has no-wait
+    set. The rule does not compare arguments.
     Only possible because: Another client may have deleted the exchange in the meantime.
     How to mend it: On exchange.declare without passive, compare type, durable and arguments with those of the
     existing exchange. If they differ, send channel.close instead of exchange.declare-ok.
     """
-    message = f"{_named(operation)} is declared with another {' and '.join(what)}, and that is accepted"
+    message = (
+        f"{_named(operation)} exists with another {' and '.join(what)}, but the server accepts "
+        "the declaration"
+    )
     return about_answer(X_DECL_EQUIV, POSSIBLE, message, operation, made)
 
 
@@ -120,20 +123,24 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     """A server accepts the declaration of an existing queue although the declared properties differ from
     those of the queue.
 
-    Demands: On an active redeclare the server compares durable, exclusive, auto-delete and arguments and
-    raises a channel exception unless they match.
+    Demands: When a client declares an existing queue, the server compares durable, exclusive, auto-delete and
+    arguments, and refuses the declaration with a channel exception if they differ.
     Source: XML:queue.declare.passive.equivalent
-    Evidence: declared properties per vhost and queue
+    Evidence: the declared properties of the queue in the virtual host
     Why it matters: The client goes on as if the queue had the properties that it asked for.
-    Silent when: octets of the connections to this server were not captured, the queue is declared or deleted
-    at the same time, the queue was declared to delete itself, or the declaration is passive or has no-wait.
-    The rule compares neither arguments nor auto-delete, and of an exclusive queue not durable.
+    Silent when: the capture lacks octets of a connection to this server, another client declares or deletes
+    the queue at the same time, the queue is auto-delete, or the declaration is passive or has no-wait set.
+    The rule compares neither arguments nor auto-delete. For an exclusive queue, the rule does not compare
+    durable either.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     deleted the queue.
     How to mend it: On queue.declare without passive, compare durable, exclusive and arguments with those of
     the existing queue. If they differ, send channel.close instead of queue.declare-ok.
     """
-    message = f"{_named(operation)} is declared with another {' and '.join(what)}, and that is accepted"
+    message = (
+        f"{_named(operation)} exists with another {' and '.join(what)}, but the server accepts "
+        "the declaration"
+    )
     return about_answer(Q_DECL_EQUIV, POSSIBLE, message, operation, made)
 
 
@@ -148,26 +155,24 @@ def queue_declared_otherwise(
     """A client declares an existing queue with properties that differ from those of the queue, and the server
     refuses the declaration.
 
-    Demands: A client redeclares an existing queue only with its original properties.
+    Demands: A client declares an existing queue only with the properties that the queue has.
     Source: XML:queue.declare.passive.equivalent
-    Evidence: declared properties; 406 reply with class/method 50.10
+    Evidence: the declared properties of the queue, and the server's refusal of queue.declare with 406
     Why it matters: Two programs, or two versions of one program, do not agree on the properties of the queue.
     The program that declares later fails.
-    Silent when: octets of the connection were not captured. The finding is only possible, not certain, unless
-    this connection itself declared the queue with the other properties, because the server may have refused
-    something else.
+    Silent when: the capture lacks octets of the connection. The finding is certain only if this connection
+    itself declared the queue with the other properties; otherwise the server may have refused the declaration
+    for another reason.
     How to mend it: Declare the queue with the same durable, exclusive, auto-delete and arguments in all
     programs. To change properties, delete the queue first or use a new name. To only check the queue, set
     passive.
     """
     certainty: i64 = POSSIBLE
-    message = (
-        f"{_named(operation)} is declared with properties that are refused with {int(operation.outcome.code)}"
-    )
+    message = f"the server refuses the declaration of {_named(operation)} with {int(operation.outcome.code)}"
     if made is not None:
         message = (
-            f"{_named(operation)} is declared with another {' and '.join(what)} than before,"
-            f" and refused with {int(operation.outcome.code)}"
+            f"{_named(operation)} is declared with another {' and '.join(what)} than before, "
+            f"and the server refuses it with {int(operation.outcome.code)}"
         )
         if made.connection is operation.connection:
             certainty = CERTAIN
@@ -186,20 +191,20 @@ Q_DECL_AUTODEL_IGNORE: Final = RULES.rule(
 def other_auto_delete_refused(operation: TopologyOperation, made: TopologyOperation) -> Finding:
     """A server refuses the declaration of an existing queue only because its auto-delete bit differs.
 
-    Demands: For an existing queue the auto-delete bit of a declare is ignored.
+    Demands: When a client declares an existing queue, the server ignores the auto-delete bit.
     Source: XML:queue.declare.auto-delete.pre-existence
-    Evidence: redeclare differing in auto-delete only, answered by a close
-    Why it matters: The client cannot use the queue, although one rule of queue.declare says that the server
-    ignores auto-delete for an existing queue. Another rule lists auto-delete among the compared fields, and
-    RabbitMQ compares it.
-    Silent when: octets of the connections to this server were not captured.
+    Evidence: a declaration that differs from the queue only in auto-delete, and the server's refusal
+    Why it matters: The client cannot use the queue. One rule of queue.declare says that the server ignores
+    auto-delete for an existing queue; another rule lists auto-delete among the compared fields, and RabbitMQ
+    compares it.
+    Silent when: the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     changed the queue, or the server may have had another reason.
     How to mend it: Ignore the auto-delete bit of queue.declare when the queue already exists. Applications
     avoid the refusal if all clients declare the queue with the same auto-delete value, or declare it
     passively.
     """
-    message = f"{_named(operation)} exists; its declaration is refused for another auto-delete"
+    message = f"{_named(operation)} exists; the server refuses its declaration because of another auto-delete"
     return about_answer(Q_DECL_AUTODEL_IGNORE, POSSIBLE, message, operation, made)
 
 
@@ -210,20 +215,21 @@ X_DECL_PASSIVE_404: Final = RULES.rule("X-DECL-PASSIVE-404", "MUST", "tier B", b
 
 
 def passive_exchange_that_is_gone(operation: TopologyOperation, gone: TopologyOperation) -> Finding:
-    """A server answers a passive exchange.declare with declare-ok although the exchange does not exist.
+    """A server answers a passive exchange.declare with exchange.declare-ok although the exchange does not
+    exist.
 
-    Demands: A passive declare of a missing exchange raises channel exception 404.
+    Demands: A server refuses a passive exchange.declare of a missing exchange with the channel exception 404.
     Source: XML:exchange.declare.passive.not-found
-    Evidence: passive declare after a seen delete, or wrong code in the refusal
-    Why it matters: A client that relies on this answer publishes to an exchange that does not exist, and its
-    messages are lost.
-    Silent when: octets of the connections to this server were not captured, or another client declares the
+    Evidence: a passive exchange.declare after an exchange.delete, and the server's answer
+    Why it matters: A client that relies on this answer publishes to a missing exchange and loses its
+    messages.
+    Silent when: the capture lacks octets of a connection to this server, or another client declares the
     exchange at the same time.
     Only possible because: Another client may have declared the exchange again.
     How to mend it: Look the exchange up when a passive exchange.declare arrives. If the exchange does not
     exist, close the channel with 404 and do not send exchange.declare-ok.
     """
-    message = f"{_named(operation)} is said to exist, though it was deleted"
+    message = f"the server says that {_named(operation)} exists, although it was deleted"
     return about_answer(X_DECL_PASSIVE_404, POSSIBLE, message, operation, gone)
 
 
@@ -231,19 +237,19 @@ Q_DECL_PASSIVE_404: Final = RULES.rule("Q-DECL-PASSIVE-404", "IMPLIED", "tier B"
 
 
 def passive_queue_that_is_gone(operation: TopologyOperation, gone: TopologyOperation) -> Finding:
-    """A server answers a passive queue.declare with declare-ok although the queue does not exist.
+    """A server answers a passive queue.declare with queue.declare-ok although the queue does not exist.
 
-    Demands: A passive declare of a missing queue fails with channel exception 404.
+    Demands: A server refuses a passive queue.declare of a missing queue with the channel exception 404.
     Source: XML:queue.declare.passive.passive
-    Evidence: passive declare after a seen delete, or wrong code in the refusal
-    Why it matters: A client that relies on this answer waits for messages from a queue that does not exist.
-    Silent when: octets of the connections to this server were not captured, or another client declares the
-    queue at the same time.
+    Evidence: a passive queue.declare after a queue.delete, and the server's answer
+    Why it matters: A client that relies on this answer waits for messages from a missing queue.
+    Silent when: the capture lacks octets of a connection to this server, or another client declares the queue
+    at the same time.
     Only possible because: Another client may have declared the queue again.
     How to mend it: Look the queue up when a passive queue.declare arrives. If the queue does not exist, close
     the channel with 404 and do not send queue.declare-ok.
     """
-    message = f"{_named(operation)} is said to exist, though it was deleted"
+    message = f"the server says that {_named(operation)} exists, although it was deleted"
     return about_answer(Q_DECL_PASSIVE_404, POSSIBLE, message, operation, gone)
 
 
@@ -252,25 +258,27 @@ X_DECL_PASSIVE_IGNORE: Final = RULES.rule(
     "IMPLIED",
     "tier B",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def passive_exchange_compared(operation: TopologyOperation) -> Finding:
-    """A server refuses a passive exchange.declare for another reason than that the exchange does not exist.
+    """A server refuses a passive exchange.declare because of fields other than the exchange name.
 
-    Demands: In a passive declare the server looks at name and no-wait only.
+    Demands: In a passive exchange.declare, the server reads only the exchange name and no-wait.
     Source: XML:exchange.declare.passive (field doc)
-    Evidence: passive declare with other type/flags answered 406 or 530
+    Evidence: a passive exchange.declare that the server refuses with a code other than 404 and 403
     Why it matters: A passive declaration only asks whether the exchange exists. A client that sends arbitrary
     values in the other fields loses its channel although the exchange exists.
-    Silent when: the answer is 404 (the exchange does not exist) or 403 (access is not allowed), or octets of
-    the connection were not captured.
-    Only possible because: The reply-code is the only hint why the server refused the declaration.
+    Silent when: the server's answer is 404 (the exchange does not exist) or 403 (access is not allowed), or
+    the capture lacks octets of the connection.
+    Only possible because: Only the reply-code indicates why the server refused the declaration.
     How to mend it: Read only exchange and no-wait when the passive bit of exchange.declare is set. Do not
     compare type, durable or arguments with the existing exchange.
     """
-    message = f"a passive declaration of {_named(operation)} is refused with {int(operation.outcome.code)}"
+    message = (
+        f"the server refuses a passive declaration of {_named(operation)} with {int(operation.outcome.code)}"
+    )
     return about_answer(X_DECL_PASSIVE_IGNORE, POSSIBLE, message, operation)
 
 
@@ -279,25 +287,27 @@ Q_DECL_PASSIVE_IGNORE: Final = RULES.rule(
     "IMPLIED",
     "tier B",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def passive_queue_compared(operation: TopologyOperation) -> Finding:
-    """A server refuses a passive queue.declare because of its other fields.
+    """A server refuses a passive queue.declare because of fields other than the queue name.
 
-    Demands: In a passive declare the server looks at name and no-wait only.
+    Demands: In a passive queue.declare, the server reads only the queue name and no-wait.
     Source: XML:queue.declare.passive (field doc)
-    Evidence: passive declare with other flags answered 406
+    Evidence: a passive queue.declare that the server refuses with a code other than 404, 403 and 405
     Why it matters: A passive declaration only asks whether the queue exists. A client that sends arbitrary
     values in the other fields loses its channel although the queue exists.
-    Silent when: the answer is 404, 403 or 405 (the queue belongs exclusively to another connection), or
-    octets of the connection were not captured.
-    Only possible because: The reply-code is the only hint why the server refused the declaration.
+    Silent when: the server's answer is 404, 403 or 405 (the queue belongs exclusively to another connection),
+    or the capture lacks octets of the connection.
+    Only possible because: Only the reply-code indicates why the server refused the declaration.
     How to mend it: Read only queue and no-wait when the passive bit of queue.declare is set. Do not compare
     durable, exclusive, auto-delete or arguments with the existing queue.
     """
-    message = f"a passive declaration of {_named(operation)} is refused with {int(operation.outcome.code)}"
+    message = (
+        f"the server refuses a passive declaration of {_named(operation)} with {int(operation.outcome.code)}"
+    )
     return about_answer(Q_DECL_PASSIVE_IGNORE, POSSIBLE, message, operation)
 
 
@@ -308,23 +318,25 @@ CH_VISIBLE: Final = RULES.rule("CH-VISIBLE", "MUST", "tier B", by="server")
 
 
 def change_not_seen(operation: TopologyOperation, what: str, name: str, known: TopologyOperation) -> Finding:
-    """A server answers 404 for a queue or exchange whose existence it has confirmed to another client.
+    """A server answers 404 for a queue or exchange although it has confirmed to another client that the queue
+    or exchange exists.
 
-    Demands: Once a client has seen the reply to a change, every other client of the virtual host sees its
-    effect.
+    Demands: Once a server has confirmed a change to one client, every other client of the virtual host sees
+    the change.
     Source: GS:4.4
-    Evidence: Declare-Ok on one connection, later 404 on another, no delete between
-    Why it matters: One client relies on a queue or exchange that another client has created, and its channel
-    is closed. After the confirmation, every client of the virtual host must see the change.
-    Silent when: octets of the connections to this server were not captured, another client deletes the queue
-    or exchange at the same time, the queue or exchange deletes itself (auto-delete, exclusive, x-expires), or
-    its declaration is not known.
+    Evidence: a declaration that the server confirmed on one connection, and a later 404 on another connection
+    without a deletion in between
+    Why it matters: A client relies on a queue or exchange that another client has created, and loses its
+    channel.
+    Silent when: the capture lacks octets of a connection to this server, another client deletes the queue or
+    exchange at the same time, the queue or exchange deletes itself (auto-delete, exclusive, x-expires), or
+    amqpscope does not know its declaration.
     Only possible because: No capture can prove this fault, because a client outside the capture or the server
     itself may have deleted the queue or exchange.
     How to mend it: Make a declaration visible to all connections of the virtual host before sending
     declare-ok. In a cluster, wait until the node that answers and all other nodes know the change.
     """
-    message = f"{what} {shown(name)} is not found, which {known.connection.id} was told to be there"
+    message = f"{what} {shown(name)} is not found, although the server confirmed it to {known.connection.id}"
     return about_answer(CH_VISIBLE, POSSIBLE, message, operation, known)
 
 
@@ -333,28 +345,31 @@ CH_NOWAIT_FAIL: Final = RULES.rule(
     "IMPLIED",
     "tier B",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def not_done_and_not_said(
     operation: TopologyOperation, what: str, name: str, known: TopologyOperation
 ) -> Finding:
-    """A server does not carry out a request with no-wait, and raises no exception.
+    """A server does not carry out a request with no-wait, and reports no error.
 
-    Demands: If a no-wait request cannot be carried out the server raises a channel or connection exception.
+    Demands: If a server cannot carry out a request with no-wait, the server raises a channel or connection
+    exception.
     Source: XML domain no-wait (doc)
-    Evidence: later 404 or missing entity after a no-wait request
-    Why it matters: With no-wait, an exception is the only way to report a failure. Without an exception the
-    client goes on and uses a queue or exchange that does not exist.
-    Silent when: octets of the connections to this server were not captured, another client deletes the queue
-    or exchange at the same time, or the queue or exchange deletes itself.
+    Evidence: a request with no-wait, and a later 404 that shows that the request had no effect
+    Why it matters: With no-wait, an exception is the only way to report a failure. Without an exception, the
+    client uses a queue or exchange that does not exist.
+    Silent when: the capture lacks octets of a connection to this server, another client deletes the queue or
+    exchange at the same time, or the queue or exchange deletes itself.
     Only possible because: No capture can prove this fault, because a client outside the capture or the server
     itself may have deleted the queue or exchange.
     How to mend it: Suppress only the -ok method when no-wait is set, never the error. If the request fails,
     close the channel or the connection with the reply-code of the failure.
     """
-    message = f"{what} {shown(name)} is not found, though {known.method} with no-wait was not refused"
+    message = (
+        f"{what} {shown(name)} is not found, although the server did not refuse {known.method} with no-wait"
+    )
     return about_answer(CH_NOWAIT_FAIL, POSSIBLE, message, operation, known)
 
 
@@ -364,17 +379,16 @@ X_PREDECLARED: Final = RULES.rule("X-PREDECLARED", "MUST", "tier B", by="server"
 def standard_exchange_missing(operation: TopologyOperation, name: str) -> Finding:
     """A server reports that an exchange does not exist although every virtual host must have it.
 
-    Demands: In every virtual host amq.<type> exists for each standard type the server has.
+    Demands: Every virtual host has an exchange amq.<type> for each standard exchange type that the server
+    supports.
     Source: XML:exchange.required-instances; GS:3.1.3
-    Evidence: 404 on bind, publish or passive declare of amq.direct, amq.fanout, amq.topic, amq.headers or
-    amq.match
-    Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring them, so
-    their binds and publishes fail and their channels are closed.
-    Silent when: octets of the connection were not captured, or the server's error may be about a missing
-    queue. The finding
-    is only possible, not certain, for amq.headers and amq.match, because a server need not have the type
-    headers.
-    Possible because: The {peer} need not have this exchange if it does not support the type headers.
+    Evidence: a 404 for amq.direct, amq.fanout, amq.topic, amq.headers or amq.match
+    Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring them. Their
+    bindings and publishes fail, and the server closes their channels.
+    Silent when: the capture lacks octets of the connection, or the server's error may be about a missing
+    queue. The finding is only possible, not certain, for amq.headers and amq.match, because a server may lack
+    the exchange type headers.
+    Possible because: The {peer} may lack this exchange because it does not support the exchange type headers.
     How to mend it: Create `amq.direct`, `amq.fanout` and the amq exchange of every other standard type the
     server supports when a virtual host is created. Recreate missing ones when the server starts, and do not
     allow their deletion.
@@ -393,22 +407,22 @@ Q_EXCL_ACCESS: Final = RULES.rule(
 
 
 def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -> Finding:
-    """A client uses a queue that another connection, which is still open, has declared exclusive.
+    """A client uses a queue that another open connection has declared exclusive.
 
-    Demands: A queue that another open connection declared exclusive is not used.
+    Demands: A client does not use a queue that another open connection has declared exclusive.
     Source: XML:queue.declare.exclusive.exclusive; ERR:7
-    Evidence: exclusive owner per vhost and queue across connections
-    Why it matters: An exclusive queue belongs to the connection that declared it, and is deleted with that
-    connection. The server refuses every other connection and closes its channel with 405.
-    Silent when: octets of the connections to this server were not captured, or the other connection may have
-    ended. The finding is only possible if the server does not refuse the use with 405.
+    Evidence: the connection that declared the exclusive queue, and the uses of the queue on other connections
+    Why it matters: An exclusive queue belongs to the connection that declared it, and the server deletes the
+    queue with that connection. The server answers other connections with 405 and closes the channel.
+    Silent when: the capture lacks octets of a connection to this server, or the other connection may have
+    ended. The finding is only possible, not certain, unless the server answers with 405.
     Possible because: The other connection may have ended before the use.
     How to mend it: Use an exclusive queue only on the connection that declared it. Declare the queue without
     exclusive if several connections share it. After a reconnect, wait until the server has ended the old
     connection, or use a server-named queue.
     """
     refused = operation.outcome.refused and operation.outcome.code == 405
-    message = f"queue {shown(operation.queue)} is exclusive to {made.connection.id}"
+    message = f"queue {shown(operation.queue)} belongs exclusively to {made.connection.id}"
     return about_request(Q_EXCL_ACCESS, CERTAIN if refused else POSSIBLE, message, operation, made)
 
 
@@ -417,26 +431,26 @@ Q_EXCL_DELETE: Final = RULES.rule(
     "IMPLIED",
     "tier B",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def exclusive_queue_outlives(operation: TopologyOperation, made: TopologyOperation, seconds: int) -> Finding:
     """A server keeps an exclusive queue after the connection that declared the queue has ended.
 
-    Demands: Exclusive queues go away when their connection closes.
+    Demands: A server deletes an exclusive queue when the connection that declared the queue ends.
     Source: XML:queue.declare.exclusive (field doc); GS:4.5
-    Evidence: Declare-Ok (passive) or Consume-Ok after the owner's connection ended
-    Why it matters: Messages accumulate in a queue that has no user any more, or a later client mistakes the
-    queue for its own.
-    Silent when: octets of the connections to this server were not captured, fewer than ten seconds have
-    passed since the connection ended, or another client declares the queue again.
+    Evidence: a confirmed use of the queue after the connection that declared it has ended
+    Why it matters: Messages accumulate in a queue that nobody uses any more. A later client may also mistake
+    the queue for its own.
+    Silent when: the capture lacks octets of a connection to this server, fewer than ten seconds have passed
+    since the connection ended, or another client declares the queue again.
     Only possible because: Another client may have declared the queue again.
     How to mend it: Delete all exclusive queues of a connection when the connection ends, also when the socket
     breaks without connection.close.
     """
     message = (
-        f"queue {shown(operation.queue)} is there {seconds} s after {made.connection.id}, which it was of"
+        f"exclusive queue {shown(operation.queue)} exists {seconds} s after the end of {made.connection.id}"
     )
     return about_answer(Q_EXCL_DELETE, POSSIBLE, message, operation, made)
 
@@ -450,27 +464,27 @@ X_DELETE_INUSE: Final = RULES.rule("X-DELETE-INUSE", "MUST NOT", "tier B", by="s
 def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOperation) -> Finding:
     """A server deletes an exchange that has bindings, although the client set if-unused.
 
-    Demands: With if-unused set the server keeps an exchange that still has bindings.
+    Demands: If exchange.delete sets if-unused, the server keeps an exchange that still has bindings.
     Source: XML:exchange.delete.if-unused.in-use
-    Evidence: bindings seen per exchange; Delete-Ok
+    Evidence: the known bindings of the exchange, and exchange.delete-ok
     Why it matters: The client wanted the exchange deleted only if it is unused. Messages that other clients
     publish to the deleted exchange are lost.
-    Silent when: octets of the connections to this server were not captured, or the binding may have been
-    removed.
+    Silent when: the capture lacks octets of a connection to this server, or another client may have removed
+    the binding.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     removed the binding, its queue or its exchange.
     How to mend it: Check for bindings whose source is the exchange before carrying out exchange.delete with
     if-unused. If bindings exist, keep the exchange and close the channel with 406.
     """
     target = binding.queue or binding.destination
-    message = f"exchange {shown(operation.exchange)} is deleted as unused, and {shown(target)} is bound to it"
+    message = f"exchange {shown(operation.exchange)} is deleted as unused, but {shown(target)} is bound to it"
     return about_answer(X_DELETE_INUSE, POSSIBLE, message, operation, binding)
 
 
 def queue_in_use_deleted(operation: TopologyOperation, consumer: TopologyOperation) -> Finding:
     """With if-unused set a queue is deleted that has a consumer on another channel; see `queue`."""
     message = (
-        f"queue {shown(operation.queue)} is deleted as unused, and {shown(consumer.tag)} consumes from it"
+        f"queue {shown(operation.queue)} is deleted as unused, but has the consumer {shown(consumer.tag)}"
     )
     return about_answer(Q_DELETE_INUSE, POSSIBLE, message, operation, consumer)
 
@@ -484,18 +498,18 @@ Q_BIND_DUP: Final = RULES.rule("Q-BIND-DUP", "MUST", "tier B", by="server")
 def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: TopologyOperation) -> Finding:
     """A server refuses a queue.bind for a binding that already exists.
 
-    Demands: Repeating an identical binding is not an error.
+    Demands: A server accepts a queue.bind for a binding that already exists.
     Source: XML:queue.bind.duplicates
-    Evidence: same bind answered Bind-Ok before and not undone
+    Evidence: the same queue.bind, which the server accepted before, and the server's refusal
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
-    nothing. Here the client loses its channel and cannot start.
-    Silent when: octets of the connections to this server were not captured, the answer is about access or a
-    missing entity, or the binding may have been removed.
+    nothing. The client loses its channel and cannot start.
+    Silent when: the capture lacks octets of a connection to this server, the server's answer names access
+    rights or a missing queue or exchange, or the binding may have been removed.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Compare queue, exchange, routing key and arguments with the existing bindings. If an
     identical binding exists, answer queue.bind-ok and change nothing.
     """
-    message = f"the binding of {shown(operation.queue)} to {shown(operation.exchange)} is there, and refused"
+    message = f"the binding of {shown(operation.queue)} to {shown(operation.exchange)} exists, but is refused"
     return about_answer(Q_BIND_DUP, POSSIBLE, message, operation, binding)
 
 
@@ -505,19 +519,19 @@ X_BIND_DUP: Final = RULES.rule("X-BIND-DUP", "MUST", "tier B", by="server")
 def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: TopologyOperation) -> Finding:
     """A server refuses an exchange.bind for a binding that already exists.
 
-    Demands: Repeating an identical exchange binding is not an error.
+    Demands: A server accepts an exchange.bind for a binding that already exists.
     Source: RMQX:exchange.bind.duplicates
-    Evidence: same bind answered Bind-Ok before
+    Evidence: the same exchange.bind, which the server accepted before, and the server's refusal
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
-    nothing. Here the client loses its channel and cannot start.
-    Silent when: octets of the connections to this server were not captured, the answer is about access or a
-    missing entity, or the binding may have been removed.
+    nothing. The client loses its channel and cannot start.
+    Silent when: the capture lacks octets of a connection to this server, the server's answer names access
+    rights or a missing exchange, or the binding may have been removed.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Compare destination, source, routing key and arguments with the existing bindings. If an
     identical binding exists, answer exchange.bind-ok and change nothing.
     """
     message = (
-        f"the binding of {shown(operation.destination)} to {shown(operation.exchange)} is there, and refused"
+        f"the binding of {shown(operation.destination)} to {shown(operation.exchange)} exists, but is refused"
     )
     return about_answer(X_BIND_DUP, POSSIBLE, message, operation, binding)
 
@@ -528,19 +542,21 @@ X_BIND_CYCLE: Final = RULES.rule("X-BIND-CYCLE", "MUST", "tier B", by="server")
 def binding_in_a_circle_refused(operation: TopologyOperation) -> Finding:
     """A server refuses to bind an exchange to itself.
 
-    Demands: Cyclic exchange bindings, even to itself, are accepted.
+    Demands: A server accepts exchange bindings that form a cycle, including a binding of an exchange to
+    itself.
     Source: RMQX:exchange.bind.cyclical
-    Evidence: destination = source answered by a close
-    Why it matters: Cyclic bindings are legal, and each message passes them only once. A topology that relies
-    on cyclic bindings cannot be created, and the channel is closed.
-    Silent when: the answer is about access or a missing entity, or octets of the connection were not
-    captured.
+    Evidence: an exchange.bind whose source equals its destination, and the server's refusal
+    Why it matters: Cyclic bindings are legal, and a message passes each exchange only once. The client cannot
+    create a topology with cyclic bindings, and loses its channel.
+    Silent when: the server's answer names access rights or a missing exchange, or the capture lacks octets of
+    the connection.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Accept exchange bindings that form a cycle, including a binding of an exchange to itself.
     Prevent endless routing by visiting each exchange only once per message.
     """
     message = (
-        f"the binding of {shown(operation.exchange)} to itself is refused with {int(operation.outcome.code)}"
+        f"the server refuses to bind exchange {shown(operation.exchange)} to itself: "
+        f"{int(operation.outcome.code)}"
     )
     return about_answer(X_BIND_CYCLE, POSSIBLE, message, operation)
 
@@ -551,19 +567,19 @@ Q_BIND_TRANSIENT_X: Final = RULES.rule("Q-BIND-TRANSIENT-X", "MUST", "tier B", b
 def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: TopologyOperation) -> Finding:
     """A server refuses to bind a durable queue to a transient exchange.
 
-    Demands: A durable queue can be bound to a transient exchange.
+    Demands: A server accepts the binding of a durable queue to a transient exchange.
     Source: XML:queue.bind.transient-exchange
-    Evidence: declared durability of both; reply to bind
-    Why it matters: The specification allows this binding, which disappears together with the exchange. The
-    client loses its channel and cannot set up its topology.
-    Silent when: the declaration of the queue or the exchange is not known, or the answer is about access or a
-    missing entity.
+    Evidence: the declarations of the queue and the exchange, and the server's answer to queue.bind
+    Why it matters: The specification allows this binding; the binding disappears together with the exchange.
+    The client loses its channel and cannot set up its topology.
+    Silent when: amqpscope does not know the declaration of the queue or the exchange, or the server's answer
+    names access rights or a missing queue or exchange.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Accept queue.bind from a durable queue to a transient exchange. Treat the binding as
     transient and remove it when the exchange disappears.
     """
     message = (
-        f"durable queue {shown(operation.queue)} is not bound to transient exchange "
+        f"the server refuses to bind durable queue {shown(operation.queue)} to transient exchange "
         f"{shown(operation.exchange)}: {int(operation.outcome.code)}"
     )
     return about_answer(Q_BIND_TRANSIENT_X, POSSIBLE, message, operation, made)
@@ -579,17 +595,19 @@ def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
     """A server refuses a binding for lack of resources although fewer than four bindings of the queue are
     known.
 
-    Demands: A queue can have at least four bindings.
+    Demands: A server lets a queue have at least four bindings.
     Source: XML:queue.bind.binding-count
-    Evidence: 506 (or other) on bind while fewer than 4 are known
+    Evidence: a refusal of queue.bind with 506 while amqpscope knows fewer than four bindings of the queue
     Why it matters: The specification asks for at least four bindings per queue. The client loses its channel,
     and its queue misses messages.
-    Silent when: the answer is not 506, or four bindings of the queue are known.
+    Silent when: the server's answer is not 506, or amqpscope knows at least four bindings of the queue.
     Only possible because: The queue may have other bindings that the capture does not show.
     How to mend it: Allow at least four bindings per queue before answering queue.bind with 506. Raise the
     server's limit on bindings per queue if a limit is configured.
     """
-    message = f"no room for a binding of {shown(operation.queue)}, of which {known} are known"
+    message = (
+        f"the server refuses a binding of queue {shown(operation.queue)}, which has {known} known bindings"
+    )
     return about_answer(Q_BIND_MIN_4, POSSIBLE, message, operation)
 
 
@@ -599,17 +617,19 @@ X_MIN_16: Final = RULES.rule("X-MIN-16", "SHOULD", "tier B", by="server")
 def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
     """A server refuses a new exchange for lack of resources although fewer than sixteen exchanges are known.
 
-    Demands: A virtual host has room for at least 16 exchanges.
+    Demands: A server lets a virtual host have at least 16 exchanges.
     Source: XML:exchange.declare.minimum
-    Evidence: 506 (or other) on declare while fewer than 16 are known
+    Evidence: a refusal of exchange.declare with 506 while amqpscope knows fewer than 16 exchanges
     Why it matters: The specification asks for room for at least sixteen exchanges per virtual host. The
     client loses its channel and cannot set up its topology.
-    Silent when: the answer is not 506, or sixteen exchanges are known.
+    Silent when: the server's answer is not 506, or amqpscope knows at least sixteen exchanges.
     Only possible because: The virtual host may have other exchanges that the capture does not show.
     How to mend it: Allow at least sixteen exchanges per virtual host before answering exchange.declare with
     506. Raise the server's limit on exchanges if a limit is configured.
     """
-    message = f"no room for exchange {shown(operation.exchange)}, while {known} are known"
+    message = (
+        f"the server refuses exchange {shown(operation.exchange)}, although only {known} exchanges are known"
+    )
     return about_answer(X_MIN_16, POSSIBLE, message, operation)
 
 
@@ -619,17 +639,17 @@ Q_MIN_256: Final = RULES.rule("Q-MIN-256", "SHOULD", "tier B", by="server")
 def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
     """A server refuses a new queue for lack of resources although fewer than 256 queues are known.
 
-    Demands: A virtual host has room for at least 256 queues.
+    Demands: A server lets a virtual host have at least 256 queues.
     Source: XML:queue.declare.minimum-queues
-    Evidence: 506 (or other) on declare while fewer than 256 are known
+    Evidence: a refusal of queue.declare with 506 while amqpscope knows fewer than 256 queues
     Why it matters: The specification asks for room for at least 256 queues per virtual host. The client loses
     its channel and has no queue.
-    Silent when: the answer is not 506, or 256 queues are known.
+    Silent when: the server's answer is not 506, or amqpscope knows at least 256 queues.
     Only possible because: The virtual host may have other queues that the capture does not show.
     How to mend it: Allow at least 256 queues per virtual host before answering queue.declare with 506. Raise
     the server's limit on queues if a limit is configured.
     """
-    message = f"no room for queue {shown(operation.queue)}, while {known} are known"
+    message = f"the server refuses queue {shown(operation.queue)}, although only {known} queues are known"
     return about_answer(Q_MIN_256, POSSIBLE, message, operation)
 
 
@@ -640,17 +660,19 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
     """A server refuses a consumer for lack of resources although fewer than sixteen consumers of the queue
     are known.
 
-    Demands: A queue can have at least 16 consumers.
+    Demands: A server lets a queue have at least 16 consumers.
     Source: XML:basic.consume.01
-    Evidence: refusal of consume while fewer than 16 are known
+    Evidence: a refusal of basic.consume with 506 while amqpscope knows fewer than 16 consumers of the queue
     Why it matters: The specification asks for at least sixteen consumers per queue. The client loses its
     channel and receives no messages.
-    Silent when: the answer is not 506, or sixteen consumers of the queue are known.
+    Silent when: the server's answer is not 506, or amqpscope knows at least sixteen consumers of the queue.
     Only possible because: The queue may have other consumers that the capture does not show.
     How to mend it: Allow at least sixteen consumers per queue before answering basic.consume with 506. Raise
     the server's limit on consumers per queue if a limit is configured.
     """
-    message = f"no room for a consumer of {shown(operation.queue)}, of which {known} are known"
+    message = (
+        f"the server refuses a consumer of queue {shown(operation.queue)}, which has {known} known consumers"
+    )
     return about_answer(B_CONSUME_MIN_16, POSSIBLE, message, operation)
 
 
@@ -659,14 +681,15 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
 
 def exclusive_consumer_beside_others(operation: TopologyOperation, consumer: TopologyOperation) -> Finding:
     """A client asks to be the only consumer of a queue that has one on another connection."""
-    message = f"queue {shown(operation.queue)} is asked for exclusively, and has a consumer"
+    message = f"queue {shown(operation.queue)} has a consumer, but basic.consume sets exclusive"
     return about_request(B_CONSUME_EXCL, POSSIBLE, message, operation, consumer)
 
 
 def exclusive_consumer_not_alone(operation: TopologyOperation, consumer: TopologyOperation) -> Finding:
     """A server lets another connection read from a queue that has an exclusive consumer."""
     message = (
-        f"queue {shown(operation.queue)} is read from beside its exclusive consumer {shown(consumer.tag)}"
+        f"another client reads queue {shown(operation.queue)}, which has exclusive consumer "
+        f"{shown(consumer.tag)}"
     )
     return about_answer(B_CONSUME_EXCL_HELD, POSSIBLE, message, operation, consumer)
 
@@ -677,19 +700,20 @@ B_CANCEL_NOQUEUE: Final = RULES.rule("B-CANCEL-NOQUEUE", "MUST", "tier B", by="s
 def cancel_refused_without_queue(operation: TopologyOperation, gone: TopologyOperation) -> Finding:
     """A server refuses a basic.cancel because the queue of the consumer has been deleted.
 
-    Demands: Cancel for a valid tag raises no error even if its queue is gone.
+    Demands: A server accepts basic.cancel for a consumer whose queue was deleted.
     Source: XML:basic.cancel.01
-    Evidence: deleted queue; close naming basic.cancel
-    Why it matters: A client must be able to cancel a consumer safely at any time, whatever happened to its
-    queue. Here the cancel closes the channel and requeues its unacknowledged deliveries.
-    Silent when: octets of the connections to this server were not captured.
+    Evidence: a deletion of the queue, and a close that names basic.cancel
+    Why it matters: A client must be able to cancel a consumer at any time. The client loses its channel, and
+    the server requeues the unacknowledged deliveries of the channel.
+    Silent when: the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because the server may have closed the channel for
     a reason that the capture does not show.
     How to mend it: Answer basic.cancel with basic.cancel-ok even when the queue of the consumer is gone or
     the consumer has already ended. Never close the channel for such a basic.cancel.
     """
     message = (
-        f"consumer {shown(operation.tag)} of a deleted queue is not cancelled: {int(operation.outcome.code)}"
+        f"the server refuses to cancel consumer {shown(operation.tag)} of a deleted queue: "
+        f"{int(operation.outcome.code)}"
     )
     return about_answer(B_CANCEL_NOQUEUE, POSSIBLE, message, operation, gone)
 
@@ -701,16 +725,17 @@ Q_DECL_DEFAULT_BIND: Final = RULES.rule("Q-DECL-DEFAULT-BIND", "MUST", "tier B",
 
 
 def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOperation) -> Finding:
-    """A server returns a message that was published to the default exchange, although a queue with the
-    routing key as its name exists.
+    """A server returns a message that was published to the default exchange, although a queue exists whose
+    name is the routing key.
 
-    Demands: A new queue is bound to the default exchange under its own name.
+    Demands: A server binds each new queue to the default exchange under the name of the queue.
     Source: XML:queue.declare.default-binding; GS:3.1.3.1
-    Evidence: Basic.Return 312 for publish to "" with a live queue's name
-    Why it matters: Every queue must be bound to the default exchange by its name. Here the simplest way to
-    send to a queue fails, and the message does not reach the queue.
-    Silent when: octets of the connections to this server were not captured, the queue may have been deleted,
-    or the queue deletes itself.
+    Evidence: a basic.return with 312 for a message that was published to the default exchange with the name
+    of an existing queue
+    Why it matters: The default exchange is the simplest way to send to a queue. The message does not reach
+    the queue.
+    Silent when: the capture lacks octets of a connection to this server, the queue may have been deleted, or
+    the queue deletes itself.
     Only possible because: No capture can prove this fault, because a client outside the capture or the server
     itself may have deleted the queue.
     How to mend it: Bind each new queue to the default exchange with the queue name as the routing key before
@@ -730,21 +755,23 @@ def bound_queue_not_reached(operation: TopologyOperation, binding: TopologyOpera
     """A server returns a message that was published to a direct exchange, although a queue is bound with
     exactly the routing key of the message.
 
-    Demands: On a direct exchange a message goes to every queue bound with exactly its routing key.
+    Demands: A direct exchange routes a message to every queue that is bound with exactly the routing key of
+    the message.
     Source: XML:queue.bind.routing-key.direct-exchange-key-matching; GS:3.1.3.1
-    Evidence: bindings seen; mandatory publish returned 312 despite a matching binding
+    Evidence: the known bindings, and a basic.return with 312 although a binding matches
     Why it matters: The queue does not get the message. The message is lost unless the publisher handles the
     returned message.
-    Silent when: octets of the connections to this server were not captured, or the binding, the queue or the
-    exchange may be gone.
+    Silent when: the capture lacks octets of a connection to this server, or another client may have removed
+    the binding, the queue or the exchange.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     removed the binding, the queue or the exchange.
     How to mend it: Compare the routing key with the binding keys of the direct exchange octet by octet, and
     make a binding effective before sending queue.bind-ok.
     """
     message = (
-        f"a message with key {shown(operation.key)} is returned by {shown(operation.exchange)},"
-        f" to which {shown(binding.queue)} is bound with it"
+        f"a message with routing key {shown(operation.key)} is returned, although queue "
+        f"{shown(binding.queue)} "
+        f"is bound to exchange {shown(operation.exchange)} with this key"
     )
     return about_answer(Q_BIND_DIRECT_MATCH, POSSIBLE, message, operation, binding)
 
@@ -755,17 +782,17 @@ B_PUBLISH_INTERNAL: Final = RULES.rule("B-PUBLISH-INTERNAL", "MUST", "tier B", b
 def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperation) -> Finding:
     """A server accepts a message from a client for an exchange that was declared internal.
 
-    Demands: A publish to an internal exchange is refused with channel exception 403.
+    Demands: A server refuses a client's publish to an internal exchange with the channel exception 403.
     Source: XML:basic.publish.exchange.02; ERR:26
-    Evidence: declared internal bit; reaction to publish
-    Why it matters: Only other exchanges may route messages to an internal exchange. The server has to refuse
-    a client's basic.publish with reply-code 403.
-    Silent when: nothing shows that the server had processed the basic.publish, another connection declared
-    the exchange, or octets of the connections to this server were not captured.
+    Evidence: the internal bit of the exchange's declaration, and the server's answers after the publish
+    Why it matters: Only other exchanges may route messages to an internal exchange. A message of a client
+    bypasses that.
+    Silent when: no frame proves that the server had processed the basic.publish, another connection declared
+    the exchange, or the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     changed the exchange.
     How to mend it: On each basic.publish, check whether the exchange is internal. If it is, discard the
     message and send channel.close with reply-code 403.
     """
-    message = f"a message for internal exchange {shown(operation.exchange)} was taken"
+    message = f"the server accepts a message for the internal exchange {shown(operation.exchange)}"
     return about_answer(B_PUBLISH_INTERNAL, POSSIBLE, message, operation, made)

@@ -51,9 +51,9 @@ def default_exchange_declared(case: Case091) -> None:
     """A client sends exchange.declare or exchange.delete with an empty name, which stands for the default
     exchange.
 
-    Demands: Exchange.Declare and Exchange.Delete carry a non-empty exchange name.
+    Demands: The exchange name in exchange.declare and exchange.delete is not empty.
     Source: XML:exchange.declare.exchange assert notnull; XML:exchange.delete.exchange assert notnull
-    Evidence: declare and delete arguments
+    Evidence: the exchange name in exchange.declare and exchange.delete
     Why it matters: The default exchange always exists, and no client can create or delete it. The broker
     closes the channel or the connection.
     Silent when: never, because the frame alone shows the fault.
@@ -61,7 +61,7 @@ def default_exchange_declared(case: Case091) -> None:
     exchange always exists. Check whether a configuration value for the exchange name is missing, and skip the
     declaration if the name is empty.
     """
-    case.report(X_DEFAULT_DECL, f"{case.name} names no exchange", CERTAIN)
+    case.report(X_DEFAULT_DECL, f"{case.name} has an empty exchange name", CERTAIN)
 
 
 X_DECL_SYNTAX: Final = RULES.rule(
@@ -69,7 +69,7 @@ X_DECL_SYNTAX: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="client",
-    warning="Brokers are known not to enforce it.",
+    warning="Brokers are known not to enforce this rule.",
     answer="channel.close 406",
 )
 
@@ -78,18 +78,18 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     """A client declares an exchange whose name contains a character other than a letter, digit, hyphen,
     underscore, period or colon.
 
-    Demands: A declared exchange name is non-empty and uses letters, digits, '-', '_', '.' and ':' only.
+    Demands: The name of a declared exchange contains only letters, digits, '-', '_', '.' and ':'.
     Source: XML:exchange.declare.exchange.syntax
-    Evidence: declare argument
+    Evidence: the exchange name in exchange.declare
     Why it matters: Another broker may refuse the name with 406, so the application does not work there.
     RabbitMQ and other brokers accept any name.
-    Silent when: the rule has already reported such a name on this connection.
+    Silent when: the rule has already reported such a name on the same connection.
     How to mend it: Use only letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace other
     characters, for example spaces or slashes, before declaring the exchange.
     """
     case.report_once(
         X_DECL_SYNTAX,
-        f"the name of an exchange has the character {character!a}",
+        f"the exchange name contains the character {character!a}",
         CERTAIN,
         {"character": ascii(character)},
     )
@@ -102,9 +102,9 @@ def type_without_prefix(case: Case091, kind: str) -> None:
     """A client declares an exchange with a type that the specification does not define and that does not
     begin with `x-`.
 
-    Demands: Exchange types outside the standard have names beginning with 'x-'.
+    Demands: The name of an exchange type that is not in the specification begins with 'x-'.
     Source: GS:3.1.3.6; GS:3.1.10
-    Evidence: type argument of active declares that succeed
+    Evidence: the type in exchange.declare
     Why it matters: The specification reserves such names for later editions. Usually the type is a misspelt
     direct, fanout, topic or headers, and the broker refuses the declaration.
     Silent when: the declaration is passive, because the type has no meaning there.
@@ -113,7 +113,7 @@ def type_without_prefix(case: Case091, kind: str) -> None:
     """
     case.report(
         X_DECL_TYPE_PREFIX,
-        f"an exchange is declared of the type {kind!a}, no standard one, and without x-",
+        f"the exchange type {kind!a} is not a standard type, and does not begin with x-",
         CERTAIN,
         {"type": ascii(kind)},
     )
@@ -127,9 +127,9 @@ X_DELETE_PREDECL: Final = RULES.rule(
 def predeclared_exchange_deleted(case: Case091, name: str) -> None:
     """A client deletes an exchange whose name begins with `amq.`.
 
-    Demands: Predeclared amq.* exchanges are not deleted.
+    Demands: A client does not delete the predeclared exchanges, whose names begin with amq.
     Source: RMQ:docs/spec-differences
-    Evidence: delete argument
+    Evidence: the exchange name in exchange.delete
     Why it matters: Every virtual host has these exchanges for all clients. RabbitMQ and other brokers refuse
     the deletion with 403 and close the channel.
     Silent when: never, because the frame alone shows the fault.
@@ -148,20 +148,20 @@ def exchanges_bound_unasked(case: Case091) -> None:
     """A client sends exchange.bind or exchange.unbind although the server has not announced the capability
     exchange_exchange_bindings.
 
-    Demands: exchange.bind and exchange.unbind are used only if the server announces
+    Demands: A client sends exchange.bind and exchange.unbind only if the server announces the capability
     exchange_exchange_bindings.
     Source: RMQ:docs/e2e; RMQ:docs/connections (capabilities)
-    Evidence: server capabilities; 40.30/40.40 from client
+    Evidence: the capabilities in connection.start, and each exchange.bind and exchange.unbind of the client
     Why it matters: The methods exchange.bind and exchange.unbind are extensions of RabbitMQ. A server without
     these extensions closes the connection.
-    Silent when: the capabilities that the server announced were not captured completely.
+    Silent when: the capture lacks a part of the capabilities that the server announced.
     How to mend it: Check the server-properties of connection.start for the capability
     `exchange_exchange_bindings` before sending exchange.bind or exchange.unbind. Without the capability, bind
     the queues directly to the source exchange.
     """
     case.report(
         X_BIND_CAP,
-        f"{case.name} is sent, the server has not announced exchange_exchange_bindings",
+        f"{case.name}, although the server has not announced the capability exchange_exchange_bindings",
         CERTAIN,
     )
 
@@ -177,9 +177,9 @@ def default_exchange_bound(case: Case091) -> None:
 
     Demands: The default exchange is neither source nor destination of an exchange binding.
     Source: ERR:14; RMQX:exchange.bind.source.default-exchange
-    Evidence: empty name in exchange.bind/unbind
-    Why it matters: RabbitMQ's description of the method allows the default exchange there, but RabbitMQ's
-    errata do not, and its brokers refuse it with 403.
+    Evidence: the source and the destination in exchange.bind and exchange.unbind
+    Why it matters: RabbitMQ's description of exchange.bind allows the default exchange, but RabbitMQ's errata
+    forbid it. RabbitMQ brokers refuse the request with 403.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Name two declared exchanges in exchange.bind and exchange.unbind, and check that neither
     name is empty. To reach a queue by name, publish to the default exchange instead of binding it.
@@ -191,22 +191,23 @@ X_DEFAULT_ACCESS: Final = RULES.rule("X-DEFAULT-ACCESS", "MUST NOT", "tier A", b
 
 
 def default_exchange_reached(case: Case091, request: MethodRequest) -> None:
-    """A server carries out a method on the default exchange that clients are not allowed to use on the
+    """A server carries out exchange.declare, exchange.delete, exchange.bind or exchange.unbind for the
     default exchange.
 
-    Demands: The server lets clients reach the default exchange only through an empty name in Queue.Bind and
-    Publish.
+    Demands: A server lets clients use the default exchange only by an empty exchange name in queue.bind and
+    basic.publish.
     Source: XML:exchange.default-access; ERR:14
-    Evidence: empty exchange name in exchange.declare/delete/bind/unbind answered by an -ok
-    Why it matters: All publishes to queues by queue name go through the default exchange, so a client that
-    changes it can affect every other client.
+    Evidence: an exchange.declare, exchange.delete, exchange.bind or exchange.unbind with an empty exchange
+    name, and the server's positive answer
+    Why it matters: Every publish to a queue by its name goes through the default exchange. A client that
+    changes the default exchange can affect every other client.
     Silent when: the request was not captured, or an earlier request on the channel is still unanswered.
     How to mend it: Refuse exchange.declare, exchange.delete, exchange.bind and exchange.unbind that carry an
     empty exchange name. Close the channel with 403 and leave the default exchange unchanged.
     """
     case.report(
         X_DEFAULT_ACCESS,
-        f"{case.name} accepts the {request.name} of the default exchange in packet {request.packet}",
+        f"{case.name} accepts {request.name} for the default exchange in packet {request.packet}",
         CERTAIN,
         {"request": request.name},
         [int(request.packet)],

@@ -26,14 +26,14 @@ X_DELETE_EXISTS: Final = RULES.rule(
 
 Demands: A client does not delete an exchange that does not exist.
 Source: XML:exchange.delete.exchange.exists
-Evidence: delete after a seen delete or after 404
+Evidence: an exchange.delete after a deletion of the exchange or after a 404
 Why it matters: The client and the server disagree about which exchanges exist. Most servers refuse the
 deletion and close the channel.
-Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
-server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a missing
-exchange as done and do not refuse it. The finding is certain only if the server refuses the request with 404
-and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise other
-clients may have deleted the exchange.
+Silent when: the server answers with an exception other than 404, the answer does not show what is missing, or
+the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a
+missing exchange as done and do not refuse it. The finding is certain only if the server refuses the request
+with 404 and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise
+other clients may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Skip
 exchanges that are already deleted. Run cleanup code on a channel of its own, so that a 404 interrupts no
@@ -46,14 +46,14 @@ X_BIND_EXIST: Final = RULES.rule(
 )
 """A client binds an exchange to another exchange although one of the two does not exist.
 
-Demands: Both ends of an exchange-to-exchange binding exist.
+Demands: Both exchanges that exchange.bind names exist.
 Source: RMQX:exchange.bind.destination.exchange-existence; RMQX:exchange.bind.source.exchange-existence
-Evidence: known exchanges; 404 reply
+Evidence: the known exchanges, and a 404 of the server
 Why it matters: The server creates no binding, so no messages are routed along it, and the server closes the
 channel.
-Silent when: the answer is not 404, or the answer does not show which exchange is missing. The finding is
-certain only if the same connection had deleted the exchange or received a 404 for the exchange before.
-Otherwise other clients may have deleted the exchange.
+Silent when: the server's answer is not 404, or the answer does not show which exchange is missing. The
+finding is certain only if the same connection had deleted the exchange or received a 404 for the exchange
+before. Otherwise other clients may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Declare both exchanges and wait for their exchange.declare-ok before sending exchange.bind.
 Check the spelling of both names and the virtual host.
@@ -65,13 +65,13 @@ X_UNBIND_EXIST: Final = RULES.rule(
 )
 """A client removes a binding between two exchanges although one of the two does not exist.
 
-Demands: exchange.unbind names two existing exchanges.
+Demands: Both exchanges that exchange.unbind names exist.
 Source: RMQX:exchange.unbind.destination.must-exist; RMQX:exchange.unbind.source.must-exist
-Evidence: known exchanges
+Evidence: the known exchanges
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
 request closes the channel.
-Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
-server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
+Silent when: the server answers with an exception other than 404, the answer does not show what is missing, or
+the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
 binding as done and do not refuse it. The finding is certain only if the server refuses the request with 404
 and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise other
 clients may have deleted the exchange.
@@ -86,14 +86,14 @@ Q_BIND_QEXIST: Final = RULES.rule(
 )
 """A client binds a queue that does not exist.
 
-Demands: Queue.Bind names an existing queue.
+Demands: The queue that queue.bind names exists.
 Source: XML:queue.bind.queue.must-exist
-Evidence: known queues; 404 reply
+Evidence: the known queues, and a 404 of the server
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
 queue are lost.
-Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain only
-if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients
-may have deleted the queue.
+Silent when: the server's answer is not 404, or the answer does not show what is missing. The finding is
+certain only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise
+other clients may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.bind. Use the queue name
 of queue.declare-ok if the server names the queue, and declare auto-delete or exclusive queues again after a
@@ -106,14 +106,14 @@ Q_BIND_XEXIST: Final = RULES.rule(
 )
 """A client binds a queue to an exchange that does not exist.
 
-Demands: Queue.Bind names an existing exchange.
+Demands: The exchange that queue.bind names exists.
 Source: XML:queue.bind.exchange.exchange-existence
-Evidence: known exchanges; 404 reply, or Bind-Ok for a deleted exchange (server fault)
+Evidence: the known exchanges, and a 404 of the server
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
 queue are lost.
-Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain only
-if the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise other
-clients may have deleted the exchange.
+Silent when: the server's answer is not 404, or the answer does not show what is missing. The finding is
+certain only if the same connection had deleted the exchange or received a 404 for the exchange before.
+Otherwise other clients may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Declare the exchange and wait for exchange.declare-ok before sending queue.bind. Check the
 spelling of the exchange name and the virtual host. If another application declares the exchange, start that
@@ -126,13 +126,13 @@ Q_UNBIND_QEXIST: Final = RULES.rule(
 )
 """A client removes a binding of a queue that does not exist.
 
-Demands: Queue.Unbind names an existing queue.
+Demands: The queue that queue.unbind names exists.
 Source: XML:queue.unbind.queue.must-exist
-Evidence: known queues
+Evidence: the known queues
 Why it matters: The client and the server disagree about which queues exist. A server that refuses the request
 closes the channel.
-Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
-server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
+Silent when: the server answers with an exception other than 404, the answer does not show what is missing, or
+the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
 binding as done and do not refuse it. The finding is certain only if the server refuses the request with 404
 and the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients
 may have deleted the queue.
@@ -147,13 +147,13 @@ Q_UNBIND_XEXIST: Final = RULES.rule(
 )
 """A client removes a binding to an exchange that does not exist.
 
-Demands: Queue.Unbind names an existing exchange.
+Demands: The exchange that queue.unbind names exists.
 Source: XML:queue.unbind.exchange.must-exist
-Evidence: known exchanges
+Evidence: the known exchanges
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
 request closes the channel.
-Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
-server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
+Silent when: the server answers with an exception other than 404, the answer does not show what is missing, or
+the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
 binding as done and do not refuse it. The finding is certain only if the server refuses the request with 404
 and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise other
 clients may have deleted the exchange.
@@ -168,13 +168,13 @@ Q_PURGE_QEXIST: Final = RULES.rule(
 )
 """A client purges a queue that does not exist.
 
-Demands: Queue.Purge names an existing queue.
+Demands: The queue that queue.purge names exists.
 Source: XML:queue.purge.queue.must-exist
-Evidence: known queues; 404 reply
+Evidence: the known queues, and a 404 of the server
 Why it matters: The server closes the channel. The client and the server disagree about which queues exist.
-Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain only
-if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients
-may have deleted the queue.
+Silent when: the server's answer is not 404, or the answer does not show what is missing. The finding is
+certain only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise
+other clients may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.purge. Check the spelling
 of the queue name and the virtual host.
@@ -186,16 +186,16 @@ Q_DELETE_QEXIST: Final = RULES.rule(
 )
 """A client deletes a queue that does not exist.
 
-Demands: Queue.Delete names an existing queue.
+Demands: The queue that queue.delete names exists.
 Source: XML:queue.delete.queue.must-exist
-Evidence: known queues
+Evidence: the known queues
 Why it matters: The client and the server disagree about which queues exist. Some servers close the channel
 when a client deletes a missing queue.
-Silent when: the answer is an exception other than 404, the answer does not show what is missing, or the
-server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a missing
-queue as done and do not refuse it. The finding is certain only if the server refuses the request with 404 and
-the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients may
-have deleted the queue.
+Silent when: the server answers with an exception other than 404, the answer does not show what is missing, or
+the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a
+missing queue as done and do not refuse it. The finding is certain only if the server refuses the request with
+404 and the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
+clients may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Delete each queue once, and let only one part of the application own the deletion. Skip queues
 that are already deleted or delete themselves (auto-delete, exclusive). Run cleanup code on a channel of its
@@ -208,13 +208,13 @@ B_CONSUME_QEXIST: Final = RULES.rule(
 )
 """A client starts a consumer on a queue that does not exist.
 
-Demands: Consume names an existing queue.
+Demands: The queue that basic.consume names exists.
 Source: XML constant not-found; XML:basic.consume.queue
-Evidence: known queues; 404 reply
+Evidence: the known queues, and a 404 of the server
 Why it matters: The server closes the channel, and the consumer receives no messages.
-Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain only
-if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients
-may have deleted the queue.
+Silent when: the server's answer is not 404, or the answer does not show what is missing. The finding is
+certain only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise
+other clients may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.consume. After a
 reconnect, declare auto-delete and exclusive queues again before consuming.
@@ -224,14 +224,13 @@ reconnect, declare auto-delete and exclusive queues again before consuming.
 B_GET_QEXIST: Final = RULES.rule("B-GET-QEXIST", "IMPLIED", "tier B", by="client", answer="channel.close 404")
 """A client sends basic.get for a queue that does not exist.
 
-Demands: Get names an existing queue.
+Demands: The queue that basic.get names exists.
 Source: XML constant not-found; XML:basic.get.queue
-Evidence: known queues; 404 reply
-Why it matters: The server closes the channel, and the other work on the channel, such as its consumers, is
-lost.
-Silent when: the answer is not 404, or the answer does not show what is missing. The finding is certain only
-if the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients
-may have deleted the queue.
+Evidence: the known queues, and a 404 of the server
+Why it matters: The server closes the channel, which also ends all consumers on the channel.
+Silent when: the server's answer is not 404, or the answer does not show what is missing. The finding is
+certain only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise
+other clients may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.get. Check the spelling
 of the queue name and the virtual host, and stop polling when the queue is deleted.
@@ -271,14 +270,14 @@ def missing(
         return None
     certainty = POSSIBLE
     refused = operation.outcome.refused
-    message = f"there is no {kind} {shown(name)}"
+    message = f"{kind} {shown(name)} does not exist"
     if gone is not None:
         if refused and gone.connection is operation.connection:
             certainty = CERTAIN
-        how = f"since {gone.method}" if gone.outcome.ok else "as the server has said"
+        how = f"after {gone.method}" if gone.outcome.ok else "as the server said"
         message += f", {how} in packet {int((gone.outcome.answer or gone.spot).packet)}"
         if gone.connection is not operation.connection:
             message += f" of {gone.connection.id}"
     if refused:
-        message += f"; the answer is {int(operation.outcome.code)}"
+        message += f"; the server answers {int(operation.outcome.code)}"
     return about_request(rule, certainty, message, operation, gone)

@@ -19,17 +19,18 @@ CH_FLOW_STOP: Final = RULES.rule("CH-FLOW-STOP", "IMPLIED", "tier A")
 
 
 def content_while_stopped(case: Case091) -> None:
-    """A peer starts to send content on a channel although it has confirmed with channel.flow-ok that it
-    sends no content there.
+    """A peer starts to send content on a channel after it has confirmed with channel.flow-ok that it sends no
+    content on that channel.
 
-    Demands: After confirming Flow(active=0) a peer starts no new content on that channel until
-    Flow(active=1), Get-Ok contents aside.
+    Demands: After channel.flow-ok with active=0, a peer starts no new content on the channel until
+    channel.flow with active=1 arrives. Content that answers basic.get is excepted.
     Source: XML:channel.flow.active; XML:channel.flow-ok.active; GS:3.1.9
-    Evidence: flow state per channel and direction (starts active)
+    Evidence: the active value of the last channel.flow-ok on the channel in this direction (content is
+    allowed at the start)
     Why it matters: The other peer has no room for the content and may close the connection.
-    Silent when: the peer may already know of a channel.flow that allows content again, or octets since the
-    channel was opened were not captured. The rule does not report content that a client requests with
-    basic.get, or returned messages.
+    Silent when: the peer may already have received a channel.flow that allows content again, or the capture
+    lacks octets that were sent after the channel was opened. The rule ignores content that a client requests
+    with basic.get, and returned messages.
     How to mend it: Store the active value of each channel.flow per channel. After channel.flow-ok with
     active=0, queue new content and start none until a channel.flow with active=1 arrives. Check the state in
     every thread that publishes on the channel.
@@ -43,19 +44,22 @@ def content_while_stopped(case: Case091) -> None:
 
 
 CH_FLOW_OK_VALUE: Final = RULES.rule(
-    "CH-FLOW-OK-VALUE", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "CH-FLOW-OK-VALUE",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def flow_confirmed_otherwise(case: Case091, asked: bool, packet: int) -> None:
     """A peer confirms in channel.flow-ok the opposite of what channel.flow requested.
 
-    Demands: Flow-Ok repeats the setting of the Flow it confirms.
+    Demands: A channel.flow-ok repeats the active value of the channel.flow that it answers.
     Source: XML:channel.flow-ok.active
-    Evidence: pending Flow.active
-    Why it matters: The two peers disagree whether content may be sent on the channel, so messages stall, or
-    arrive where the receiver has no room for them.
-    Silent when: octets since the channel was opened were not captured.
+    Evidence: the active values of channel.flow and channel.flow-ok
+    Why it matters: The peers disagree whether content may be sent on the channel. Messages then stall, or
+    arrive at a receiver that has no room for them.
+    Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Copy the active value of the received channel.flow into channel.flow-ok, and answer
     several channel.flow in their order.
     """
@@ -72,17 +76,17 @@ CH_FLOW_PROMPT: Final = RULES.rule("CH-FLOW-PROMPT", "SHOULD", "tier B")
 
 
 def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
-    """A peer keeps sending content on a channel although it has left a channel.flow unanswered for more
-    than 30 seconds.
+    """A peer keeps sending content on a channel although it has left a channel.flow unanswered for more than
+    30 seconds.
 
-    Demands: A peer in the middle of sending content still watches for Flow and answers it quickly.
+    Demands: A peer answers channel.flow promptly, even while it sends content.
     Source: XML:channel.flow.bidirectional
-    Evidence: delay and content volume between Flow and Flow-Ok
-    Why it matters: The peer that sent channel.flow to stop content has no room for more. A peer that reads
-    only between its own contents stops too late.
-    Silent when: the rule has already reported on this connection, or octets since the channel was opened were
-    not captured.
-    Only possible because: The application of the accused peer may not have read the channel.flow yet.
+    Evidence: the time from channel.flow to channel.flow-ok, and the content that the peer sends in between
+    Why it matters: A receiver that sends channel.flow to stop content has no room for more. A sender that
+    answers late overloads the receiver.
+    Silent when: the rule has already reported this fault on the same connection, or the capture lacks octets
+    that were sent after the channel was opened.
+    Only possible because: The {peer}'s application may not have read the channel.flow yet.
     How to mend it: Read incoming frames while sending content, for example in a separate thread. Handle
     channel.flow and send channel.flow-ok before starting the next content.
     """

@@ -24,12 +24,12 @@ F_FRAME_END: Final[str] = RULES.rule(
 )
 """A peer sends a frame whose payload is not followed by the octet 0xCE.
 
-Demands: The octet after the payload is 0xCE.
+Demands: Every frame ends with the octet 0xCE after its payload.
 Source: GS:4.2.3; GS:2.3.5; XML constant frame-end
-Evidence: octet at offset 7+size
-Why it matters: One of the two peers has lost count of the octets, so no later octet can be interpreted
-reliably. The receiver closes the socket.
-Silent when: octets before the frame were not captured.
+Evidence: the octet after the payload
+Why it matters: One of the two peers has lost count of the octets. The receiver cannot interpret any later
+octet and closes the socket.
+Silent when: the capture lacks octets before the frame.
 How to mend it: Write the number of payload octets into the size field and the octet 0xCE after the payload.
 Serialize writes to the socket: frames of several threads that share a connection must not interleave.
 """
@@ -40,13 +40,13 @@ F_FRAME_TYPE: Final[str] = RULES.rule(
 )
 """A peer sends a frame whose type is not method, content header, body or heartbeat.
 
-Demands: The frame type octet is 1, 2, 3 or 8.
+Demands: The type of a frame is 1 (method), 2 (content header), 3 (body) or 8 (heartbeat).
 Source: GS:4.2.3; GS:4.2.1; XML constants frame-method/header/body/heartbeat
-Evidence: frame header octet 0
+Evidence: the first octet of the frame
 Why it matters: The receiver cannot interpret the frame. The specification requires the receiver to close the
 connection.
-Silent when: octets before the frame were not captured. The rule does report a heartbeat with type 4, and the
-finding names the cause: one place in the specification's text says 4, but its grammar says 8.
+Silent when: the capture lacks octets before the frame. For a heartbeat with type 4, the rule reports the
+fault and names the cause: the specification's text says 4 in one place, but its grammar says 8.
 How to mend it: Write 1 (method), 2 (content header), 3 (body) or 8 (heartbeat) into the first octet of each
 frame. Check that the previous frame had the size it announced, and that threads do not interleave their
 writes.
@@ -58,12 +58,12 @@ F_CH0_CONNECTION: Final[str] = RULES.rule(
 )
 """A peer sends a method of the class connection on a channel other than 0.
 
-Demands: Frames of the Connection class travel on channel 0 only.
+Demands: Methods of the class connection use channel 0 only.
 Source: GS:4.2.3
-Evidence: class-id 10 with channel != 0
+Evidence: the class-id and the channel number of the frame
 Why it matters: Methods of the class connection concern the connection as a whole. RabbitMQ closes the
 connection with 503 or 504.
-Silent when: octets before the frame were not captured.
+Silent when: the capture lacks octets before the frame.
 How to mend it: Write channel number 0 into the frame of every method of the class connection, including
 connection.close and connection.close-ok.
 """
@@ -78,12 +78,12 @@ F_CH0_HEARTBEAT: Final[str] = RULES.rule(
 )
 """A peer sends a heartbeat on a channel other than 0.
 
-Demands: Heartbeat frames carry channel 0.
+Demands: Heartbeats use channel 0.
 Source: GS:4.2.3; GS:4.2.7
-Evidence: type 8 with channel != 0
+Evidence: the type and the channel number of the frame
 Why it matters: A heartbeat belongs to the whole connection, and brokers close the connection. One section of
-the specification prescribes 503, another one 501, and RabbitMQ sends 505.
-Silent when: octets before the frame were not captured.
+the specification names 503, another one 501, and RabbitMQ sends 505.
+Silent when: the capture lacks octets before the frame.
 How to mend it: Write channel number 0 into every heartbeat frame, and send heartbeats per connection instead
 of per channel.
 """
@@ -95,12 +95,12 @@ F_HEARTBEAT_SHAPE: Final[str] = RULES.rule(
 """A peer sends a heartbeat that has a payload or no size field, instead of the eight octets of a frame
 without payload.
 
-Demands: A heartbeat is an ordinary frame with an empty payload, eight octets in all.
+Demands: A heartbeat is a frame with an empty payload and has eight octets in all.
 Source: GS:4.2.1 heartbeat; ERR:12
-Evidence: type 8 with size != 0, or the 4-octet form of the printed grammar
+Evidence: the size field of a heartbeat, or its absence
 Why it matters: A receiver that expects those eight octets loses count and misreads all following frames.
-Silent when: octets before the frame were not captured. The printed grammar omits the size field, but
-implementations send it.
+Silent when: the capture lacks octets before the frame. The grammar in the specification omits the size field,
+but implementations send it.
 How to mend it: Send the heartbeat as exactly eight octets: type 8, channel 0, size 0 in four octets, and the
 frame end 0xCE.
 """
@@ -112,14 +112,13 @@ F_METHOD_CH_NONZERO: Final[str] = RULES.rule(
 
 
 def method_of_a_channel_on_channel_0(case: Case091, problem: Problem) -> None:
-    """A peer sends a method on channel 0 that belongs on a channel of 1 or more.
+    """A peer sends a method on channel 0 that does not belong to the class connection.
 
-    Demands: Methods of the channel, exchange, queue, basic, tx and confirm classes use a channel number of 1
-    or more.
+    Demands: Methods of all classes except connection use a channel number of 1 or more.
     Source: GS:4.2.3; GS:4.2.1 channel; XML class handler=channel
-    Evidence: class-id != 10 with channel 0
+    Evidence: the class-id and the channel number of the frame
     Why it matters: Channel 0 is reserved for the class connection. The server closes the connection with 504.
-    Silent when: octets before the frame were not captured.
+    Silent when: the capture lacks octets before the frame.
     How to mend it: Open a channel with a number of 1 or more and send methods of the other classes only
     there. Look for a channel number that is still at its initial value 0.
     """
@@ -139,13 +138,13 @@ F_METHOD_KNOWN: Final[str] = RULES.rule(
 )
 """A peer sends a method whose class-id and method-id name no method of the specification or of RabbitMQ.
 
-Demands: Class-id and method-id name a method of 0-9-1 or of an extension the peers have in common.
+Demands: The class-id and method-id name a method of AMQP 0-9-1, or of an extension that both peers support.
 Source: GS:4.2.4; GS:2.3.5.1
-Evidence: method table (53 core + RabbitMQ's exchange.bind/unbind, basic.nack, confirm,
-connection.blocked/unblocked/update-secret, access.request)
-Why it matters: The receiver can only give up the connection. RabbitMQ drops the connection without sending
-connection.close.
-Silent when: octets before the frame were not captured.
+Evidence: the methods of the specification and RabbitMQ's methods (exchange.bind, exchange.unbind, basic.nack,
+confirm.select, connection.blocked, connection.unblocked, connection.update-secret, access.request)
+Why it matters: The receiver cannot handle the method and gives up the connection. RabbitMQ drops the
+connection without sending connection.close.
+Silent when: the capture lacks octets before the frame.
 How to mend it: Write the class-id and method-id from the AMQP 0-9-1 specification, each as two octets. Look
 for methods of an older AMQP version and for extensions that the other peer has not announced.
 """
@@ -156,11 +155,11 @@ F_METHOD_ARGS: Final[str] = RULES.rule(
 )
 """A peer sends a method whose payload ends before all arguments of the method.
 
-Demands: A method payload holds every argument of that method, complete and in order.
+Demands: The payload of a method contains all arguments of the method, complete and in order.
 Source: GS:4.2.4; GS:2.3.5.1; XML constant syntax-error
-Evidence: argument decode runs past the payload end
+Evidence: the arguments, which go beyond the end of the payload
 Why it matters: The receiver misses arguments and closes the connection (RabbitMQ with 501).
-Silent when: the frame was not captured completely, or octets before the frame were not captured.
+Silent when: the capture lacks a part of the frame, or octets before the frame.
 How to mend it: Encode every argument that the specification lists for the method, in its order, including
 reserved arguments and the octet that holds the bits. Calculate the frame size from the encoded octets.
 """
@@ -171,12 +170,12 @@ F_METHOD_TRAILING: Final[str] = RULES.rule(
 )
 """A peer sends a method with octets after its last argument.
 
-Demands: Nothing follows the last argument inside a method payload.
+Demands: The payload of a method ends with its last argument.
 Source: GS:4.2.4
-Evidence: octets left after argument decode
+Evidence: the octets that are left after the last argument
 Why it matters: Usually the sender has encoded one argument too many or too few, and the receiver misreads all
 arguments.
-Silent when: the frame was not captured completely, or octets before the frame were not captured.
+Silent when: the capture lacks a part of the frame, or octets before the frame.
 How to mend it: Encode exactly the arguments that the specification lists for the method, in its order, with
 consecutive bits packed into one octet. Calculate the frame size from the encoded octets.
 """
@@ -190,19 +189,19 @@ F_METHOD_DIRECTION: Final[str] = RULES.rule(
 def method_of_the_other_peer(case: Case091, name: str) -> None:
     """A client sends a method that only servers send, or a server sends a method that only clients send.
 
-    Demands: A method is sent only by the peer role the specification gives it.
+    Demands: A peer sends only methods that the specification allows for its role, client or server.
     Source: XML chassis elements; GS:2.2.1; G:all classes
-    Evidence: role of sender; per-method direction table
+    Evidence: the role of the sender, and the roles that the specification allows for the method
     Why it matters: The method has no meaning in this direction, and the receiver closes the connection with
     503. With RabbitMQ's extensions, basic.ack, basic.nack and basic.cancel are valid in both directions.
-    Silent when: octets before the method were not captured, because then such methods may be the only
-    evidence which peer is the client.
-    How to mend it: Check the direction that the specification gives for the method, and send only methods of
-    your role. Never answer an unexpected method with a copy of that method.
+    Silent when: the capture lacks octets before the method. Without these octets, the direction of such
+    methods may be the only evidence of which peer is the client.
+    How to mend it: Check which role the specification allows for the method, and send only methods of your
+    role. Never answer an unexpected method with a copy of that method.
     """
     if case.me.whole:
         who = "a client" if case.me.by_client else "a server"
-        case.report(F_METHOD_DIRECTION, f"{name} is not for {who} to send")
+        case.report(F_METHOD_DIRECTION, f"{who} must not send {name}")
         # Which method is meant nobody knows: what its sender says next may rest on it, too.
         case.astray = ALL if case.channel is None else CHANNEL
         case.me.disturb(case.record.frame.channel, case.astray)

@@ -40,26 +40,27 @@ C_HB_SEND: Final = RULES.rule("C-HB-SEND", "SHOULD", "tier A", answer="to close 
 
 
 def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64) -> None:
-    """A peer was silent for longer than the heartbeat delay that was agreed.
+    """A peer was silent for longer than the agreed heartbeat delay.
 
-    Demands: With a heartbeat delay of h seconds a peer lets no more than h seconds pass without sending at
-    least one octet.
+    Demands: With a heartbeat delay of h seconds, a peer sends at least one octet every h seconds.
     Source: GS:4.2.7
-    Evidence: Tune-Ok.heartbeat; gaps between data segments per direction
-    Why it matters: After two heartbeat delays without octets the other peer considers this peer dead and
+    Evidence: the heartbeat delay in connection.tune-ok, and the gaps between the peer's octets
+    Why it matters: After two heartbeat delays without octets, the other peer considers this peer dead and
     drops the connection.
-    Silent when: tune-ok was not captured, says 0, or octets may be missing; or it could not write for so long
-    in one stretch: the other side's TCP window was closed, or octets were sent again and not acknowledged. A
-    tenth of the delay, at least 100 ms, is allowed for the way between the peer and the capture. Possible
-    when nobody attests the silence: it may be a step of the capturing machine's clock; frames of the other
-    side attest it, as far as it is too long even without the longest stretch between two frames.
+    Silent when: connection.tune-ok was not captured or has heartbeat 0, the capture may lack octets, or the
+    peer could not write for that long. A peer cannot write while the other peer's TCP window is closed, or
+    while octets that it sent again are not acknowledged. The rule tolerates a tenth of the delay, and at
+    least 100 ms, for the way between the peer and the capturing machine. The finding is only possible, not
+    certain, when the capturing machine's clock may have been set forward during the silence. Frames of the
+    other peer rule that out: the silence is certain if it exceeds the delay even without the longest gap
+    between two of these frames.
     How to mend it: Send a heartbeat frame from a timer whenever no octet was sent for about half the delay.
     Run the timer in a thread that application callbacks, long computations and blocking publishes cannot
     delay.
     """
     case.report(
         C_HB_SEND,
-        f"{silence / _SECOND:.3f} s without a frame, the heartbeat delay is {delay} s",
+        f"{silence / _SECOND:.3f} s without a frame, although the heartbeat delay is {delay} s",
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
         [int(case.view.agreed.packet)],
@@ -71,21 +72,22 @@ C_HB_CLOSING: Final = RULES.rule("C-HB-CLOSING", "SHOULD", "tier A")
 
 
 def silent_while_closing(case: Case091, silence: i64, delay: i64, certainty: i64) -> None:
-    """A peer is silent for longer than the heartbeat delay during the close handshake of the connection.
+    """A peer is silent for longer than the heartbeat delay while the connection is being closed.
 
-    Demands: Heartbeats go on until the socket is closed, during the Close handshake too.
+    Demands: A peer sends heartbeats until the socket is closed, also after connection.close.
     Source: GS:4.2.7
-    Evidence: silence >= h between Close and FIN
-    Why it matters: The other peer may consider the connection dead and drop it before the close handshake is
-    complete.
-    Silent when: tune-ok was not captured, tune-ok has heartbeat 0, or octets may be missing from the capture.
-    The tolerance and the certainty are those of the rule C-HB-SEND.
+    Evidence: the time without octets between connection.close and the FIN of TCP
+    Why it matters: The other peer may consider the connection dead and drop it before the connection is
+    closed properly.
+    Silent when: connection.tune-ok was not captured or has heartbeat 0, or the capture may lack octets. The
+    rule C-HB-SEND describes the tolerance, and when the finding is certain.
     How to mend it: Keep the heartbeat timer running after connection.close until the socket is closed. Do not
     stop the timer thread at the start of the shutdown.
     """
     case.report(
         C_HB_CLOSING,
-        f"{silence / _SECOND:.3f} s without a frame during the close, the heartbeat delay is {delay} s",
+        f"{silence / _SECOND:.3f} s without a frame during the close, although the heartbeat "
+        f"delay is {delay} s",
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
         [int(case.view.agreed.packet)],
@@ -97,45 +99,46 @@ C_HB_EARLY: Final = RULES.rule("C-HB-EARLY", "SHOULD", "tier A")
 
 
 def heartbeat_too_early(case: Case091) -> None:
-    """A peer sends a heartbeat before the heartbeat delay is agreed: a client before tune arrives, a server
-    before tune-ok arrives.
+    """A peer sends a heartbeat before the heartbeat delay is agreed: a client before connection.tune arrives,
+    a server before connection.tune-ok arrives.
 
-    Demands: Heartbeats start after Tune on the client side and after Tune-Ok on the server side.
+    Demands: A client sends heartbeats only after connection.tune, and a server only after connection.tune-ok.
     Source: GS:4.2.7
-    Evidence: heartbeat frames before those methods
+    Evidence: the heartbeats before connection.tune or connection.tune-ok
     Why it matters: The other peer may accept only the next method of the connection set-up, and may close the
     connection.
-    Silent when: octets of either peer were not captured.
-    How to mend it: Start the heartbeat timer of a client after tune arrives, and the timer of a server after
-    tune-ok arrives. Use the agreed delay, not a default value.
+    Silent when: the capture lacks octets of either peer.
+    How to mend it: Start the heartbeat timer of a client after connection.tune arrives, and the timer of a
+    server after connection.tune-ok arrives. Use the agreed delay, not a default value.
     """
     case.report(
         C_HB_EARLY,
-        "heartbeat before tune" if case.me.by_client else "heartbeat before tune-ok",
+        "heartbeat before connection.tune" if case.me.by_client else "heartbeat before connection.tune-ok",
         evidence={"connection_state": case.view.state},
     )
 
 
 C_HB_REACT: Final = RULES.rule(
-    "C-HB-REACT", "SHOULD", "tier A", note="The rule is about how a peer answers the other peer's fault."
+    "C-HB-REACT", "SHOULD", "tier A", note="The rule is about how a peer reacts to a fault of the other peer."
 )
 
 
 def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
-    """A peer keeps sending to another peer that has been silent for more than three heartbeat delays.
+    """A peer keeps sending although the other peer has been silent for more than three heartbeat delays.
 
-    Demands: After two heartbeat delays without incoming octets a peer closes the socket without a Close
-    handshake.
+    Demands: A peer that receives no octet for two heartbeat delays closes the socket without
+    connection.close.
     Source: GS:4.2.7
-    Evidence: silence >= 2h in one direction; other side's FIN/RST or Close
-    Why it matters: Heartbeats serve to detect that the other peer is gone. This peer does not detect it, so
+    Evidence: two heartbeat delays without octets in one direction, and the frames in the other direction
+    afterwards
+    Why it matters: Heartbeats let a peer detect that the other peer is gone. This peer does not detect it, so
     its messages may be lost.
-    Silent when: tune-ok was not captured, tune-ok has heartbeat 0, octets may be missing from the capture, or
-    no frames confirm the silence. The tolerance is that of the rule C-HB-SEND. The rule also reports nothing
-    while the server has blocked the client, because the server then reads nothing. The rule reports once per
-    connection.
+    Silent when: connection.tune-ok was not captured or has heartbeat 0, the capture may lack octets, or no
+    frames confirm how long the silence was. The rule also reports nothing while the server has blocked the
+    client, because the server then reads nothing. The rule C-HB-SEND describes the tolerance. The rule
+    reports the fault only once per connection.
     How to mend it: Record the time of every received octet and check it in a timer. When two heartbeat delays
-    pass without an incoming octet, close the socket without a close handshake and reconnect.
+    pass without an incoming octet, close the socket without connection.close, and reconnect.
     """
     case.report_once(
         C_HB_REACT,

@@ -40,12 +40,13 @@ C_START_VERSION: Final = RULES.rule("C-START-VERSION", "MUST", "tier A", by="ser
 def start_of_a_higher_version(case: Case091, method: ConnectionStart) -> None:
     """A server sends connection.start with a higher version than the client requested.
 
-    Demands: The version in Start is no higher than the one the client asked for.
+    Demands: The version in connection.start is not higher than the version that the client requested.
     Source: XML:connection.start.server-support
-    Evidence: header version; Start.version-major/minor (no revision field)
-    Why it matters: The client cannot be expected to know the higher version. A server without the requested
-    version must instead answer with its own protocol header and close the socket.
-    Silent when: the client's protocol header was not captured, or the header is not that of AMQP 0-9-1.
+    Evidence: the version in the client's protocol header, and version-major and version-minor in
+    connection.start
+    Why it matters: The client may not support the higher version. A server that does not support the
+    requested version must instead answer with its own protocol header and close the socket.
+    Silent when: the capture lacks the client's protocol header, or the header is not that of AMQP 0-9-1.
     How to mend it: Compare the version in the client's protocol header with the supported versions. Send
     connection.start only for a version up to the requested one. Otherwise send your own protocol header and
     close the socket.
@@ -58,7 +59,8 @@ def start_of_a_higher_version(case: Case091, method: ConnectionStart) -> None:
     if asked is not None and offered > asked:
         case.report(
             C_START_VERSION,
-            f"start is of version {offered[0]}-{offered[1]}, the client asked for {asked[0]}-{asked[1]}",
+            f"connection.start has version {offered[0]}-{offered[1]}, but the client asked "
+            f"for {asked[0]}-{asked[1]}",
             evidence={"offered": f"{offered[0]}-{offered[1]}", "asked": f"{asked[0]}-{asked[1]}"},
         )
 
@@ -68,19 +70,19 @@ C_START_VERSION_RANGE: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def start_version_out_of_range(case: Case091, method: ConnectionStart) -> None:
     """A server sends connection.start with a version number above 99.
 
-    Demands: Version numbers in Start lie between 0 and 99.
+    Demands: The version numbers in connection.start lie between 0 and 99.
     Source: XML:connection.start.version-major/version-minor (field docs); GS:1.4.2
-    Evidence: Start fields
-    Why it matters: No version of AMQP has such a number, so the client is talking to something else than an
-    AMQP server.
-    Silent when: connection.start does not decode.
+    Evidence: version-major and version-minor in connection.start
+    Why it matters: No version of AMQP has such a number, so the client is probably not connected to an AMQP
+    server.
+    Silent when: connection.start cannot be decoded.
     How to mend it: Write version-major 0 and version-minor 9 into connection.start. Check that each number
     occupies one octet.
     """
@@ -88,7 +90,7 @@ def start_version_out_of_range(case: Case091, method: ConnectionStart) -> None:
         return
     case.report(
         C_START_VERSION_RANGE,
-        f"start is of version {method.version_major}-{method.version_minor}, above 99",
+        f"connection.start has version {method.version_major}-{method.version_minor}, above 99",
         evidence={"version_major": int(method.version_major), "version_minor": int(method.version_minor)},
     )
 
@@ -98,22 +100,22 @@ C_START_MECH_NOTNULL: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def no_mechanism_offered(case: Case091) -> None:
     """A server sends connection.start without any security mechanism.
 
-    Demands: Start offers at least one security mechanism.
+    Demands: A server offers at least one security mechanism in connection.start.
     Source: XML:connection.start.mechanisms assert notnull
-    Evidence: Start.mechanisms
+    Evidence: the field mechanisms of connection.start
     Why it matters: The client has no mechanism to choose and cannot log in.
-    Silent when: connection.start does not decode.
+    Silent when: connection.start cannot be decoded.
     How to mend it: Fill the mechanisms field of connection.start with at least one mechanism name, and
     separate several names by spaces. Check the server's configuration if all mechanisms are disabled.
     """
-    case.report(C_START_MECH_NOTNULL, "start offers no security mechanism")
+    case.report(C_START_MECH_NOTNULL, "connection.start offers no security mechanism")
 
 
 C_START_LOCALES_NOTNULL: Final = RULES.rule(
@@ -121,40 +123,42 @@ C_START_LOCALES_NOTNULL: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def no_locale_offered(case: Case091) -> None:
     """A server sends connection.start without any locale.
 
-    Demands: Start offers at least one locale.
+    Demands: A server offers at least one locale in connection.start.
     Source: XML:connection.start.locales assert notnull
-    Evidence: Start.locales
-    Why it matters: The client must name one of the offered locales in start-ok and has none to choose from.
-    Silent when: connection.start does not decode.
+    Evidence: the field locales of connection.start
+    Why it matters: The client has to choose one of the offered locales in connection.start-ok, and there is
+    none.
+    Silent when: connection.start cannot be decoded.
     How to mend it: Fill the locales field of connection.start with at least `en_US`, separated from further
     locales by spaces.
     """
-    case.report(C_START_LOCALES_NOTNULL, "start offers no locale")
+    case.report(C_START_LOCALES_NOTNULL, "connection.start offers no locale")
 
 
 C_START_LOCALE_EN_US: Final = RULES.rule("C-START-LOCALE-EN-US", "MUST", "tier A", by="server")
 
 
 def locale_en_us_not_offered(case: Case091) -> None:
-    """The locales of start leave out en_US.
+    """A server offers locales in connection.start, but not the locale en_US.
 
-    Demands: The offered locales include en_US.
+    Demands: The locales in connection.start include en_US.
     Source: XML:connection.start.locales.required-support
-    Evidence: Start.locales split on spaces
-    Why it matters: The locale en_US is the only one that every client can rely on, so a client may find no
-    locale that it supports.
-    Silent when: start offers no locale at all, which is a fault of its own, or they are not ASCII.
+    Evidence: the field locales of connection.start
+    Why it matters: The locale en_US is the only one that every client supports, so a client may find no
+    suitable locale.
+    Silent when: another rule (C-START-LOCALES-NOTNULL) already reports that connection.start offers no
+    locale, or the locales are not ASCII.
     How to mend it: Add `en_US` to the locales field of connection.start, spelled exactly so and separated
     from the others by spaces.
     """
-    case.report(C_START_LOCALE_EN_US, "the locales offered leave out en_US")
+    case.report(C_START_LOCALE_EN_US, "the offered locales lack en_US")
 
 
 C_START_SERVER_PROPS: Final = RULES.rule(
@@ -167,14 +171,15 @@ C_START_SERVER_PROPS: Final = RULES.rule(
 
 
 def server_properties_missing(case: Case091, properties: PeerProperties) -> None:
-    """The server's properties leave out some of host, product, version, platform, copyright, information.
+    """The server-properties in connection.start lack host, product, version, platform, copyright or
+    information.
 
-    Demands: Server properties name host, product, version, platform, copyright and information.
+    Demands: The server-properties contain host, product, version, platform, copyright and information.
     Source: XML:connection.start.server-properties.required-fields
-    Evidence: Start.server-properties keys
-    Why it matters: Whoever investigates a fault learns less about the server. RabbitMQ omits its host on
-    purpose.
-    Silent when: start does not decode, or its table cannot be read to its end.
+    Evidence: the names in the server-properties of connection.start
+    Why it matters: A developer who investigates a fault learns less about the server. RabbitMQ omits its host
+    on purpose.
+    Silent when: connection.start cannot be decoded, or amqpscope cannot read its whole table of properties.
     How to mend it: Add the missing fields among `host`, `product`, `version`, `platform`, `copyright` and
     `information` to the server-properties of connection.start.
     """
@@ -194,14 +199,14 @@ C_STARTOK_CLIENT_PROPS: Final = RULES.rule(
 
 
 def client_properties_missing(case: Case091, properties: PeerProperties) -> None:
-    """The client's properties leave out some of product, version, platform, copyright, information.
+    """The client-properties in connection.start-ok lack product, version, platform, copyright or information.
 
-    Demands: Client properties name product, version, platform, copyright and information.
+    Demands: The client-properties contain product, version, platform, copyright and information.
     Source: XML:connection.start-ok.client-properties.required-fields
-    Evidence: Start-Ok.client-properties keys
-    Why it matters: Whoever investigates a fault in the server's list of connections learns less about the
-    client.
-    Silent when: start-ok does not decode, or its table cannot be read to its end.
+    Evidence: the names in the client-properties of connection.start-ok
+    Why it matters: An operator who looks at the server's list of connections learns less about the client.
+    Silent when: connection.start-ok cannot be decoded, or amqpscope cannot read its whole table of
+    properties.
     How to mend it: Add the missing fields among `product`, `version`, `platform`, `copyright` and
     `information` to the client-properties of start-ok. Applications should fill in their own name if the
     client library lets them.
@@ -217,9 +222,9 @@ C_STARTOK_MECH_OFFERED: Final = RULES.rule(
 def mechanism_not_offered(case: Case091, mechanism: str) -> None:
     """A client chooses a security mechanism that the server did not offer.
 
-    Demands: The client picks one mechanism out of the server's list.
+    Demands: The mechanism in connection.start-ok is one that the server offered in connection.start.
     Source: XML:connection.start-ok.mechanism.validity; XML:connection.start-ok.mechanism assert notnull
-    Evidence: Start.mechanisms; Start-Ok.mechanism
+    Evidence: the mechanisms in connection.start, and the mechanism in connection.start-ok
     Why it matters: The server cannot authenticate the client, and closes the socket.
     Silent when: connection.start was not captured, or connection.start offers no mechanism.
     How to mend it: Split the mechanisms of connection.start at the spaces and choose one of them, spelled
@@ -227,9 +232,9 @@ def mechanism_not_offered(case: Case091, mechanism: str) -> None:
     """
     case.report(
         C_STARTOK_MECH_OFFERED,
-        "start-ok names no security mechanism"
+        "connection.start-ok has no security mechanism"
         if not mechanism
-        else "start-ok names a security mechanism that start does not offer",
+        else "connection.start-ok has a security mechanism that connection.start does not offer",
         evidence={"offered": listed(case.view.login.mechanisms)},
     )
 
@@ -241,11 +246,11 @@ def weaker_mechanism_than_offered(case: Case091, mechanism: str, better: str) ->
     """A client chooses PLAIN, AMQPLAIN or ANONYMOUS, although the server offers a mechanism that does not
     reveal the password.
 
-    Demands: The client uses the strongest offered mechanism it is able to handle.
+    Demands: A client chooses the strongest offered mechanism that it supports.
     Source: XML:connection.start-ok.mechanism.security
-    Evidence: offered list; choice; TLS or not
-    Why it matters: With PLAIN or AMQPLAIN, anyone who can read the connection learns the password. ANONYMOUS
-    proves no identity at all.
+    Evidence: the offered mechanisms, the chosen mechanism, and whether the connection uses TLS
+    Why it matters: With PLAIN or AMQPLAIN, anyone who can read the connection learns the password. With
+    ANONYMOUS, the client proves no identity at all.
     Silent when: connection.start was not captured.
     Only possible because: The capture does not show whether the client supports the stronger mechanism. Under
     TLS the difference may not matter.
@@ -254,7 +259,7 @@ def weaker_mechanism_than_offered(case: Case091, mechanism: str, better: str) ->
     """
     case.report(
         C_STARTOK_MECH_BEST,
-        f"the client picks {mechanism}, although the server offers {better[:40]}",
+        f"the client chooses {mechanism}, although the server offers {better[:40]}",
         POSSIBLE,
         {"offered": listed(case.view.login.mechanisms)},
     )
@@ -270,18 +275,19 @@ C_STARTOK_RESPONSE_NOTNULL: Final = RULES.rule(
 
 
 def empty_response(case: Case091, certainty: i64) -> None:
-    """A client sends start-ok with an empty response for a mechanism that requires an initial response.
+    """A client sends connection.start-ok with an empty response although the mechanism requires an initial
+    response.
 
-    Demands: The initial SASL response in Start-Ok is not empty.
+    Demands: The response in connection.start-ok is not empty.
     Source: XML:connection.start-ok.response assert notnull
-    Evidence: Start-Ok.response length
-    Why it matters: The server has nothing with which it could identify the client, and refuses the login.
-    Silent when: the mechanism needs no initial response, for example EXTERNAL. The finding is only possible
-    for mechanisms that amqpscope does not know.
+    Evidence: the length of the response in connection.start-ok
+    Why it matters: The server receives no data that identifies the client, and refuses the login.
+    Silent when: the mechanism needs no initial response, for example EXTERNAL. The finding is only possible,
+    not certain, for mechanisms that amqpscope does not know.
     How to mend it: Fill the response field with the mechanism's initial response, for PLAIN a zero octet, the
     user, a zero octet and the password. Check that user and password are configured.
     """
-    case.report(C_STARTOK_RESPONSE_NOTNULL, "the response in start-ok is empty", certainty)
+    case.report(C_STARTOK_RESPONSE_NOTNULL, "the response in connection.start-ok is empty", certainty)
 
 
 C_STARTOK_LOCALE_OFFERED: Final = RULES.rule(
@@ -296,18 +302,18 @@ C_STARTOK_LOCALE_OFFERED: Final = RULES.rule(
 def locale_not_offered(case: Case091) -> None:
     """A client chooses a locale that the server did not offer.
 
-    Demands: The client picks one locale out of the server's list.
+    Demands: The locale in connection.start-ok is one that the server offered in connection.start.
     Source: XML:connection.start-ok.locale (field doc, assert notnull)
-    Evidence: Start.locales; Start-Ok.locale
+    Evidence: the locales in connection.start, and the locale in connection.start-ok
     Why it matters: The server may refuse the connection or send its reply-texts in another language. RabbitMQ
     ignores the field.
-    Silent when: connection.start was not captured, or connection.start offers no locale.
+    Silent when: connection.start was not captured, or connection.connection.start offers no locale.
     How to mend it: Split the locales of connection.start at the spaces and choose one of them, spelled
     exactly so. The locale `en_US` must always be among them.
     """
     case.report(
         C_STARTOK_LOCALE_OFFERED,
-        "start-ok names a locale that start does not offer",
+        "connection.start-ok has a locale that connection.start does not offer",
         evidence={"offered": listed(case.view.login.locales)},
     )
 
@@ -322,37 +328,40 @@ C_SECUREOK_RESPONSE_NOTNULL: Final = RULES.rule(
 
 
 def empty_answer_to_a_challenge(case: Case091) -> None:
-    """A client answers the first challenge with an empty response.
+    """A client answers the first connection.secure with an empty response.
 
-    Demands: A Secure-Ok response is not empty.
+    Demands: The response in connection.secure-ok is not empty.
     Source: XML:connection.secure-ok.response assert notnull
-    Evidence: Secure-Ok.response length
+    Evidence: the length of the response in connection.secure-ok
     Why it matters: The server has asked for data in connection.secure and receives none, so the login fails.
-    Silent when: the challenge is not the first one, because some mechanisms end with an empty answer, or the
-    mechanism is GSSAPI, where the first challenge may be the last one.
+    Silent when: the connection.secure is not the first one, because some mechanisms end with an empty
+    response, or the mechanism is GSSAPI, whose first challenge may also be the last one.
     How to mend it: Calculate the answer of the mechanism from the challenge in connection.secure and send it
     in secure-ok. Check that credentials and the mechanism's implementation are available before start-ok.
     """
-    case.report(C_SECUREOK_RESPONSE_NOTNULL, "the response in secure-ok is empty")
+    case.report(C_SECUREOK_RESPONSE_NOTNULL, "the response in connection.secure-ok is empty")
 
 
 # Both
 
 
 C_CAP_TABLE: Final = RULES.rule(
-    "C-CAP-TABLE", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "C-CAP-TABLE",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def odd_capabilities(case: Case091, properties: PeerProperties) -> None:
     """A peer sends a capabilities property that is not a table of booleans.
 
-    Demands: The capabilities property, if present, is a nested table whose entries are normally booleans.
+    Demands: The property capabilities is a table whose values are booleans.
     Source: RMQ:docs/connections (capabilities)
-    Evidence: type tags under client/server-properties.capabilities
+    Evidence: the types of the values in the property capabilities
     Why it matters: RabbitMQ treats a capability as absent unless its value is the boolean true (type 't').
-    Features stay disabled although the peer supports them.
-    Silent when: the properties do not decode.
+    Features then stay disabled although the peer supports them.
+    Silent when: the properties cannot be decoded.
     How to mend it: Encode capabilities as a nested field table (type 'F') and each of its entries as a
     boolean (type 't'), instead of strings or integers.
     """
@@ -418,7 +427,7 @@ def judge_secure_ok(case: Case091, method: ConnectionSecureOk) -> None:
 def _properties_missing(case: Case091, rule: str, wanted: list[str], properties: PeerProperties) -> None:
     missing = [name for name in wanted if name not in properties.names]
     if missing and properties.complete:
-        case.report(rule, f"the properties leave out {', '.join(missing)}", evidence={"missing": missing})
+        case.report(rule, f"the properties lack {', '.join(missing)}", evidence={"missing": missing})
 
 
 def listed(words: list[str]) -> str:

@@ -42,19 +42,20 @@ C_START_FIRST: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def start_not_first(case: Case091) -> None:
-    """A server's first frame is not connection.start.
+    """The first frame of a server is not connection.start.
 
-    Demands: The server's answer to an accepted header is Connection.Start, before any other frame.
+    Demands: After accepting the client's protocol header, a server sends connection.start before any other
+    frame.
     Source: G:connection; GS:2.2.4
-    Evidence: first server frame
+    Evidence: the first frame of the server
     Why it matters: The client cannot know which version and mechanisms are available. Most clients close the
     socket.
-    Silent when: octets of either peer were not captured.
+    Silent when: the capture lacks octets of either peer.
     How to mend it: Send connection.start as the first frame after accepting the client's protocol header. If
     a proxy stands between the peers, check that it does not insert or drop frames.
     """
@@ -66,20 +67,22 @@ C_HS_ORDER_SERVER: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def server_out_of_order(case: Case091, name: str) -> None:
     """A server sends a method of the connection set-up too early or twice.
 
-    Demands: During set-up the server sends Start, any number of Secure, Tune and Open-Ok, in that order and
-    each in answer to the client's previous step.
+    Demands: During the connection set-up, a server sends connection.start, any number of connection.secure,
+    connection.tune and connection.open-ok, in this order. Each method answers the previous method of the
+    client.
     Source: G:connection open-connection; GS:2.2.4
-    Evidence: handshake state machine
-    Why it matters: The client is in another state than the server assumes. The values that the method should
-    have negotiated are not agreed.
-    Silent when: octets of either peer were not captured, or one of the two peers was out of order before.
+    Evidence: the order of the methods in the connection set-up
+    Why it matters: Client and server disagree about the state of the set-up. They have not agreed on the
+    values that the method negotiates.
+    Silent when: the capture lacks octets of either peer, or one of the two peers sent a set-up method out of
+    order before.
     How to mend it: Drive the set-up by a state machine: start, any number of secure, tune, open-ok. Send
     start, tune and open-ok once each, and every method only in answer to the client's previous step.
     """
@@ -102,15 +105,17 @@ C_HS_ORDER_CLIENT: Final = RULES.rule(
 def client_out_of_order(case: Case091, name: str) -> None:
     """A client sends a method of the connection set-up too early or twice.
 
-    Demands: During set-up the client sends Start-Ok, a Secure-Ok per Secure, Tune-Ok and Open, in that order.
+    Demands: During the connection set-up, a client sends connection.start-ok, one connection.secure-ok for
+    each connection.secure, connection.tune-ok and connection.open, in this order.
     Source: G:connection open-connection; GS:2.2.4
-    Evidence: handshake state machine
+    Evidence: the order of the methods in the connection set-up
     Why it matters: The server cannot continue the set-up. Most servers drop the connection without sending
     connection.close.
-    Silent when: octets of either peer were not captured, or one of the two peers was out of order before. The
-    client may send tune-ok and open together.
-    How to mend it: Drive the set-up by a state machine: wait for start before start-ok, answer each secure
-    with one secure-ok, wait for tune before tune-ok, then send open once.
+    Silent when: the capture lacks octets of either peer, or one of the two peers sent a set-up method out of
+    order before. A client may send connection.tune-ok and connection.open together.
+    How to mend it: Drive the set-up by a state machine: wait for connection.start before connection.start-ok,
+    answer each connection.secure with one connection.secure-ok, wait for connection.tune before
+    connection.tune-ok, then send connection.open once.
     """
     case.report(
         C_HS_ORDER_CLIENT,
@@ -125,13 +130,13 @@ C_HS_ONCE: Final = RULES.rule("C-HS-ONCE", "IMPLIED", "tier A", answer="connecti
 def set_up_again(case: Case091, name: str) -> None:
     """A peer sends a method of the connection set-up on a connection that is already open.
 
-    Demands: Set-up methods are not repeated once the connection is open, so the virtual host cannot be
-    switched.
+    Demands: A peer does not repeat methods of the connection set-up on an open connection, for example to
+    change the virtual host.
     Source: G:connection; GS:3.1.2
-    Evidence: connection state
-    Why it matters: The negotiated values hold until the end of the connection, and the virtual host cannot be
-    changed. The receiver closes the connection with 503.
-    Silent when: octets of either peer were not captured.
+    Evidence: whether the connection is open
+    Why it matters: The negotiated values and the virtual host hold until the end of the connection. The
+    receiver closes the connection with 503.
+    Silent when: the capture lacks octets of either peer.
     How to mend it: Send set-up methods only before open-ok. To use another virtual host or other tuning
     values, close the connection and open a new one.
     """
@@ -144,18 +149,19 @@ C_HS_NO_CHANNEL: Final = RULES.rule(
 
 
 def channel_too_early(case: Case091) -> bool:
-    """A peer sends a frame on a channel before the connection is open: a client before its open, a server
-    before its open-ok.
+    """A peer sends a frame on a channel before the connection is open: a client before connection.open, a
+    server before connection.open-ok.
 
-    Demands: No channel carries frames before Open (client) or Open-Ok (server) has been sent.
+    Demands: A peer sends no frame on a channel before connection.open (client) or connection.open-ok
+    (server).
     Source: G:connection use-connection; GS:2.3.7
-    Evidence: connection state per direction
+    Evidence: whether the peer has sent connection.open or connection.open-ok
     Why it matters: No channels exist yet, and the other peer drops the connection.
-    Silent when: octets of either peer were not captured, or the set-up was out of order before. The rule
-    reports once per connection.
-    How to mend it: Send channel.open and everything else on channels only after the client's open, and as a
-    server only after open-ok. Do not hand the connection to application threads before the set-up is
-    complete.
+    Silent when: the capture lacks octets of either peer, or a set-up method was out of order before. The rule
+    reports the fault only once per connection.
+    How to mend it: Send channel.open and other methods on channels only after connection.open, and as a
+    server only after connection.open-ok. Do not hand the connection to application threads before the set-up
+    is complete.
     """
     view = case.view
     if not case.me.whole or _OUT_OF_STEP in case.reported or (view.state == "OPENING" and case.me.by_client):
@@ -177,17 +183,18 @@ C_UPDATE_SECRET: Final = RULES.rule(
 
 
 def secret_at_the_wrong_time(case: Case091, why: str) -> None:
-    """A client sends update-secret before the connection is open, or sends another update-secret before the
-    server has answered the previous one.
+    """A client sends connection.update-secret before the connection is open, or before the server has
+    answered the previous connection.update-secret.
 
-    Demands: update-secret is sent on channel 0 of an open connection, one at a time, and answered by
-    update-secret-ok or a close.
+    Demands: A client sends connection.update-secret only on an open connection, and waits for the server's
+    answer before it sends the next one.
     Source: RMQX:connection.update-secret
-    Evidence: connection state; pending 10.70
-    Why it matters: The server drops the connection, or the client cannot know which secret is in force.
-    Silent when: octets of either peer were not captured.
-    How to mend it: Send update-secret only on an open connection, and wait for update-secret-ok before
-    sending the next one. Serialize secret renewal if several threads trigger it.
+    Evidence: whether the connection is open, and whether an earlier connection.update-secret is unanswered
+    Why it matters: The server drops the connection, or the client cannot know which secret is valid.
+    Silent when: the capture lacks octets of either peer.
+    How to mend it: Send connection.update-secret only on an open connection, and wait for
+    connection.update-secret-ok before sending the next one. Serialize secret renewal if several threads
+    trigger it.
     """
     case.report(C_UPDATE_SECRET, f"update-secret {why}")
 
@@ -258,4 +265,4 @@ def judge_update_secret(case: Case091, method: ConnectionUpdateSecret) -> None:
     if view.state != "OPEN" and view.state != "OPENING":
         secret_at_the_wrong_time(case, "before the connection is open")
     elif view.table.channels[0].awaited(False, "connection.update-secret-ok") >= 0:
-        secret_at_the_wrong_time(case, "before the last one is answered")
+        secret_at_the_wrong_time(case, "before the previous one is answered")

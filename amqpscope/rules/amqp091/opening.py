@@ -68,13 +68,14 @@ def wrong_protocol_header(case: Case091, wrong: str, spot: FrameRef | None) -> N
     """A client does not begin its stream with the protocol header of AMQP 0-9-1, and the server refuses the
     stream.
 
-    Demands: The client's first eight octets on a new socket are the protocol header 'AMQP' 0 0 9 1.
+    Demands: The first eight octets of a client are the protocol header 'AMQP' 0 0 9 1.
     Source: GS:4.2.2; GS:4.2.1 protocol-header; G:connection
-    Evidence: first 8 octets of the client byte stream (capture has to start at TCP open)
+    Evidence: the first eight octets of the client's stream
     Why it matters: The server cannot determine which protocol the client speaks, and closes the connection.
-    Silent when: the start of the stream was not captured, the server continues all the same (a load balancer
-    may have inserted octets of its own before the header), the server has not answered, or the client asks
-    for another version of AMQP with the header of that version, which the server may refuse.
+    Silent when: the capture lacks the start of the stream, the server has not answered, or the server accepts
+    the stream, because a load balancer may have inserted octets before the header. The rule also reports
+    nothing when the client requests another version of AMQP with the header of that version, because the
+    server may refuse that version.
     How to mend it: Send `AMQP` and the octets 0 0 9 1 as the first eight octets after connecting, or after
     the TLS handshake. Check that host and port belong to an AMQP 0-9-1 listener, and that both peers agree on
     TLS.
@@ -95,12 +96,12 @@ F_PROTO_HDR_ONCE: Final = RULES.rule(
 def second_protocol_header(case: Case091, problem: Problem) -> None:
     """A client sends a second protocol header, or sends a protocol header after frames.
 
-    Demands: The protocol header is sent once, and every later client octet sits inside a frame.
+    Demands: A client sends the protocol header once, and after it only frames.
     Source: GS:2.2.4; GS:4.2.1 amqp
-    Evidence: client-side frame parser position
+    Evidence: a protocol header at a place where a frame is due
     Why it matters: The server reads the late protocol header as a frame of type 0x41. The server then closes
     the connection with 501, or drops the connection.
-    Silent when: octets before the late protocol header were not captured.
+    Silent when: the capture lacks octets before the late protocol header.
     How to mend it: Write the protocol header once, as the first eight octets of the connection, and only
     frames after it. To start the handshake again, open a new socket instead of reusing the old one.
     """
@@ -114,14 +115,13 @@ F_PROTO_REJECT_HDR: Final = RULES.rule("F-PROTO-REJECT-HDR", "MUST", "tier A", b
 def answer_that_is_no_header(case: Case091, problem: Problem) -> None:
     """A server begins its stream with octets that are neither a protocol header nor a frame.
 
-    Demands: A server that cannot speak the protocol or version asked for answers with a valid protocol header
+    Demands: A server that does not support the requested protocol or version answers with a protocol header
     of its own.
     Source: XML:connection.start.protocol-name; GS:4.2.2
-    Evidence: client header; first server octets (header or Connection.Start)
-    Why it matters: A client whose version is refused must learn which version the server speaks. From these
-    octets the client cannot learn it.
-    Silent when: the start of the stream was not captured, or the stream turns out to be another protocol (for
-    example that of a web server), so that there is no AMQP to judge.
+    Evidence: the client's protocol header, and the first octets of the server
+    Why it matters: A client needs to learn which version the server supports. These octets do not say it.
+    Silent when: the capture lacks the start of the stream, or the stream belongs to another protocol (for
+    example that of a web server).
     How to mend it: Answer an unsupported protocol header with the server's own protocol header (`AMQP` and
     the octets 0, 0, 9, 1), then close the socket. Write nothing before the first frame or header.
     """
@@ -139,15 +139,14 @@ F_PROTO_REJECT_CLOSE: Final = RULES.rule("F-PROTO-REJECT-CLOSE", "MUST", "tier A
 
 
 def frames_behind_a_refusal(case: Case091) -> None:
-    """A server refuses the client's version with a protocol header of its own and then keeps sending.
+    """A server refuses the client's version with a protocol header of its own and then sends further frames.
 
-    Demands: After writing a rejecting protocol header the server flushes, closes the socket and sends nothing
-    more.
+    Demands: After a server has refused a version with its own protocol header, the server closes the socket
+    and sends nothing more.
     Source: XML:connection.start.protocol-name; GS:4.2.2
-    Evidence: server octets after its header; FIN/RST
-    Why it matters: The peers have agreed on no version, so the client cannot interpret the octets that follow
-    the server's protocol header.
-    Silent when: the server's protocol header was not captured. The rule reports only the first frame after
+    Evidence: the server's octets after its protocol header, and the FIN or RST of TCP
+    Why it matters: The peers have agreed on no version, so the client cannot interpret the frames.
+    Silent when: the capture lacks the server's protocol header. The rule reports only the first frame after
     that protocol header.
     How to mend it: Close the socket as soon as the rejecting protocol header is written and flushed. Do not
     send connection.start or any other frame on that socket.
@@ -155,7 +154,9 @@ def frames_behind_a_refusal(case: Case091) -> None:
     rule = F_PROTO_REJECT_CLOSE
     if (case.me.peer, rule) not in case.reported:
         case.reported.add((case.me.peer, rule))
-        case.report(rule, f"{case.name} follows the protocol header with which it refuses the connection")
+        case.report(
+            rule, f"{case.name} after the protocol header with which the server refuses the connection"
+        )
 
 
 # The rules of problems that take more than the octets to judge.

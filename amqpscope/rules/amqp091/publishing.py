@@ -27,20 +27,23 @@ _REPLIES: Final = REPLIES.encode()
 
 
 B_PROP_DELIVERY_MODE: Final = RULES.rule(
-    "B-PROP-DELIVERY-MODE", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "B-PROP-DELIVERY-MODE",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def odd_delivery_mode(case: Case091, value: i64) -> None:
     """A client publishes a message whose delivery-mode is neither 1 (transient) nor 2 (persistent).
 
-    Demands: A delivery-mode property is 1 (transient) or 2 (persistent).
+    Demands: The property delivery-mode is 1 (transient) or 2 (persistent).
     Source: XML class basic field delivery-mode (label)
-    Evidence: property octet
+    Evidence: the property delivery-mode
     Why it matters: RabbitMQ treats every value other than 2 as transient, so the message may be lost at a
     restart. Other brokers may treat the value differently.
     Silent when: a server delivers the message, because a server repeats what was published. The rule reports
-    once per connection.
+    the fault only once per connection.
     How to mend it: Set delivery-mode to 2 for messages that must survive a broker restart, and to 1 for all
     others. Leave the property out rather than sending 0.
     """
@@ -48,20 +51,24 @@ def odd_delivery_mode(case: Case091, value: i64) -> None:
 
 
 B_PROP_PRIORITY: Final = RULES.rule(
-    "B-PROP-PRIORITY", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "B-PROP-PRIORITY",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def odd_priority(case: Case091, value: i64, certainty: i64) -> None:
     """A client publishes a message with a priority above 9.
 
-    Demands: A priority property lies between 0 and 9.
+    Demands: The property priority lies between 0 and 9.
     Source: XML class basic field priority (label)
-    Evidence: property octet
+    Evidence: the property priority
     Why it matters: The specification defines ten priorities, 0 to 9. Each server decides for itself how it
     treats a higher value.
-    Silent when: a server delivers the message. The finding is only possible with RabbitMQ and LavinMQ, whose
-    queues can have priorities up to 255 (x-max-priority). The rule reports once per connection.
+    Silent when: a server delivers the message. The finding is only possible, not certain, for RabbitMQ and
+    LavinMQ, whose queues can have priorities up to 255 (x-max-priority). The rule reports the fault only once
+    per connection.
     How to mend it: Use priorities from 0 to 9. Only when all brokers are RabbitMQ or LavinMQ, and the queue
     is declared with a larger x-max-priority, are higher values meaningful.
     """
@@ -76,11 +83,11 @@ B_PROP_EXPIRATION: Final = RULES.rule(
 def odd_expiration(case: Case091, value: str) -> None:
     """A client publishes a message whose expiration is not a count of milliseconds.
 
-    Demands: An expiration property is a decimal count of milliseconds, zero or more, written as a string.
+    Demands: The property expiration is a string that gives a number of milliseconds in decimal digits.
     Source: RMQ:docs/ttl
-    Evidence: property string; server product
-    Why it matters: RabbitMQ closes the channel, and the message that carries the property is not accepted.
-    Silent when: the server is not RabbitMQ or LavinMQ.
+    Evidence: the property expiration, and the product name of the server
+    Why it matters: RabbitMQ does not accept the message, and closes the channel.
+    Silent when: the server is neither RabbitMQ nor LavinMQ.
     How to mend it: Write expiration as a string of decimal digits that gives the time to live in
     milliseconds, for example `60000`. Leave out units, fractions, minus signs and dates.
     """
@@ -93,20 +100,20 @@ B_PROP_USERID: Final = RULES.rule(
 
 
 def other_user(case: Case091) -> None:
-    """A client publishes a message whose user-id is not the user that logged in on the connection.
+    """A client publishes a message whose user-id is not the user name with which the client logged in.
 
-    Demands: A user-id property equals the user the connection logged in as.
+    Demands: The property user-id equals the user name with which the client logged in.
     Source: RMQ:docs/validated-user-id
-    Evidence: SASL response; property
+    Evidence: the login in connection.start-ok, and the property user-id
     Why it matters: Receivers of the message treat user-id as verified by the broker. RabbitMQ therefore
     closes the channel.
-    Silent when: the login was not captured or names no user (the mechanism is neither PLAIN nor AMQPLAIN), or
-    the server is not RabbitMQ or LavinMQ.
-    Only possible because: The server may allow some users to publish under the name of another user.
+    Silent when: the capture lacks the login, the login names no user (its mechanism is neither PLAIN nor
+    AMQPLAIN), or the server is neither RabbitMQ nor LavinMQ.
+    Only possible because: The server may allow the user to publish under the name of another user.
     How to mend it: Set user-id to the user name of the connection's login, or leave user-id out. When an
     application forwards received messages, do not copy their user-id.
     """
-    reason = "user-id is not the user of this connection's login"
+    reason = "user-id is not the user name with which the client logged in"
     case.report(B_PROP_USERID, reason, POSSIBLE, {"path": "user-id"})
 
 
@@ -116,16 +123,16 @@ B_PROP_CC: Final = RULES.rule("B-PROP-CC", "IMPLIED", "tier A", by="client", ans
 def copies_no_list(case: Case091, name: str) -> None:
     """A client publishes a message whose header CC or BCC is not an array of strings.
 
-    Demands: The CC and BCC headers are arrays of long strings.
+    Demands: The headers CC and BCC are arrays of long strings.
     Source: RMQ:docs/sender-selected
-    Evidence: header table types
+    Evidence: the types of the headers CC and BCC
     Why it matters: RabbitMQ closes the channel, or does not route the message to the entries that are not
     strings.
-    Silent when: the server is not RabbitMQ or LavinMQ.
+    Silent when: the server is neither RabbitMQ nor LavinMQ.
     How to mend it: Encode the headers CC and BCC as arrays whose values are long strings, one routing key per
     value. Use an array for a single routing key, too.
     """
-    case.report(B_PROP_CC, f"the header {name} is no array of strings", evidence={"path": name})
+    case.report(B_PROP_CC, f"the header {name} is not an array of strings", evidence={"path": name})
 
 
 B_REPLYTO_PUBLISH: Final = RULES.rule(
@@ -137,19 +144,19 @@ def replies_to_nobody(case: Case091) -> None:
     """A client publishes a message with reply-to `amq.rabbitmq.reply-to` on a channel that has no consumer of
     `amq.rabbitmq.reply-to`.
 
-    Demands: A request with reply-to amq.rabbitmq.reply-to is published on the channel that holds the reply
-    consumer.
+    Demands: A client publishes a message with reply-to amq.rabbitmq.reply-to on the channel that has the
+    consumer of amq.rabbitmq.reply-to.
     Source: RMQ:docs/direct-reply-to
-    Evidence: reply-to property; reply consumer on the channel
+    Evidence: the property reply-to, and the consumers of the channel
     Why it matters: No consumer could receive the reply to the message. RabbitMQ refuses the message and
     closes the channel.
-    Silent when: the server is not RabbitMQ or LavinMQ, the server itself has cancelled a consumer of the
-    channel, or something before the message on the channel was not captured.
+    Silent when: the server is neither RabbitMQ nor LavinMQ, the server itself has cancelled a consumer of the
+    channel, or the capture lacks something that was sent on the channel before the message.
     How to mend it: Send basic.consume with no-ack for the queue `amq.rabbitmq.reply-to` before publishing the
     first request. Publish the requests on the same channel as that consumer; do not spread the two over
     several channels.
     """
-    case.report(B_REPLYTO_PUBLISH, f"no consumer of {REPLIES} on this channel")
+    case.report(B_REPLYTO_PUBLISH, f"this channel has no consumer of {REPLIES}")
 
 
 B_RETURN_FLAGGED: Final = RULES.rule(
@@ -157,24 +164,27 @@ B_RETURN_FLAGGED: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def return_not_asked_for(case: Case091, certainty: i64) -> None:
-    """A basic.return comes on a channel on which no message was published with mandatory or immediate.
+    """A server sends basic.return on a channel on which the client published no message with mandatory or
+    immediate.
 
-    Demands: Return is sent only for a message published on that channel with mandatory or immediate set.
+    Demands: A server sends basic.return only for a message that was published on the same channel with
+    mandatory or immediate.
     Source: XML:basic.publish.mandatory/immediate (field docs); XML:basic.return (doc)
-    Evidence: outstanding flagged publishes per channel
-    Why it matters: The client expects no basic.return there. A message that the client takes for delivered is
-    thrown away.
-    Silent when: something before it on the channel was not captured, or more were published so than are kept.
-    Possible while a message is under way whose content is not all there, by the size that it tells.
+    Evidence: the messages that were published on the channel with mandatory or immediate
+    Why it matters: The client expects no basic.return. The server has dropped a message that the client
+    considers delivered.
+    Silent when: the capture lacks something that was sent on the channel before the basic.return, or the
+    client published more such messages than amqpscope remembers. The finding is only possible, not certain,
+    while the client is still sending the body of a message.
     How to mend it: Send basic.return only for messages published with mandatory or immediate, and on the
     channel of their basic.publish. Drop unroutable messages without either flag silently.
     """
-    case.report(B_RETURN_FLAGGED, "no message on this channel waits to be returned", certainty)
+    case.report(B_RETURN_FLAGGED, "no message on this channel may be returned", certainty)
 
 
 B_RETURN_MATCH: Final = RULES.rule(
@@ -182,20 +192,24 @@ B_RETURN_MATCH: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def return_of_another_message(case: Case091, reason: str, certainty: i64) -> None:
-    """A basic.return is of no message that was published with mandatory or immediate on the channel.
+    """A server sends a basic.return that matches no message published with mandatory or immediate on the
+    channel.
 
-    Demands: Return repeats exchange, routing key and content of a message published earlier on the channel.
+    Demands: A basic.return repeats the exchange, the routing key and the content of a message that was
+    published on the same channel.
     Source: XML:basic.return.exchange/routing-key (docs)
-    Evidence: flagged publishes with body size and digest
+    Evidence: the messages that were published on the channel with mandatory or immediate, with their body
+    sizes and digests
     Why it matters: The client identifies the returned message by exchange, routing key and content. If these
     differ, the client cannot tell which message failed.
-    Silent when: something before it on the channel was not captured, or more were published so than are kept.
-    Possible while a message is under way whose content is not all there, by the size that it tells.
+    Silent when: the capture lacks something that was sent on the channel before the basic.return, or the
+    client published more such messages than amqpscope remembers. The finding is only possible, not certain,
+    while the client is still sending the body of a message.
     How to mend it: Repeat in basic.return the exchange and routing key of the basic.publish, and return the
     content unchanged. Send it on the channel of the basic.publish, once per message.
     """
@@ -207,7 +221,7 @@ B_RETURN_CODE: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
@@ -215,13 +229,14 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     """A server sends basic.return with a reply-code that does not fit the flags with which the message was
     published.
 
-    Demands: Return carries 313 for immediate and 312 for mandatory failures.
+    Demands: The reply-code of basic.return is 312 for a message with mandatory that no queue takes, and 313
+    for a message with immediate that no consumer takes.
     Source: XML constant no-consumers; RMQX constant no-route; ERR:17
-    Evidence: Return.reply-code
-    Why it matters: Reply-code 312 means that no queue takes the message (mandatory), 313 that no consumer
-    does (immediate). The client acts on the reply-code.
-    Silent when: something before the basic.return on the channel was not captured. The finding is only
-    possible when the reply-code is neither 312 nor 313.
+    Evidence: the reply-code of basic.return
+    Why it matters: The client reacts differently to the two reply-codes: 312 means that no queue takes the
+    message, 313 that no consumer takes it.
+    Silent when: the capture lacks something that was sent on the channel before the basic.return. The finding
+    is only possible, not certain, when the reply-code is neither 312 nor 313.
     How to mend it: Send reply-code 312 only for a message published with mandatory that no queue takes. Send
     313 only for a message published with immediate that no consumer takes.
     """
@@ -234,17 +249,17 @@ CF_RETURN_FIRST: Final = RULES.rule("CF-RETURN-FIRST", "MUST", "tier A", by="ser
 def return_after_its_ack(case: Case091, number: int) -> None:
     """A server sends the basic.return of a message after the basic.ack of the same message.
 
-    Demands: The Return of an unroutable message precedes its ack.
+    Demands: A server sends the basic.return of a message before the basic.ack that confirms the message.
     Source: RMQX:confirm.unroutable messages; RMQ:docs/confirms
-    Evidence: Return matched by value to a publish whose number is already confirmed
-    Why it matters: With the basic.ack the client discards the message and takes it for safe. The later
-    basic.return finds no message, so the loss can go unnoticed.
-    Silent when: something before the basic.return on the channel was not captured, or a message with the same
-    exchange, routing key and size is not confirmed.
+    Evidence: a basic.return with the values of a message that is already confirmed
+    Why it matters: When the basic.ack arrives, the client considers the message safe and discards it. The
+    client cannot match the later basic.return to any message, so the loss can go unnoticed.
+    Silent when: the capture lacks something that was sent on the channel before the basic.return, or an
+    unconfirmed message has the same exchange, routing key and size.
     How to mend it: Send basic.return, including its content header and body, before the basic.ack that
     confirms the same message. Queue both on the channel in this order when routing fails.
     """
-    case.report(CF_RETURN_FIRST, f"message {number} was acked before", evidence={"delivery_tag": number})
+    case.report(CF_RETURN_FIRST, f"message {number} was confirmed before", evidence={"delivery_tag": number})
 
 
 def judge_properties(case: Case091, channel: Channel, header: ContentHeader) -> None:
@@ -315,7 +330,7 @@ def judge_return(case: Case091, channel: Channel, method: BasicReturn) -> None:
     if not may:
         return_of_another_message(
             case,
-            f"none to exchange {exchange!r} with routing key {routing_key!r} waits to be returned",
+            f"no message to exchange {exchange!r} with routing key {routing_key!r} may be returned",
             _certainty(channel),
         )
         return
@@ -343,7 +358,7 @@ def judge_returned(case: Case091, channel: Channel, header: ContentHeader) -> No
         return
     same = [publish for publish in may if publish.size == header.body_size]
     if not same:
-        reason = f"{header.body_size} octets of body, none published so waits for it"
+        reason = f"a body of {header.body_size} octets, but no message of this size may be returned"
         return_of_another_message(case, reason, _certainty(channel))
         return
     for publish in same:

@@ -41,12 +41,12 @@ Q_BIND_QKNOWN: Final = RULES.rule("Q-BIND-QKNOWN", "MUST", "tier A", by="client"
 def bind_of_no_queue(case: Case091) -> None:
     """A client sends queue.bind with an empty queue name on a channel where no queue was declared.
 
-    Demands: Queue.Bind with an empty queue name needs an earlier declare on the channel.
+    Demands: A queue.bind with an empty queue name follows a queue.declare on the same channel.
     Source: XML:queue.bind.queue.queue-known
-    Evidence: last declared queue per channel
-    Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
-    there, so the broker closes the channel.
-    Silent when: octets since the channel was opened were not captured.
+    Evidence: the queue that was last declared on the channel
+    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
+    queue, the server closes the channel.
+    Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Name the queue in queue.bind, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
     """
@@ -61,12 +61,12 @@ Q_UNBIND_QKNOWN: Final = RULES.rule(
 def unbind_of_no_queue(case: Case091) -> None:
     """A client sends queue.unbind with an empty queue name on a channel where no queue was declared.
 
-    Demands: Queue.Unbind with an empty queue name needs an earlier declare on the channel.
+    Demands: A queue.unbind with an empty queue name follows a queue.declare on the same channel.
     Source: XML:queue.unbind.queue.queue-known
-    Evidence: last declared queue per channel
-    Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
-    there, so the broker closes the channel.
-    Silent when: octets since the channel was opened were not captured.
+    Evidence: the queue that was last declared on the channel
+    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
+    queue, the server closes the channel.
+    Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Name the queue in queue.unbind, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
     """
@@ -81,12 +81,12 @@ Q_PURGE_QKNOWN: Final = RULES.rule(
 def purge_of_no_queue(case: Case091) -> None:
     """A client sends queue.purge with an empty queue name on a channel where no queue was declared.
 
-    Demands: Queue.Purge with an empty queue name needs an earlier declare on the channel.
+    Demands: A queue.purge with an empty queue name follows a queue.declare on the same channel.
     Source: XML:queue.purge.queue.queue-known
-    Evidence: last declared queue per channel
-    Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
-    there, so the broker closes the channel.
-    Silent when: octets since the channel was opened were not captured.
+    Evidence: the queue that was last declared on the channel
+    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
+    queue, the server closes the channel.
+    Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Name the queue in queue.purge, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
     """
@@ -101,12 +101,12 @@ Q_DELETE_QKNOWN: Final = RULES.rule(
 def delete_of_no_queue(case: Case091) -> None:
     """A client sends queue.delete with an empty queue name on a channel where no queue was declared.
 
-    Demands: Queue.Delete with an empty queue name needs an earlier declare on the channel.
+    Demands: A queue.delete with an empty queue name follows a queue.declare on the same channel.
     Source: XML:queue.delete.queue.queue-known
-    Evidence: last declared queue per channel
-    Why it matters: The empty name stands for the queue declared last on the channel. No queue was declared
-    there, so the broker closes the channel.
-    Silent when: octets since the channel was opened were not captured.
+    Evidence: the queue that was last declared on the channel
+    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
+    queue, the server closes the channel.
+    Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Name the queue in queue.delete, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
     """
@@ -122,15 +122,15 @@ def passive_declaration_of_no_queue(case: Case091) -> None:
     """A client sends a passive queue.declare with an empty queue name on a channel where no queue was
     declared.
 
-    Demands: An empty queue name stands for the queue last declared on that channel, so there has to be one.
+    Demands: A passive queue.declare with an empty queue name follows a queue.declare on the same channel.
     Source: XML domain queue-name (doc); ERR:18
-    Evidence: last declared queue per channel (from Declare-Ok)
-    Why it matters: The passive queue.declare asks whether a queue exists, but does not say which queue. The
-    broker cannot give a useful answer.
-    Silent when: octets since the channel was opened were not captured. Other rules, such as
+    Evidence: the queue.declare-ok methods on the channel
+    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
+    queue, the broker cannot know which queue the client asks for.
+    Silent when: the capture lacks octets that were sent after the channel was opened. Other rules, such as
     amqp091/Q-BIND-QKNOWN, report other methods with an empty queue name.
     Only possible because: A broker may create a queue despite the passive request.
-    How to mend it: Put the name of the queue into a passive queue.declare. To have the broker make up a name,
+    How to mend it: Put the name of the queue into a passive queue.declare. To let the broker generate a name,
     send queue.declare with an empty name and without passive.
     """
     case.report(Q_CURRENT_DOMAIN, _NO_QUEUE, POSSIBLE)
@@ -147,7 +147,7 @@ Q_DECL_SYNTAX: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="client",
-    warning="Brokers are known not to enforce it.",
+    warning="Brokers are known not to enforce this rule.",
     answer="channel.close 406",
 )
 
@@ -156,19 +156,19 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     """A client declares a queue whose name contains a character that is not a letter, digit, hyphen,
     underscore, period or colon.
 
-    Demands: A declared queue name is empty or uses letters, digits, '-', '_', '.' and ':' only.
+    Demands: The name of a declared queue is empty, or contains only letters, digits, '-', '_', '.' and ':'.
     Source: XML:queue.declare.queue.syntax
-    Evidence: declare argument
-    Why it matters: Another broker may refuse the name with 406, so the application is not portable. RabbitMQ
-    and others accept any name.
-    Silent when: the same was already reported on the connection, or the name begins with `amq.`, as names
-    made up by brokers do.
+    Evidence: the queue name in queue.declare
+    Why it matters: Another broker may refuse the name with 406, so the application may not work there.
+    RabbitMQ and others accept any name.
+    Silent when: the rule has already reported such a name on the same connection, or the name begins with
+    `amq.`, because brokers generate such names.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
     slashes and other characters when a queue name is built from other data.
     """
     case.report_once(
         Q_DECL_SYNTAX,
-        f"the name of a queue has the character {character!a}",
+        f"the queue name contains the character {character!a}",
         CERTAIN,
         {"character": ascii(character)},
     )
@@ -180,9 +180,10 @@ Q_DECL_GENNAME: Final = RULES.rule("Q-DECL-GENNAME", "MUST", "tier A", by="serve
 def no_name_made_up(case: Case091, request: MethodRequest) -> None:
     """A server answers a queue.declare with an empty queue name by a queue.declare-ok without a queue name.
 
-    Demands: For an empty name the server makes up a unique one and returns it in Declare-Ok.
+    Demands: If the queue name in queue.declare is empty, the server generates a unique name and returns it in
+    queue.declare-ok.
     Source: XML:queue.declare.queue.default-name; XML:queue.declare-ok.queue assert notnull
-    Evidence: Declare.queue = ""; Declare-Ok.queue non-empty and new in the vhost
+    Evidence: the queue names in queue.declare and queue.declare-ok
     Why it matters: The client does not learn the name of the new queue, so the client cannot name that queue
     in later methods or to other clients.
     Silent when: the queue.declare was not captured.
@@ -191,7 +192,7 @@ def no_name_made_up(case: Case091, request: MethodRequest) -> None:
     """
     case.report(
         Q_DECL_GENNAME,
-        f"queue.declare in packet {request.packet} asks for a name, queue.declare-ok has none",
+        f"queue.declare in packet {request.packet} asks for a new name, but queue.declare-ok has none",
         CERTAIN,
         None,
         [int(request.packet)],
@@ -203,26 +204,26 @@ Q_DECLOK_NAME: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def another_name_declared(case: Case091, request: MethodRequest, name: str) -> None:
     """A server names another queue in queue.declare-ok than the client declared.
 
-    Demands: Declare-Ok returns the name that was asked for when one was given.
+    Demands: A queue.declare-ok repeats the queue name of the queue.declare, unless that name is empty.
     Source: XML:queue.declare-ok.queue (field doc)
-    Evidence: Declare.queue against Declare-Ok.queue
-    Why it matters: The client goes on with a queue that it did not ask for, and may consume or delete the
+    Evidence: the queue names in queue.declare and queue.declare-ok
+    Why it matters: The client continues with a queue that it did not ask for, and may consume or delete the
     messages of that queue.
     Silent when: the queue.declare was not captured, or the name belongs to another queue.declare that is not
-    answered yet. Line breaks in a name, which brokers drop, are not compared.
+    answered yet. The rule ignores line breaks in a name, because brokers drop them.
     How to mend it: Return in queue.declare-ok exactly the queue name from the queue.declare that it answers.
     Send the answers on a channel in the order of the requests, so that names do not get mixed up.
     """
     case.report(
         Q_DECLOK_NAME,
-        f"queue.declare-ok names {name!a}, the queue declared in packet {request.packet} is "
+        f"queue.declare-ok names {name!a}, but queue.declare in packet {request.packet} names "
         f"{request.subject!a}",
         CERTAIN,
         {"queue": ascii(name), "declared": ascii(request.subject)},
@@ -235,25 +236,25 @@ Q_DECLOK_EMPTY: Final = RULES.rule(
     "IMPLIED",
     "tier B",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def new_queue_not_empty(case: Case091, request: MethodRequest, count: int) -> None:
-    """A server reports messages in queue.declare-ok for a queue whose name it has just made up.
+    """A server reports messages in queue.declare-ok for a queue whose name it has just generated.
 
-    Demands: Declare-Ok for a freshly created queue reports zero messages.
+    Demands: In queue.declare-ok for a new queue, message-count is 0.
     Source: XML domain message-count (doc)
-    Evidence: Declare-Ok.message-count after an empty-name declare
-    Why it matters: No client can have published to the queue yet. Either the name is not new, so clients
+    Evidence: the message-count in the answer to a queue.declare with an empty queue name
+    Why it matters: No client can have published to the new queue yet. Either the name is not new and clients
     share a queue unintentionally, or message-count is wrong.
     Silent when: the queue.declare was not captured.
     How to mend it: Check that every generated queue name is unique and not the name of an existing queue.
-    Report message-count 0 in queue.declare-ok for a queue that was created just now.
+    Report message-count 0 in queue.declare-ok for a new queue.
     """
     case.report(
         Q_DECLOK_EMPTY,
-        f"a queue that has just got its name has {count} messages",
+        f"a new queue with a generated name has {count} messages",
         CERTAIN,
         {"message_count": count},
         [int(request.packet)],
@@ -269,11 +270,11 @@ Q_DELETE_NOTEMPTY: Final = RULES.rule("Q-DELETE-NOTEMPTY", "MUST NOT", "tier B",
 def deleted_although_not_empty(case: Case091, request: MethodRequest, count: int) -> None:
     """A server deletes a queue that holds messages although queue.delete set if-empty.
 
-    Demands: With if-empty set the server keeps a queue that still holds messages.
+    Demands: If queue.delete sets if-empty, the server keeps a queue that contains messages.
     Source: XML:queue.delete.if-empty.not-empty
-    Evidence: Delete-Ok.message-count > 0 with if-empty set
-    Why it matters: The messages in the queue are lost, although the client asked the server not to delete a
-    queue that holds messages.
+    Evidence: a message-count above 0 in the answer to a queue.delete with if-empty
+    Why it matters: The messages in the queue are lost, although the client wanted to delete only an empty
+    queue.
     Silent when: the queue.delete was not captured.
     How to mend it: Check the number of messages when queue.delete sets if-empty, in the same step as the
     deletion. If the queue holds messages, keep the queue and close the channel with 406.
@@ -294,11 +295,10 @@ def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> 
     """A server deletes a queue although queue.delete set if-unused and the channel has a consumer of the
     queue.
 
-    Demands: With if-unused set the server keeps a queue that still has consumers.
+    Demands: If queue.delete sets if-unused, the server keeps a queue that has consumers.
     Source: XML:queue.delete.if-unused.in-use
-    Evidence: active consumers per queue; Delete-Ok
-    Why it matters: The consumer ends without having been cancelled. The application behind the consumer gets
-    no further messages.
+    Evidence: the consumers of the queue, and queue.delete-ok
+    Why it matters: The consumer ends although nobody cancelled it. Its application gets no further messages.
     Silent when: the consumer is on another channel, or the queue.delete was not captured.
     Only possible because: Other clients may have deleted the queue and declared it again in the meantime,
     which would have ended the consumer.
@@ -319,7 +319,7 @@ Q_DELETE_CONSUMERS: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
@@ -327,13 +327,12 @@ def delivery_of_a_deleted_queue(case: Case091, tag: str) -> None:
     """A server sends basic.deliver to a consumer after queue.delete-ok for the queue of that consumer on the
     same channel.
 
-    Demands: Deleting a queue ends its consumers, so none of them gets a delivery after Delete-Ok.
+    Demands: Deleting a queue ends its consumers, so none of them receives a delivery after queue.delete-ok.
     Source: XML:queue.delete (doc)
-    Evidence: consumer-to-queue map; deliveries on the deleting channel after Delete-Ok
-    Why it matters: Deleting a queue ends its consumers, so the client has already discarded the consumer. The
-    client may drop the message or fail.
-    Silent when: the queue was deleted through another channel, or octets since the channel was opened were
-    not captured.
+    Evidence: the queue of each consumer, and the deliveries on the channel after queue.delete-ok
+    Why it matters: The client has already discarded the consumer. The client may drop the message or fail.
+    Silent when: the queue was deleted through another channel, or the capture lacks octets that were sent
+    after the channel was opened.
     How to mend it: Stop all consumers of the queue before sending queue.delete-ok. Discard deliveries that
     are still waiting in the channel's output buffer, or send them before queue.delete-ok.
     """
@@ -404,13 +403,14 @@ Q_XARGS: Final = RULES.rule("Q-XARGS", "IMPLIED", "tier A", by="client", answer=
 def odd_argument(case: Case091, name: str, why: str) -> None:
     """A client sends queue.declare with an argument whose type or range RabbitMQ does not accept.
 
-    Demands: RabbitMQ's x- declare arguments have the type and range it expects.
+    Demands: RabbitMQ's arguments of queue.declare (x-...) have the type and the range that RabbitMQ expects.
     Source: RMQ:server rabbit_amqqueue declare_args
-    Evidence: arguments table (x-message-ttl, x-expires, x-max-length, x-max-priority, x-queue-type ...)
+    Evidence: the arguments of queue.declare (x-message-ttl, x-expires, x-max-length, x-max-priority,
+    x-queue-type and others)
     Why it matters: RabbitMQ closes the channel with 406 and does not create the queue. Often the client sends
     a number as a string.
-    Silent when: the server does not say that it is RabbitMQ, the queue.declare is passive, or the argument is
-    unknown.
+    Silent when: the server does not identify itself as RabbitMQ, the queue.declare is passive, or amqpscope
+    does not know the argument.
     How to mend it: Send the arguments of queue.declare with RabbitMQ's types: x-message-ttl, x-max-length and
     x-expires as integers, never as strings. x-expires must be above 0, x-max-priority at most 255.
     """

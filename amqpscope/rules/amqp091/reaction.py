@@ -72,52 +72,55 @@ def _reaction(case: Case091, kind: str, code: int) -> None:
 def _report(case: Case091, rule: str, code: int, due: str, certainty: int) -> None:
     done = f"closes the connection with {code}" if code else "goes on"
     packet = int(case.me.pending.packet)
-    message = f"it {done} after what was sent in packet {packet}; {due} is due"
+    message = f"the peer {done} after the fault in packet {packet}; due is {due}"
     case.report(rule, message, certainty, {"reply_code": code}, [packet])
 
 
 F_FATAL_SILENT: Final = RULES.rule(
-    "F-FATAL-SILENT", "MUST", "tier C", note="No error is tied to it, and both peers go on."
+    "F-FATAL-SILENT",
+    "MUST",
+    "tier C",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def close_behind_a_fatal_frame(case: Case091, code: int) -> None:
     """A peer sends connection.close after it received a frame of an unknown type or with a wrong end octet.
 
-    Demands: A peer that gets an undefined frame type or a wrong end octet drops the connection and sends no
-    further data.
+    Demands: A peer that receives a frame of an unknown type or with a wrong end octet drops the connection
+    without sending anything.
     Source: GS:4.2.3
-    Evidence: offending frame in one direction; what the other direction sends next
-    Why it matters: This rarely matters. The specification wants the connection dropped without sending;
-    RabbitMQ, LavinMQ and others first send connection.close with 501, which helps more.
-    Silent when: the peer may not have received the faulty frame, or octets of the other peer's stream were
-    not captured.
+    Evidence: the faulty frame, and what its receiver sends next
+    Why it matters: This rarely matters. The specification wants the receiver to drop the connection without
+    sending; RabbitMQ, LavinMQ and others first send connection.close with 501, which gives the sender the
+    reason.
+    Silent when: the peer may not have received the faulty frame, or the capture lacks octets of the other
+    peer.
     How to mend it: Close the socket without sending anything, if strict conformance is required. Otherwise
     keep connection.close with 501, and mend the peer that sent the malformed frame.
     """
-    _report(case, F_FATAL_SILENT, code, "to drop it without a word", CERTAIN)
+    _report(case, F_FATAL_SILENT, code, "to drop the connection without sending", CERTAIN)
 
 
 F_FRAME_SIZE_REACT: Final = RULES.rule(
     "F-FRAME-SIZE-REACT",
     "MUST",
     "tier C",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule is about how a peer reacts to a fault of the other peer.",
 )
 
 
 def too_large_frame_not_refused(case: Case091, code: int) -> None:
     """A peer does not answer a frame that is too large with connection.close and 501.
 
-    Demands: A peer receiving an oversized frame raises a connection exception 501 and so disconnects the
-    faulty side.
+    Demands: A peer that receives a frame that is too large sends connection.close with 501.
     Source: GS:4.2.3; GS:2.3.3
-    Evidence: oversized frame seen; next control frame or FIN from the receiver
-    Why it matters: The sender of such frames does not learn of its fault here, and may fail with another
+    Evidence: the frame that is too large, and what its receiver sends next
+    Why it matters: The sender does not learn that its frames are too large, and may fail with another
     receiver.
-    Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that came
-    after the frame; or octets of the other peer's stream were not captured. The finding is only possible when
-    the peer closes with another code, perhaps for another reason.
+    Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that was sent
+    after the frame; or the capture lacks octets of the other peer. The finding is only possible, not certain,
+    when the peer closes with another reply-code, because the peer may close for another reason.
     How to mend it: Compare the size of every received frame, header and end octet included, with the
     negotiated frame-max. If the frame is larger, send connection.close with 501.
     """
@@ -125,23 +128,23 @@ def too_large_frame_not_refused(case: Case091, code: int) -> None:
 
 
 F_CH0_REACT: Final = RULES.rule(
-    "F-CH0-REACT", "MUST", "tier C", note="The rule is about how a peer answers the other peer's fault."
+    "F-CH0-REACT", "MUST", "tier C", note="The rule is about how a peer reacts to a fault of the other peer."
 )
 
 
 def wrong_channel_not_refused(case: Case091, code: int) -> None:
-    """A peer does not answer a heartbeat frame or a connection method on a channel other than 0 with
+    """A peer does not answer a heartbeat or a method of the class connection on a channel other than 0 with
     connection.close and 503.
 
-    Demands: A peer that sees a Connection-class or heartbeat frame off channel 0 raises connection exception
-    503.
+    Demands: A peer that receives a heartbeat or a method of the class connection on a channel other than 0
+    sends connection.close with 503.
     Source: GS:4.2.3
-    Evidence: offending frame; reply code of the next Connection.Close
+    Evidence: the faulty frame, and the reply-code of the next connection.close
     Why it matters: This rarely matters. The specification names 501 for the same fault in another place, and
     RabbitMQ closes with 505.
-    Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that came
-    after the frame; or octets of the other peer's stream were not captured. The finding is only possible when
-    the peer closes with another code, perhaps for another reason.
+    Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that was sent
+    after the frame; or the capture lacks octets of the other peer. The finding is only possible, not certain,
+    when the peer closes with another reply-code, because the peer may close for another reason.
     How to mend it: Check the channel number of every received heartbeat frame and connection method. If the
     channel number is not 0, send connection.close with 503.
     """
@@ -149,23 +152,26 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
 
 
 F_CONTENT_REACT: Final = RULES.rule(
-    "F-CONTENT-REACT", "MUST", "tier C", note="The rule is about how a peer answers the other peer's fault."
+    "F-CONTENT-REACT",
+    "MUST",
+    "tier C",
+    note="The rule is about how a peer reacts to a fault of the other peer.",
 )
 
 
 def wrong_content_not_refused(case: Case091, code: int) -> None:
     """A peer does not answer content frames that are out of order with connection.close and 505.
 
-    Demands: A peer that receives incomplete or malformed content raises connection exception 505.
+    Demands: A peer that receives incomplete or malformed content sends connection.close with 505.
     Source: GS:4.2.6
-    Evidence: offending content; next Connection.Close
-    Why it matters: The sender does not learn of its fault, and may take a broken message for a sound one.
-    RabbitMQ closes with 501 in some cases.
-    Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that came
-    after the frame; or octets of the other peer's stream were not captured. The finding is only possible when
-    the peer closes with another code, perhaps for another reason.
-    How to mend it: Track per channel which frame is due: method, content header or content body, and how much
-    body is missing. If another frame comes, send connection.close with 505.
+    Evidence: the faulty content, and the next connection.close
+    Why it matters: The sender does not learn of its fault. The receiver may take a broken message for an
+    intact one. RabbitMQ closes with 501 in some cases.
+    Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that was sent
+    after the frame; or the capture lacks octets of the other peer. The finding is only possible, not certain,
+    when the peer closes with another reply-code, because the peer may close for another reason.
+    How to mend it: Track for each channel which frame is due (method, content header or body), and how many
+    body octets are missing. If another frame arrives, send connection.close with 505.
     """
     _report(case, F_CONTENT_REACT, code, "505", POSSIBLE if code else CERTAIN)
 
@@ -175,21 +181,24 @@ T_TABLE_NAME_REACT: Final = RULES.rule(
     "SHOULD",
     "tier C",
     by="server",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule is about how a peer reacts to a fault of the other peer.",
 )
 
 
 def odd_name_not_refused(case: Case091, code: int) -> None:
-    """A server does not refuse a field table with a name that begins with neither a letter nor '$' or '#'.
+    """A server accepts a field table with a name that does not begin with a letter, '$' or '#'.
 
-    Demands: The server checks field names and answers a bad one with a connection exception.
+    Demands: A server checks the names in field tables and answers an invalid name with a connection
+    exception.
     Source: GS:4.2.5.5
-    Evidence: bad key from client; absence of Connection.Close
-    Why it matters: This rarely matters: RabbitMQ says that it does not check, and no broker is known to. The
-    specification wants 503 (syntax error), although syntax-error has the number 502.
+    Evidence: an invalid name in a field table of the client, and the missing connection.close
+    Why it matters: This rarely matters: RabbitMQ's documentation says that RabbitMQ does not check the names,
+    and no known broker does. The specification wants 503 (syntax error), although syntax-error has the number
+    502.
     Silent when: the server may not have received the field table; the server goes on, but answers nothing
-    that came after the field table; or octets of the client's stream were not captured. The finding is only
-    possible when the server closes with another code, perhaps for another reason.
+    that was sent after the field table; or the capture lacks octets of the client. The finding is only
+    possible, not certain, when the server closes with another reply-code, because the server may close for
+    another reason.
     How to mend it: Check the first character of every field name in a received table, if strict conformance
     is required, and send connection.close with 503 or 502. Otherwise leave the server as it is.
     """

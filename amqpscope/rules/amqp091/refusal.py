@@ -94,18 +94,18 @@ Q_DECL_RESERVED: Final = RULES.rule(
 def reserved_queue_declared(case: Case091, refusal: Refusal) -> None:
     """A client declares a queue that does not exist and whose name begins with `amq.`.
 
-    Demands: A client does not create a new queue whose name begins with 'amq.'.
+    Demands: A client does not create a queue whose name begins with 'amq.'.
     Source: XML:queue.declare.queue.reserved; GS:3.1.10
-    Evidence: active declare of amq.* not known to exist, or a 403 reply
-    Why it matters: Such names are reserved for the broker. Often a client declares a broker-made name again
-    after the connection, and with it the queue, was lost.
+    Evidence: a queue.declare for an unknown queue named amq.*, and the server's refusal with 403
+    Why it matters: Names with this prefix are reserved for the broker. Often a client declares a
+    broker-generated name again after it has lost the connection, and with the connection the queue.
     Silent when: the server does not refuse the queue.declare with 403, or the queue.declare is passive.
     Only possible because: The server may instead have refused the request because the user lacks a
     permission.
     How to mend it: Declare the queue with an empty name after each reconnect, and use the new name from
     queue.declare-ok. Choose names without the prefix `amq.` for all other queues.
     """
-    _blame(case, Q_DECL_RESERVED, refusal, "names a queue of the broker's")
+    _blame(case, Q_DECL_RESERVED, refusal, "names a queue reserved for the broker")
 
 
 X_DECL_RESERVED: Final = RULES.rule(
@@ -116,18 +116,19 @@ X_DECL_RESERVED: Final = RULES.rule(
 def reserved_exchange_declared(case: Case091, refusal: Refusal) -> None:
     """A client declares an exchange that does not exist and whose name begins with `amq.`.
 
-    Demands: A client does not create a new exchange whose name begins with 'amq.'.
+    Demands: A client does not create an exchange whose name begins with 'amq.'.
     Source: XML:exchange.declare.exchange.reserved; GS:3.1.10
-    Evidence: active declare of amq.* other than predeclared names, or a 403 reply
-    Why it matters: Such names are reserved for the broker. The server refuses the exchange.declare, so the
-    exchange does not exist afterwards.
+    Evidence: an exchange.declare for an exchange named amq.* that is not predeclared, and the server's
+    refusal with 403
+    Why it matters: Names with this prefix are reserved for the broker. The server does not create the
+    exchange.
     Silent when: the server does not refuse the exchange.declare with 403, or the exchange.declare is passive.
     Only possible because: The server may instead have refused the request because the user lacks a
     permission.
     How to mend it: Choose an exchange name that does not begin with `amq.`. To use a predeclared exchange
     such as amq.topic, check its spelling and do not declare it, or declare it passively.
     """
-    _blame(case, X_DECL_RESERVED, refusal, "names an exchange of the broker's")
+    _blame(case, X_DECL_RESERVED, refusal, "names an exchange reserved for the broker")
 
 
 X_DECL_TYPE_SUPPORT: Final = RULES.rule(
@@ -138,18 +139,18 @@ X_DECL_TYPE_SUPPORT: Final = RULES.rule(
 def type_not_supported(case: Case091, refusal: Refusal) -> None:
     """A client declares an exchange of a type that the server does not support.
 
-    Demands: A client does not ask for an exchange type the server lacks.
+    Demands: A client declares only exchange types that the server supports.
     Source: XML:exchange.declare.type.support
-    Evidence: reply to declare
-    Why it matters: The server does not create the exchange; the specification names 503 for the refusal.
-    Mostly a plugin is missing on the server.
-    Silent when: the server does not say that the type is the reason, or the type is not an extension (its
-    name does not begin with `x-`).
+    Evidence: the server's answer to exchange.declare
+    Why it matters: The server does not create the exchange; the specification names 503 for the refusal. The
+    usual cause is a plugin that the server lacks.
+    Silent when: the reply-text of the server does not give the type as the reason, or the name of the type
+    does not begin with `x-`.
     Only possible because: Only the server's close indicates that the server does not support the type.
     How to mend it: Install and enable the plugin that provides the exchange type on every node of the broker.
     Otherwise declare the exchange with type direct, fanout, topic or headers.
     """
-    _blame(case, X_DECL_TYPE_SUPPORT, refusal, f"wants the type {refusal.request.other!a}")
+    _blame(case, X_DECL_TYPE_SUPPORT, refusal, f"asks for the type {refusal.request.other!a}")
 
 
 # What the server had to carry out
@@ -161,13 +162,13 @@ X_DEFAULT_EXISTS: Final = RULES.rule("X-DEFAULT-EXISTS", "MUST", "tier B", by="s
 def default_exchange_missing(case: Case091, refusal: Refusal) -> None:
     """A server says that the default exchange does not exist.
 
-    Demands: A nameless direct exchange exists for publishing and default bindings.
+    Demands: Every virtual host has a default exchange: a direct exchange with an empty name.
     Source: XML:exchange.default-exchange; GS:3.1.3.1
-    Evidence: 404 on publish to ""
-    Why it matters: Every message that is published to a queue by the queue's name goes through the default
-    exchange. Without it such messages get lost.
-    Silent when: the server's close does not mention an exchange.
-    Only possible because: The server's close may mean something else.
+    Evidence: a 404 for a publish to the exchange with the empty name
+    Why it matters: Clients publish to a queue by its name through the default exchange. Without the default
+    exchange, such messages get lost.
+    Silent when: the reply-text of the server's close does not mention an exchange.
+    Only possible because: The server may have closed for another reason.
     How to mend it: Provide the nameless direct exchange in every virtual host, and bind every queue to it
     under the queue's name. Do not look up the empty exchange name among declared exchanges.
     """
@@ -180,17 +181,17 @@ X_TYPES_REQUIRED: Final = RULES.rule("X-TYPES-REQUIRED", "MUST", "tier B", by="s
 def required_type_missing(case: Case091, refusal: Refusal) -> None:
     """A server refuses to declare an exchange of the type direct or fanout.
 
-    Demands: The server offers the exchange types direct and fanout.
+    Demands: A server supports the exchange types direct and fanout.
     Source: XML:exchange.required-types; GS:3.1.3.1; GS:3.1.3.2
-    Evidence: reply to declare of those types
-    Why it matters: Every server must offer these two types. Clients rely on them and cannot set up their
-    routing without them.
-    Silent when: the server's close does not mention the type.
-    Only possible because: The server's close may mean something else.
+    Evidence: the server's answer to exchange.declare with these types
+    Why it matters: Every server must support the types direct and fanout. Clients that use these types cannot
+    set up their routing.
+    Silent when: the reply-text of the server's close does not mention the type.
+    Only possible because: The server may have closed for another reason.
     How to mend it: Implement the exchange types direct and fanout, and accept exactly these names in the type
     field of exchange.declare.
     """
-    _complain(case, X_TYPES_REQUIRED, refusal, "but every server has the types direct and fanout")
+    _complain(case, X_TYPES_REQUIRED, refusal, "but every server must support direct and fanout")
 
 
 X_TYPES_RECOMMENDED: Final = RULES.rule("X-TYPES-RECOMMENDED", "SHOULD", "tier B", by="server")
@@ -199,17 +200,17 @@ X_TYPES_RECOMMENDED: Final = RULES.rule("X-TYPES-RECOMMENDED", "SHOULD", "tier B
 def recommended_type_missing(case: Case091, refusal: Refusal) -> None:
     """A server refuses to declare an exchange of the type topic or headers.
 
-    Demands: The server offers the exchange types topic and headers.
+    Demands: A server supports the exchange types topic and headers.
     Source: XML:exchange.recommended-types; GS:3.1.3.3; GS:3.1.3.4
-    Evidence: reply to declare of those types
-    Why it matters: Servers should offer these two types, and clients count on them. Applications that use
-    such exchanges cannot run with this server.
-    Silent when: the server's close does not mention the type.
-    Only possible because: The server's close may mean something else.
+    Evidence: the server's answer to exchange.declare with these types
+    Why it matters: Servers should support the types topic and headers. Applications that use such exchanges
+    cannot run with this server.
+    Silent when: the reply-text of the server's close does not mention the type.
+    Only possible because: The server may have closed for another reason.
     How to mend it: Implement the exchange types topic and headers, and accept these names in the type field
     of exchange.declare. Clients that must run with this server can use direct or fanout.
     """
-    _complain(case, X_TYPES_RECOMMENDED, refusal, "but servers should have topic and headers")
+    _complain(case, X_TYPES_RECOMMENDED, refusal, "but servers should support topic and headers")
 
 
 X_DECL_DURABLE: Final = RULES.rule("X-DECL-DURABLE", "MUST", "tier B", by="server")
@@ -219,38 +220,37 @@ def durability_refused_of_exchange(case: Case091, refusal: Refusal) -> None:
     """A server answers exchange.declare with 540 (not implemented), although both durable and transient
     exchanges must be possible.
 
-    Demands: Both durable and transient exchanges can be declared.
+    Demands: A server supports both durable and transient exchanges.
     Source: XML:exchange.declare.durable.support
-    Evidence: reply to declare with durable 0 and 1
-    Why it matters: A server must offer both kinds of exchange. Clients that need the refused kind cannot set
-    up their routing.
+    Evidence: the server's answer to exchange.declare with durable set and not set
+    Why it matters: A server must support both kinds of exchange. Clients that need the refused kind cannot
+    set up their routing.
     Silent when: the reply-code is not 540.
-    Only possible because: The server's close may mean something else.
+    Only possible because: The server may have closed for another reason.
     How to mend it: Implement exchange.declare with durable set and with durable not set. Keep durable
     exchanges across a restart, and do not refuse transient exchanges.
     """
-    _complain(case, X_DECL_DURABLE, refusal, "but exchanges of both kinds are to be had")
+    _complain(case, X_DECL_DURABLE, refusal, "but servers must support durable and transient exchanges")
 
 
 Q_DECL_DURABLE: Final = RULES.rule("Q-DECL-DURABLE", "MUST", "tier B", by="server")
 
 
 def durability_refused_of_queue(case: Case091, refusal: Refusal) -> None:
-    """A server answers queue.declare as not implemented, although both durable and transient queues must be
-    possible.
+    """A server answers queue.declare with "not implemented", although both durable and transient queues must
+    be possible.
 
-    Demands: Both durable and transient queues can be declared.
+    Demands: A server supports both durable and transient queues.
     Source: XML:queue.declare.durable.types
-    Evidence: reply to declare with durable 0 and 1
-    Why it matters: A server must offer both kinds of queue. New releases of RabbitMQ refuse transient queues
-    that are not exclusive.
-    Silent when: the reply-code is not 540, and is not 541 with a mention of transient queues in the
-    reply-text either.
-    Only possible because: The server's close may mean something else.
+    Evidence: the server's answer to queue.declare with durable set and not set
+    Why it matters: A server must support both kinds of queue. New releases of RabbitMQ refuse transient
+    queues that are not exclusive.
+    Silent when: the reply-code is neither 540, nor 541 with a reply-text that mentions transient queues.
+    Only possible because: The server may have closed for another reason.
     How to mend it: Accept queue.declare both with and without durable. Until the server does, clients declare
     queues as durable, or make transient queues exclusive.
     """
-    _complain(case, Q_DECL_DURABLE, refusal, "but durable and transient queues are both to be had")
+    _complain(case, Q_DECL_DURABLE, refusal, "but servers must support durable and transient queues")
 
 
 Q_DECL_EXCLUSIVE: Final = RULES.rule("Q-DECL-EXCLUSIVE", "MUST", "tier B", by="server")
@@ -259,41 +259,47 @@ Q_DECL_EXCLUSIVE: Final = RULES.rule("Q-DECL-EXCLUSIVE", "MUST", "tier B", by="s
 def exclusive_queue_refused(case: Case091, refusal: Refusal) -> None:
     """A server answers queue.declare of an exclusive queue with 540 (not implemented).
 
-    Demands: Both exclusive and shared queues can be declared.
+    Demands: A server supports both exclusive and shared queues.
     Source: XML:queue.declare.exclusive.types
-    Evidence: reply to declare with exclusive 0 and 1
-    Why it matters: A server must offer both exclusive and shared queues. Clients that need a private queue,
+    Evidence: the server's answer to queue.declare with exclusive set and not set
+    Why it matters: A server must support both exclusive and shared queues. Clients that need a private queue,
     for example for replies, cannot get one.
     Silent when: the reply-code is not 540.
-    Only possible because: The server's close may mean something else.
+    Only possible because: The server may have closed for another reason.
     How to mend it: Accept queue.declare both with and without exclusive. Restrict an exclusive queue to the
     connection that declared it, and delete the queue when this connection ends.
     """
-    _complain(case, Q_DECL_EXCLUSIVE, refusal, "but exclusive and shared queues are both to be had")
+    _complain(case, Q_DECL_EXCLUSIVE, refusal, "but servers must support exclusive and shared queues")
 
 
 Q_BIND_DEFAULT_X: Final = RULES.rule(
-    "Q-BIND-DEFAULT-X", "MUST", "tier C", by="server", note="No error is tied to it, and both peers go on."
+    "Q-BIND-DEFAULT-X",
+    "MUST",
+    "tier C",
+    by="server",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def default_exchange_not_bound(case: Case091, refusal: Refusal) -> None:
     """A server refuses queue.bind to the default exchange.
 
-    Demands: Queue.Bind with an empty exchange name is accepted and means the default exchange.
+    Demands: A server accepts queue.bind with an empty exchange name, which means the default exchange.
     Source: XML:queue.bind.exchange.default-exchange
-    Evidence: empty exchange in bind; reply (a 403 may be a missing permission)
-    Why it matters: The specification lets the empty name stand for the default exchange; brokers refuse it,
-    as RabbitMQ's errata say. Clients must do without this queue.bind.
-    Silent when: the same was already reported on the connection, or the reply-code is not 403.
+    Evidence: a queue.bind with an empty exchange name, and the server's answer (a 403 may also mean missing
+    access rights)
+    Why it matters: In the specification, the empty name stands for the default exchange. RabbitMQ's errata
+    say that brokers refuse the request, so clients cannot use it.
+    Silent when: the rule has already reported this fault on the same connection, or the reply-code is not
+    403.
     Only possible because: The {other} may have refused the binding for another reason, for example missing
-    permissions.
+    access rights.
     How to mend it: Accept an empty exchange name in queue.bind, if strict conformance is required. On the
     client's side, drop this queue.bind: every queue is bound to the default exchange under its name anyway.
     """
     case.report_once(
         Q_BIND_DEFAULT_X,
-        f"queue.bind to the default exchange in packet {refusal.request.packet} is refused",
+        f"the server refuses queue.bind to the default exchange in packet {refusal.request.packet}",
         POSSIBLE,
         {"reply_code": int(refusal.code)},
         [int(refusal.request.packet)],
@@ -306,11 +312,11 @@ Q_UNBIND_DEFAULT_X: Final = RULES.rule("Q-UNBIND-DEFAULT-X", "MUST", "tier A", b
 def default_exchange_not_unbound(case: Case091, refusal: Refusal) -> None:
     """A server refuses queue.unbind from the default exchange.
 
-    Demands: Queue.Unbind with an empty exchange name is accepted and means the default exchange.
+    Demands: A server accepts queue.unbind with an empty exchange name, which means the default exchange.
     Source: XML:queue.unbind.exchange.default-exchange
-    Evidence: empty exchange in unbind; reply
-    Why it matters: The specification lets the empty name stand for the default exchange; brokers refuse it,
-    as RabbitMQ's errata say. A client that sends it loses its channel or connection.
+    Evidence: a queue.unbind with an empty exchange name, and the server's answer
+    Why it matters: In the specification, the empty name stands for the default exchange. RabbitMQ's errata
+    say that brokers refuse the request, so the client loses its channel or connection.
     Silent when: the reply-code is not 403.
     Only possible because: The server may have refused the request because the user lacks a permission.
     How to mend it: Accept an empty exchange name in queue.unbind, if strict conformance is required. On the
@@ -320,26 +326,30 @@ def default_exchange_not_unbound(case: Case091, refusal: Refusal) -> None:
 
 
 Q_UNBIND_FAIL_CONN: Final = RULES.rule(
-    "Q-UNBIND-FAIL-CONN", "MUST", "tier C", by="server", note="No error is tied to it, and both peers go on."
+    "Q-UNBIND-FAIL-CONN",
+    "MUST",
+    "tier C",
+    by="server",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def unbind_fails_by_channel(case: Case091, refusal: Refusal) -> None:
-    """A server closes only the channel because of a failed queue.unbind.
+    """A server answers a failed queue.unbind with channel.close instead of connection.close.
 
-    Demands: A failing unbind raises a connection exception.
+    Demands: A server answers a failed queue.unbind with a connection exception.
     Source: XML:queue.unbind.01
-    Evidence: Channel.Close whose failing method is 50.50
-    Why it matters: One rule of the specification wants the connection closed, while others name a channel
-    code. Brokers close the channel, so clients must expect either.
-    Silent when: the same was already reported on the connection, or the reply-code is 404, which other rules
-    of queue.unbind demand.
+    Evidence: a channel.close that names queue.unbind as its cause
+    Why it matters: One rule of the specification wants the server to close the connection, while others name
+    a reply-code of channel.close. Brokers close the channel, so clients must expect both.
+    Silent when: the rule has already reported this fault on the same connection, or the reply-code is 404,
+    which other rules of queue.unbind demand.
     How to mend it: Answer a failed queue.unbind with connection.close, if strict conformance is required.
     Otherwise keep channel.close as other brokers do, and let clients handle both.
     """
     case.report_once(
         Q_UNBIND_FAIL_CONN,
-        f"queue.unbind in packet {refusal.request.packet} fails, and only the channel is closed",
+        f"queue.unbind in packet {refusal.request.packet} fails, but the server closes only the channel",
         CERTAIN,
         {"reply_code": int(refusal.code)},
         [int(refusal.request.packet)],
@@ -351,25 +361,26 @@ X_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
     "IMPLIED",
     "tier C",
     by="server",
-    note="No error is tied to it, and both peers go on.",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def passive_without_wait_of_exchange(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive exchange.declare that sets no-wait.
 
-    Demands: Passive combined with no-wait is a no-op: the server changes nothing and raises no exception.
+    Demands: A server ignores a passive exchange.declare with no-wait: it changes nothing and raises no
+    exception.
     Source: XML:exchange.declare.passive (field doc); ERR:9
-    Evidence: both bits set; close naming exchange.declare
-    Why it matters: By the specification this request does nothing. RabbitMQ closes the channel if the
-    exchange does not exist, so that the client can learn it.
-    Silent when: the same was already reported on the connection.
+    Evidence: an exchange.declare with passive and no-wait, and a close that names exchange.declare
+    Why it matters: By the specification, the request does nothing. RabbitMQ closes the channel if the
+    exchange does not exist, so that the client learns it.
+    Silent when: the rule has already reported this fault on the same connection.
     How to mend it: Ignore a passive exchange.declare that sets no-wait. On the client's side, do not combine
     the two flags: send the passive exchange.declare without no-wait and wait for exchange.declare-ok.
     """
     case.report_once(
         X_DECL_PASSIVE_NOWAIT,
-        f"a passive exchange.declare with no-wait in packet {refusal.request.packet} is refused",
+        f"the server refuses a passive exchange.declare with no-wait in packet {refusal.request.packet}",
         CERTAIN,
         {"reply_code": int(refusal.code)},
         [int(refusal.request.packet)],
@@ -381,25 +392,26 @@ Q_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
     "IMPLIED",
     "tier C",
     by="server",
-    note="No error is tied to it, and both peers go on.",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive queue.declare that sets no-wait.
 
-    Demands: Passive combined with no-wait is a no-op: the server changes nothing and raises no exception.
+    Demands: A server ignores a passive queue.declare with no-wait: it changes nothing and raises no
+    exception.
     Source: XML:queue.declare.passive (field doc); ERR:9
-    Evidence: both bits set; close naming queue.declare
-    Why it matters: By the specification this request does nothing. RabbitMQ closes the channel if the queue
-    does not exist, so that the client can learn it.
-    Silent when: the same was already reported on the connection.
+    Evidence: a queue.declare with passive and no-wait, and a close that names queue.declare
+    Why it matters: By the specification, the request does nothing. RabbitMQ closes the channel if the queue
+    does not exist, so that the client learns it.
+    Silent when: the rule has already reported this fault on the same connection.
     How to mend it: Ignore a passive queue.declare that sets no-wait. On the client's side, do not combine the
     two flags: send the passive queue.declare without no-wait and wait for queue.declare-ok.
     """
     case.report_once(
         Q_DECL_PASSIVE_NOWAIT,
-        f"a passive queue.declare with no-wait in packet {refusal.request.packet} is refused",
+        f"the server refuses a passive queue.declare with no-wait in packet {refusal.request.packet}",
         CERTAIN,
         {"reply_code": int(refusal.code)},
         [int(refusal.request.packet)],

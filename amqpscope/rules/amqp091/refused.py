@@ -36,15 +36,15 @@ def publish_to_no_exchange(
 ) -> None:
     """A client publishes a message to an exchange that does not exist.
 
-    Demands: Publish names an existing exchange.
+    Demands: The exchange that basic.publish names exists.
     Source: XML:basic.publish.exchange.must-exist
-    Evidence: known exchanges; 404 reply with class/method 60.40
-    Why it matters: The server closes the channel with 404. Everything that was published on the channel after
-    this message is lost, too.
-    Silent when: the server's close does not name basic.publish, or names another exchange than those to which
-    messages were recently published.
+    Evidence: the known exchanges, and a channel.close with 404 that names basic.publish
+    Why it matters: The server closes the channel with 404. Messages that were published on the channel after
+    this message are lost, too.
+    Silent when: the server's close does not name basic.publish, or names an exchange to which no message was
+    recently published.
     Only possible because: The server's close does not say which of several messages it refuses. The finding
-    shows the first recent message that the server can have read and has not shown to have accepted.
+    shows the first recent message that the server can have read and that no answer shows as accepted.
     How to mend it: Declare the exchange before publishing to it, in the same virtual host, and wait for
     exchange.declare-ok. Check the exchange name in basic.publish for misspellings and for an exchange that
     was deleted.
@@ -56,7 +56,7 @@ def publish_to_no_exchange(
     case.spot = FrameRef(1 - record.direction, packet, time, end, "basic.publish", channel.number)
     case.report(
         B_PUBLISH_XEXIST,
-        f"exchange {exchange!r}; the server closes the channel with 404 (packet {closing})",
+        f"exchange {exchange!r} does not exist; the server closes the channel with 404 (packet {closing})",
         POSSIBLE,
         {"exchange": exchange},
         [closing],
@@ -71,17 +71,21 @@ def default_exchange_refused(case: Case091) -> None:
     """A server says that the exchange of a message does not exist, although the message was published to the
     default exchange.
 
-    Demands: An empty exchange name in Publish is accepted and means the default exchange.
+    Demands: A server accepts basic.publish with an empty exchange name, which means the default exchange.
     Source: XML:basic.publish.exchange.default-exchange
-    Evidence: publish to "" followed by 404 for class/method 60.40 (a 403 may be a missing permission)
-    Why it matters: An empty exchange name stands for the default exchange, which every server has and to
-    which every queue is bound. Without it, clients cannot publish to a queue by its name.
-    Silent when: something before the close on the channel was not captured, or a message was published on the
-    channel to an exchange with a name.
+    Evidence: a publish to the default exchange, and a close with 404 that names basic.publish (a 403 may mean
+    missing access rights)
+    Why it matters: Every server has a default exchange, to which every queue is bound. Without it, clients
+    cannot publish to a queue by its name.
+    Silent when: the capture lacks something that was sent on the channel before the close, or the client also
+    published to an exchange with a name on the channel.
     How to mend it: Accept an empty exchange name in basic.publish, and route the message to the queue whose
     name equals the routing key. Do not look up the empty name among declared exchanges.
     """
-    case.report(B_PUBLISH_DEFAULT_X, "404 for basic.publish, all on this channel to the default exchange")
+    case.report(
+        B_PUBLISH_DEFAULT_X,
+        "404 for basic.publish, although all publishes on this channel use the default exchange",
+    )
 
 
 B_IMMEDIATE: Final = RULES.rule("B-IMMEDIATE", "SHOULD", "tier B", by="server")
@@ -90,11 +94,11 @@ B_IMMEDIATE: Final = RULES.rule("B-IMMEDIATE", "SHOULD", "tier B", by="server")
 def immediate_refused(case: Case091) -> None:
     """A server closes the connection because of a message that was published with immediate.
 
-    Demands: A message published with immediate that finds no ready consumer comes back as Return.
+    Demands: A server returns a message with immediate if no consumer can take the message at once.
     Source: XML:basic.publish.immediate.01
-    Evidence: immediate bit; Return 313 or close 540
-    Why it matters: The server should deliver the message at once or return it; RabbitMQ has done neither
-    since version 3.0. The client loses its whole connection.
+    Evidence: the immediate bit of basic.publish, and a basic.return with 313 or a close with 540
+    Why it matters: The server should deliver the message at once or return it. RabbitMQ has not supported
+    immediate since version 3.0, so the client loses its whole connection.
     Silent when: amqpscope knows of no message that was published with immediate.
     How to mend it: Implement immediate: deliver the message at once, or send basic.return with 313. On the
     client's side, publish to RabbitMQ without immediate, for example with expiration `0` instead.
@@ -108,44 +112,49 @@ B_ACK_TX_IMMEDIATE: Final = RULES.rule("B-ACK-TX-IMMEDIATE", "MUST", "tier A", b
 def bad_ack_refused_late(case: Case091, packet: i64) -> None:
     """A server refuses an acknowledgement of an unknown delivery in a transaction only at tx.commit.
 
-    Demands: In a transaction a bad ack is refused at once, not at commit.
-    Source: XML:basic.ack.multiple.exists
-    Evidence: bad ack in a tx channel; Channel.Close before or after tx.commit
-    Why it matters: The server must check the acknowledgement at once. The client has gone on in the meantime,
-    and loses the whole transaction.
-    Silent when: something before the close on the channel was not captured, or the close does not name
+    Demands: In a transaction, a server refuses the acknowledgement of an unknown delivery at once, not at
     tx.commit.
+    Source: XML:basic.ack.multiple.exists
+    Evidence: the acknowledgement of an unknown delivery in a transaction, and the channel.close before or
+    after tx.commit
+    Why it matters: The client has continued in the meantime, and loses the whole transaction.
+    Silent when: the capture lacks something that was sent on the channel before the close, or the close does
+    not name tx.commit.
     How to mend it: Check the delivery-tag when the acknowledgement arrives, also on a transactional channel.
     If the delivery-tag is unknown, send channel.close with 406 then, and do not wait for tx.commit.
     """
     case.report(
         B_ACK_TX_IMMEDIATE,
-        f"the acknowledgement in packet {packet} is of no delivery, and is refused with the commit",
+        f"the acknowledgement in packet {packet} names no delivery, but is refused only at tx.commit",
         others=[int(packet)],
     )
 
 
 B_ACK_VALIDATE: Final = RULES.rule(
-    "B-ACK-VALIDATE", "MUST", "tier C", by="server", note="No error is tied to it, and both peers go on."
+    "B-ACK-VALIDATE",
+    "MUST",
+    "tier C",
+    by="server",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def bad_ack_taken(case: Case091, packet: i64) -> None:
     """A server commits a transaction that contains an acknowledgement of an unknown delivery.
 
-    Demands: The server answers a bad ack tag with a channel exception.
+    Demands: A server answers the acknowledgement of an unknown delivery with a channel exception.
     Source: XML:basic.ack.multiple.exists
-    Evidence: bad ack seen; absence of Channel.Close within a timeout
-    Why it matters: The client never learns that it has lost count of its deliveries. Some servers document
-    that they do not check.
-    Silent when: something before the tx.commit-ok on the channel was not captured. The rule reports once per
-    connection.
+    Evidence: the acknowledgement of an unknown delivery, and the missing channel.close
+    Why it matters: The client does not learn that it has lost count of its deliveries. Some servers document
+    that they do not check acknowledgements in a transaction.
+    Silent when: the capture lacks something that was sent on the channel before the tx.commit-ok. The rule
+    reports the fault only once per connection.
     How to mend it: Check the delivery-tag of every acknowledgement in a transaction against the
     unacknowledged deliveries of the channel. If the delivery-tag is unknown, send channel.close with 406.
     """
     case.report_once(
         B_ACK_VALIDATE,
-        f"the acknowledgement in packet {packet} is of no delivery, and is committed",
+        f"the acknowledgement in packet {packet} names no delivery, but is committed",
         CERTAIN,
         {},
         [int(packet)],
@@ -157,19 +166,20 @@ B_RECOVER_REPLY: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def recover_not_answered(case: Case091, request: MethodRequest) -> None:
     """A server completes the close of a channel without having answered a basic.recover on the channel.
 
-    Demands: Recover is answered by Recover-Ok, Recover-Async by nothing.
+    Demands: A server answers basic.recover with basic.recover-ok, and does not answer basic.recover-async.
     Source: G:basic; ERR:28
-    Evidence: outstanding recover
-    Why it matters: A client that waits for basic.recover-ok waits forever, or until its own timeout ends the
+    Evidence: the basic.recover methods that are not answered
+    Why it matters: A client that waits for basic.recover-ok waits forever, or until its timeout ends the
     channel.
-    Silent when: the server closes the channel, or octets since the channel was opened were not captured.
+    Silent when: the server closes the channel, or the capture lacks octets that were sent after the channel
+    was opened.
     How to mend it: Send basic.recover-ok for every basic.recover, and before the channel.close-ok of the same
     channel. Only basic.recover-async has no answer.
     """

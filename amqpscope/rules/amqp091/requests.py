@@ -32,18 +32,18 @@ CH_SYNC_UNSOLICITED: Final = RULES.rule(
 def answer_to_nothing(case: Case091) -> None:
     """A peer sends a reply method although no request waits for it.
 
-    Demands: A reply method is not sent without an outstanding request that it answers.
+    Demands: A peer sends a reply method only as the answer to a request that waits for it.
     Source: GS:2.2.1; G:all classes
-    Evidence: outstanding requests
-    Why it matters: The receiver takes it as the reply to its next request of that kind, so all later replies
-    are off by one; or the receiver closes the connection with 503.
-    Silent when: octets since the channel was opened were not captured.
+    Evidence: the requests on the channel that are not answered yet
+    Why it matters: The receiver may take the reply for the answer to its next request of that kind, so that
+    all later replies are assigned wrongly. Another receiver closes the connection with 503.
+    Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Send each reply method exactly once, and only for a request of the same channel that is
     still unanswered. Applications must not let several threads use one channel at the same time.
     """
     case.report(
         CH_SYNC_UNSOLICITED,
-        f"{case.name} answers nothing: no request on channel {case.record.frame.channel} waits for it",
+        f"{case.name}, although no request on channel {case.record.frame.channel} waits for it",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
@@ -54,50 +54,53 @@ CH_NOWAIT_SILENT: Final = RULES.rule(
     "IMPLIED",
     "tier A",
     by="server",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def answer_not_wanted(case: Case091) -> None:
     """A server answers a request that set no-wait.
 
-    Demands: A request with no-wait set gets no reply method.
+    Demands: A server sends no reply method for a request with no-wait.
     Source: XML domain no-wait (doc)
-    Evidence: no-wait bit of the request; next replies on the channel
+    Evidence: the no-wait bit of the request, and the next replies on the channel
     Why it matters: The client does not expect the reply, and takes the reply as the answer to its next
     request of the same kind.
-    Silent when: octets since the channel was opened were not captured.
+    Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Check the no-wait bit before sending a reply method. If the bit is set, carry out the
     request and send no reply; report a failure with channel.close or connection.close.
     """
     case.report(
         CH_NOWAIT_SILENT,
-        f"{case.name} is sent, and all requests for it that are not answered yet have no-wait",
+        f"{case.name}, although all unanswered requests of its kind have no-wait set",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
 
 
 CH_SYNC_ORDER: Final = RULES.rule(
-    "CH-SYNC-ORDER", "IMPLIED", "tier C", note="No error is tied to it, and both peers go on."
+    "CH-SYNC-ORDER",
+    "IMPLIED",
+    "tier C",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def answer_out_of_turn(case: Case091, earlier: MethodRequest) -> None:
     """A peer answers a request before it has answered an earlier request on the same channel.
 
-    Demands: Replies on a channel come back in the order of their requests.
+    Demands: A peer answers the requests on a channel in the order in which they were sent.
     Source: GS:4.7; GS:2.2.1
-    Evidence: outstanding request queue
-    Why it matters: A client that only counts its requests matches replies wrongly. Brokers whose queues
-    answer by themselves let other replies overtake basic.consume-ok and basic.cancel-ok.
-    Silent when: octets since the channel was opened were not captured.
+    Evidence: the requests on the channel that are not answered yet
+    Why it matters: A client that assigns replies by their order assigns them wrongly. In some brokers the
+    queues answer themselves, so other replies overtake basic.consume-ok and basic.cancel-ok.
+    Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Send the replies on a channel in the order of their requests. On the client's side, match
     a reply to its request by method and by consumer-tag or queue name, not only by order.
     """
     case.report_once(
         CH_SYNC_ORDER,
-        f"{case.name} comes while the {earlier.name} in packet {earlier.packet} is not answered",
+        f"{case.name} is sent while the {earlier.name} in packet {earlier.packet} is not answered",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "request": earlier.name},
         [int(earlier.packet)],
@@ -105,21 +108,24 @@ def answer_out_of_turn(case: Case091, earlier: MethodRequest) -> None:
 
 
 CH_SYNC_WAIT: Final = RULES.rule(
-    "CH-SYNC-WAIT", "SHOULD", "tier C", note="No error is tied to it, and both peers go on."
+    "CH-SYNC-WAIT",
+    "SHOULD",
+    "tier C",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def request_not_waited_for(case: Case091, request: MethodRequest) -> None:
     """A client sends its next request on a channel before the previous request was answered.
 
-    Demands: The sender of a synchronous request waits for its reply before its next method on that channel,
-    though asynchronous working is allowed.
+    Demands: A peer waits for the reply to a request before it sends its next method on the channel, although
+    asynchronous requests are allowed.
     Source: GS:3.2.1
-    Evidence: methods sent while a request is outstanding
+    Evidence: the methods that the client sends while a request on the channel is not answered
     Why it matters: If a request fails, the server closes the channel and silently drops all later requests.
     The specification recommends waiting, but does not demand it.
-    Silent when: octets since the channel was opened were not captured, or the next method is of a kind that
-    has no reply method, or the next method is channel.close.
+    Silent when: the capture lacks octets that were sent after the channel was opened, the next method has no
+    reply method, or the next method is channel.close.
     How to mend it: Wait for the reply to each request before sending the next request on the same channel.
     Applications that need parallel requests use one channel per thread.
     """
@@ -133,7 +139,10 @@ def request_not_waited_for(case: Case091, request: MethodRequest) -> None:
 
 
 CH_SYNC_REPLY: Final = RULES.rule(
-    "CH-SYNC-REPLY", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "CH-SYNC-REPLY",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
@@ -141,22 +150,21 @@ def request_never_answered(case: Case091, request: MethodRequest) -> None:
     """A server completes the close of a channel without having answered one of the client's requests on the
     channel.
 
-    Demands: Every synchronous request gets exactly one of its defined replies on the same channel, unless a
-    close ends the channel or connection first.
+    Demands: Every request that has a reply method is answered exactly once on the same channel, unless a
+    close ends the channel or the connection first.
     Source: G:all classes; GS:2.2.1; GS:3.2.1; XML response elements
-    Evidence: queue of outstanding requests per channel and direction; 22 requests with a response element +
-    recover, and 5 RabbitMQ ones (exchange.bind/unbind, confirm.select, update-secret, access.request)
+    Evidence: the requests on the channel that are not answered yet
     Why it matters: A client that waits for the reply waits forever, or gives up on the channel.
-    Silent when: the server closes the channel or the connection, or octets since the channel was opened were
-    not captured. The finding is only possible for basic.consume, basic.cancel and tx.commit, which brokers
-    answer by way of the queues.
+    Silent when: the server closes the channel or the connection, or the capture lacks octets that were sent
+    after the channel was opened. The finding is only possible, not certain, for basic.consume, basic.cancel
+    and tx.commit, because some brokers let the queues answer these methods.
     How to mend it: Answer every synchronous request before sending channel.close-ok. Process channel.close
     after the requests that arrived before it on the same channel, not ahead of them.
     """
     case.report(
         CH_SYNC_REPLY,
-        f"channel {case.record.frame.channel} ends, the {request.name} in packet {request.packet} was not "
-        "answered",
+        f"channel {case.record.frame.channel} ends, but {request.name} in packet "
+        f"{request.packet} is not answered",
         POSSIBLE if request.name in _OF_THE_QUEUE else CERTAIN,
         {"channel": int(case.record.frame.channel), "request": request.name},
         [int(request.packet)],

@@ -32,7 +32,10 @@ _NO_SUCH_PATH: Final = (402, 404)
 
 
 C_HS_ERROR_SILENT: Final = RULES.rule(
-    "C-HS-ERROR-SILENT", "MUST", "tier C", note="No error is tied to it, and both peers go on."
+    "C-HS-ERROR-SILENT",
+    "MUST",
+    "tier C",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
@@ -42,16 +45,16 @@ def close_before_open(case: Case091) -> None:
     Demands: A peer that finds an error before the connection is open closes the socket without sending
     anything.
     Source: GS:2.2.4
-    Evidence: Connection.Close or other data sent before Open/Open-Ok
-    Why it matters: By the specification, a peer that finds an error before that point closes the socket
-    without sending anything. All brokers send connection.close with the reason, which is more useful.
-    Silent when: octets of either peer were not captured.
+    Evidence: a connection.close or other data that is sent before connection.open or connection.open-ok
+    Why it matters: The fault has hardly any effect. All brokers send connection.close with the reason, which
+    is more useful to the client than a closed socket.
+    Silent when: the capture lacks octets of either peer.
     How to mend it: Close the socket without sending connection.close, if strict conformance is required.
     Otherwise keep connection.close, and mend the error that the reply-text of connection.close names.
     """
     case.report(
         C_HS_ERROR_SILENT,
-        f"close while the connection is being set up: {STILL_DUE[case.view.state]}",
+        f"connection.close before the connection is open: {STILL_DUE[case.view.state]}",
         evidence={"connection_state": case.view.state},
     )
 
@@ -65,12 +68,12 @@ def login_refused_unasked(case: Case091) -> None:
     """A server reports a failed login with connection.close 403 to a client that did not announce the
     capability authentication_failure_close.
 
-    Demands: The server reports failed authentication with Close 403 only to clients that set the capability
-    authentication_failure_close.
+    Demands: A server reports a failed login with connection.close and 403 only to clients that announce the
+    capability authentication_failure_close.
     Source: RMQ:docs/auth-notification
-    Evidence: client capabilities; server frame after Start-Ok or Secure-Ok
-    Why it matters: Such a client still waits for connection.tune, or takes the connection.close for another
-    error. Its user does not learn that the login failed.
+    Evidence: the capabilities in connection.start-ok, and the server's answer to the login
+    Why it matters: A client without this capability still waits for connection.tune, or takes the
+    connection.close for another error. Its user does not learn that the login failed.
     Silent when: the client announces the capability authentication_failure_close, or its connection.start-ok
     was not captured.
     How to mend it: Look for the capability authentication_failure_close in the client-properties of
@@ -79,7 +82,7 @@ def login_refused_unasked(case: Case091) -> None:
     """
     case.report(
         C_AUTHFAIL_CAP,
-        "close with 403 for a login, and the client has no capability authentication_failure_close",
+        "403 for a failed login, but the client has no capability authentication_failure_close",
     )
 
 
@@ -87,15 +90,16 @@ C_START_CLIENT_SUPPORT: Final = RULES.rule("C-START-CLIENT-SUPPORT", "MUST", "ti
 
 
 def close_for_the_version(case: Case091) -> None:
-    """A client that gets connection.start with another version than it asked for sends connection.close,
-    instead of closing the socket.
+    """A client sends connection.close instead of closing the socket when connection.start has another version
+    than the client requested.
 
-    Demands: A client that cannot work with the offered version closes the socket and sends nothing more.
+    Demands: A client that does not support the version in connection.start closes the socket and sends
+    nothing more.
     Source: XML:connection.start.client-support
-    Evidence: Start version; client octets afterwards
-    Why it matters: A server of another version need not understand connection.close, and may report a
-    protocol error instead of the real cause.
-    Silent when: the offered version is the version that the client asked for.
+    Evidence: the version in connection.start, and what the client sends afterwards
+    Why it matters: A server of another version may not understand connection.close, and may report a protocol
+    error instead of the real cause.
+    Silent when: the version in connection.start is the version that the client requested.
     Only possible because: The client may close the connection for another reason.
     How to mend it: Compare version-major and version-minor of connection.start with the version in the
     protocol header. If the client cannot work with the offered version, close the socket and send nothing
@@ -103,7 +107,7 @@ def close_for_the_version(case: Case091) -> None:
     """
     case.report(
         C_START_CLIENT_SUPPORT,
-        "close in answer to start of a version that the client did not ask for, instead of the end",
+        "connection.close for another version than requested, instead of closing the socket",
         POSSIBLE,
     )
 
@@ -116,13 +120,12 @@ C_OPEN_VHOST_EXISTS: Final = RULES.rule(
 def virtual_host_unknown(case: Case091, code: i64) -> None:
     """A client opens a virtual host that does not exist.
 
-    Demands: The client opens a virtual host that exists.
+    Demands: The virtual host in connection.open exists.
     Source: XML constant invalid-path; XML:connection.open.virtual-host
-    Evidence: reply to Open
-    Why it matters: The server refuses connection.open. The client can do nothing on the connection, because
-    no channel can be opened.
-    Silent when: the server does not say that the virtual host is missing, or the name of the virtual host is
-    empty. Another rule (amqp091/T-PATH-NOTNULL) reports an empty name.
+    Evidence: the server's answer to connection.open
+    Why it matters: The server refuses connection.open. The client cannot open any channel on the connection.
+    Silent when: the reply-text of the server does not say that the virtual host is missing, or another rule
+    (amqp091/T-PATH-NOTNULL) already reports that the name of the virtual host is empty.
     Only possible because: Only the server's close indicates that the virtual host does not exist.
     How to mend it: Correct the virtual host in connection.open, or create the virtual host on the broker. In
     a connection URI, check percent-encoding: the virtual host `/` is written `%2F`.
@@ -152,20 +155,23 @@ C_STARTOK_MECH_REACT: Final = RULES.rule(
     "MUST",
     "tier C",
     by="server",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule is about how a peer reacts to a fault of the other peer.",
 )
 
 
 def wrong_mechanism_answered(case: Case091) -> None:
-    """A server answers a connection.start-ok whose mechanism it did not offer, instead of closing the socket.
+    """A server answers a connection.start-ok with a mechanism that the server did not offer, instead of
+    closing the socket.
 
-    Demands: Given a mechanism it never offered, the server closes the socket without sending anything.
+    Demands: A server closes the socket without sending anything if the client chooses a mechanism that was
+    not offered.
     Source: XML:connection.start-ok.mechanism.validity
-    Evidence: bad mechanism; server octets afterwards
-    Why it matters: This has little effect: a connection.close that gives the reason is more useful to the
-    client than silence.
-    Silent when: connection.start or connection.start-ok was not captured. The rule reports once per
-    connection.
+    Evidence: a connection.start-ok with a mechanism that was not offered, and what the server sends
+    afterwards
+    Why it matters: The fault has little effect: a connection.close that gives the reason is more useful to
+    the client than a closed socket.
+    Silent when: connection.start or connection.start-ok was not captured. The rule reports the fault only
+    once per connection.
     How to mend it: Compare the mechanism in connection.start-ok with the mechanisms of connection.start. If
     the mechanism was not offered, close the socket without sending; never go on with secure or tune.
     """
@@ -182,20 +188,22 @@ C_TUNEOK_FRAMEMAX_REACT: Final = RULES.rule(
     "MUST",
     "tier C",
     by="server",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule is about how a peer reacts to a fault of the other peer.",
 )
 
 
 def too_large_frame_max_answered(case: Case091) -> None:
-    """A server answers a connection.tune-ok whose frame-max is above the server's limit, instead of
-    dropping the connection.
+    """A server answers a connection.tune-ok whose frame-max is above the server's limit, instead of dropping
+    the connection.
 
-    Demands: Offered too high a frame-max, the server drops the connection without a Close handshake.
+    Demands: A server drops the connection without connection.close if the client's frame-max is above the
+    server's limit.
     Source: XML:connection.tune-ok.frame-max.upper-limit
-    Evidence: bad Tune-Ok; what the server sends
-    Why it matters: This has little effect: RabbitMQ and LavinMQ close with 530, which gives the client the
-    reason.
-    Silent when: connection.tune or connection.tune-ok was not captured. The rule reports once per connection.
+    Evidence: a connection.tune-ok with too high a frame-max, and what the server sends afterwards
+    Why it matters: The fault has little effect: RabbitMQ and LavinMQ close with 530, which gives the client
+    the reason.
+    Silent when: connection.tune or connection.tune-ok was not captured. The rule reports the fault only once
+    per connection.
     How to mend it: Compare frame-max of connection.tune-ok with the limit in connection.tune. If frame-max is
     above the limit, drop the connection without sending, and never send connection.open-ok.
     """
@@ -212,7 +220,7 @@ C_TUNEOK_CHMAX_REACT: Final = RULES.rule(
     "MUST",
     "tier C",
     by="server",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule is about how a peer reacts to a fault of the other peer.",
 )
 
 
@@ -220,12 +228,14 @@ def too_large_channel_max_answered(case: Case091) -> None:
     """A server answers a connection.tune-ok whose channel-max is above the server's limit, instead of
     dropping the connection.
 
-    Demands: Offered too high a channel-max, the server drops the connection without a Close handshake.
+    Demands: A server drops the connection without connection.close if the client's channel-max is above the
+    server's limit.
     Source: XML:connection.tune-ok.channel-max.upper-limit
-    Evidence: bad Tune-Ok; what the server sends
-    Why it matters: This has little effect: RabbitMQ and LavinMQ close with 530, which gives the client the
-    reason.
-    Silent when: connection.tune or connection.tune-ok was not captured. The rule reports once per connection.
+    Evidence: a connection.tune-ok with too high a channel-max, and what the server sends afterwards
+    Why it matters: The fault has little effect: RabbitMQ and LavinMQ close with 530, which gives the client
+    the reason.
+    Silent when: connection.tune or connection.tune-ok was not captured. The rule reports the fault only once
+    per connection.
     How to mend it: Compare channel-max of connection.tune-ok with the limit in connection.tune. If
     channel-max is above the limit, drop the connection without sending, and never send connection.open-ok.
     """

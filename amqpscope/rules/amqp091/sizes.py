@@ -38,25 +38,25 @@ F_FRAME_SIZE: Final = RULES.rule("F-FRAME-SIZE", "MUST NOT", "tier A", answer="c
 
 
 def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
-    """A peer sends a frame that has more octets, header and end octet included, than the frame-max of tune-ok
-    allows.
+    """A peer sends a frame that is larger than the agreed frame-max.
 
-    Demands: No frame, counting header and end octet, is larger than the negotiated frame-max.
+    Demands: No frame, including its header and end octet, is larger than the agreed frame-max.
     Source: GS:4.2.3; XML:connection.tune-ok.frame-max (field doc)
-    Evidence: frame-max from Tune/Tune-Ok (0 = unlimited); frame size + 8
+    Evidence: the frame-max in connection.tune and connection.tune-ok (0 means no limit), and the size of the
+    frame with header and end octet
     Why it matters: The receiver has no room for the frame and closes the connection with 501. RabbitMQ
-    accepts eight octets more; RabbitMQ itself sends content headers of any size.
+    accepts frames that are eight octets larger, and itself sends content headers of any size.
     Silent when: connection.tune-ok was not captured or sets no limit, or the frame has at most 4096 octets,
-    which are always allowed. The finding is only possible when octets before the frame were not captured, or
-    when the server may not have read connection.tune-ok. A frame that RabbitMQ accepts all the same is
-    reported once.
+    which are always allowed. The finding is only possible, not certain, when the capture lacks octets before
+    the frame, or when the server may not have read connection.tune-ok. If RabbitMQ accepts the larger frame,
+    the rule reports the fault only once per connection.
     How to mend it: Split content bodies so that header, payload and end octet together fit into the
     negotiated frame-max: at most frame-max minus 8 octets of payload. Keep field tables small, because
     methods and content headers cannot be split.
     """
     me = case.me
     over = size - agreed
-    message = f"a frame of {size} octets, allowed are {agreed}"
+    message = f"a frame of {size} octets, although frame-max is {agreed}"
     evidence: dict[str, object] = {"size": int(size), "frame_max": int(agreed)}
     certainty = CERTAIN
     if not me.whole:
@@ -64,7 +64,7 @@ def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     elif not me.by_client:
         certainty = me.knowledge.certainty(case.view.agreed.end)
     if over <= _TOLERATED and me.by_client and case.view.rabbitmq:
-        message += ": RabbitMQ does not count the octets around the payload"
+        message += "; RabbitMQ accepts it because it does not count the octets around the payload"
         case.report_once(F_FRAME_SIZE, message, certainty, evidence)
         return
     case.report(F_FRAME_SIZE, message, certainty, evidence)
@@ -75,38 +75,40 @@ F_PRETUNE_SIZE: Final = RULES.rule("F-PRETUNE-SIZE", "IMPLIED", "tier A", answer
 
 
 def frame_before_tuning(case: Case091, size: i64) -> None:
-    """A peer sends a frame of more than 4096 octets before connection.tune-ok has fixed how large frames
-    may be.
+    """A peer sends a frame of more than 4096 octets before connection.tune-ok.
 
-    Demands: Before tuning is agreed a sender can only count on 4096-octet frames being accepted, so it sends
-    none larger.
+    Demands: Before connection.tune-ok, a peer sends no frame of more than 4096 octets.
     Source: XML:connection.tune.frame-max.minimum; XML:connection.tune-ok.frame-max.minimum
-    Evidence: frame sizes before Tune-Ok
-    Why it matters: Until then no peer must accept more than 4096 octets. Mostly the frame is a start-ok with
-    a large token; RabbitMQ accepts 8192 octets, or its configured size.
-    Silent when: octets before the frame, or connection.tune-ok, were not captured.
+    Evidence: the sizes of the frames before connection.tune-ok
+    Why it matters: Before connection.tune-ok, no peer has to accept frames of more than 4096 octets. Often
+    the frame is a connection.start-ok with a large token; RabbitMQ accepts 8192 octets, or its configured
+    size.
+    Silent when: the capture lacks octets before the frame, or connection.tune-ok.
     How to mend it: Keep frames before connection.tune-ok at 4096 octets or below. Shorten the
     client-properties or the authentication token in connection.start-ok, or let the broker accept larger
     frames until connection.tune-ok.
     """
-    message = f"a frame of {size} octets before tune-ok; all that is sure to be taken is {ALWAYS_TAKEN}"
+    message = f"a frame of {size} octets before connection.tune-ok, although only {ALWAYS_TAKEN} are allowed"
     case.report(F_PRETUNE_SIZE, message, CERTAIN, {"size": int(size)})
 
 
 F_FRAME_TRUNCATED: Final = RULES.rule(
-    "F-FRAME-TRUNCATED", "IMPLIED", "tier A", warning="The text implies it and names no error for it."
+    "F-FRAME-TRUNCATED",
+    "IMPLIED",
+    "tier A",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def frame_cut_off(case: Case091) -> None:
     """A peer ends its stream inside a frame.
 
-    Demands: A sender finishes the frame it started before it closes its half of the socket.
+    Demands: A peer finishes every frame before it ends its stream.
     Source: GS:4.2.1; GS:4.2.3
-    Evidence: FIN sequence number against frame parser position
-    Why it matters: The content of the unfinished frame is lost. Mostly the sender of the frame has crashed.
-    Silent when: the stream ends with a reset, or the capture ends first; the other peer had ended its stream
-    before, or closed the connection; or octets before the frame were not captured.
+    Evidence: the position of the FIN of TCP inside a frame
+    Why it matters: The content of the unfinished frame is lost. Often the sender has crashed.
+    Silent when: a reset ends the stream, the capture ends before the stream, the other peer ended its stream
+    or closed the connection before, or the capture lacks octets before the frame.
     How to mend it: Write every frame that was started to its end octet before closing the socket, and send
     connection.close first. Look for a crash, a killed process or a write timeout in the sender.
     """

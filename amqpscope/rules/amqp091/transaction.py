@@ -31,16 +31,16 @@ TX_COMMIT_SELECTED: Final = RULES.rule(
 def commit_without_transaction(case: Case091) -> None:
     """A client sends tx.commit on a channel that tx.select has not made transactional.
 
-    Demands: Commit is used only after Select on that channel.
+    Demands: A client sends tx.commit only after tx.select on the same channel.
     Source: XML:tx.commit.transacted; XML:tx.select (doc)
-    Evidence: tx mode per channel
-    Why it matters: Nothing can be committed: what the client took for a transaction took effect at once. The
-    server closes the channel.
-    Silent when: something before the tx.commit on the channel was not captured.
+    Evidence: whether the channel is in transaction mode
+    Why it matters: There is no transaction to commit: every earlier publish and acknowledgement took effect
+    at once. The server closes the channel.
+    Silent when: the capture lacks something that was sent on the channel before the tx.commit.
     How to mend it: Send tx.select once on each new channel before the first message of the transaction, also
     after the channel was reopened. Send tx.commit on the channel on which the messages were published.
     """
-    case.report(TX_COMMIT_SELECTED, "no tx.select on this channel")
+    case.report(TX_COMMIT_SELECTED, "tx.select was not sent on this channel")
 
 
 TX_ROLLBACK_SELECTED: Final = RULES.rule(
@@ -51,16 +51,16 @@ TX_ROLLBACK_SELECTED: Final = RULES.rule(
 def rollback_without_transaction(case: Case091) -> None:
     """A client sends tx.rollback on a channel that tx.select has not made transactional.
 
-    Demands: Rollback is used only after Select on that channel.
+    Demands: A client sends tx.rollback only after tx.select on the same channel.
     Source: XML:tx.rollback.transacted; XML:tx.select (doc)
-    Evidence: tx mode per channel
-    Why it matters: Everything the client wants to undo has already taken effect and cannot be undone. The
-    server closes the channel.
-    Silent when: something before the tx.rollback on the channel was not captured.
+    Evidence: whether the channel is in transaction mode
+    Why it matters: Every earlier publish and acknowledgement has already taken effect and cannot be undone.
+    The server closes the channel.
+    Silent when: the capture lacks something that was sent on the channel before the tx.rollback.
     How to mend it: Send tx.select once on each new channel before the first message of the transaction, also
     after the channel was reopened. Send tx.rollback on the channel on which the messages were published.
     """
-    case.report(TX_ROLLBACK_SELECTED, "no tx.select on this channel")
+    case.report(TX_ROLLBACK_SELECTED, "tx.select was not sent on this channel")
 
 
 TX_CONFIRM_EXCL: Final = RULES.rule(
@@ -71,12 +71,12 @@ TX_CONFIRM_EXCL: Final = RULES.rule(
 def transaction_with_confirms(case: Case091) -> None:
     """A client sends tx.select on a channel that is in confirm mode.
 
-    Demands: Tx.Select is not used on a channel in confirm mode.
+    Demands: A client does not send tx.select on a channel in confirm mode.
     Source: RMQ:docs/confirms
-    Evidence: confirm mode per channel
+    Evidence: whether the channel is in confirm mode
     Why it matters: Transactions and confirm mode exclude each other on a channel. RabbitMQ closes the channel
     when a client combines them.
-    Silent when: something before the tx.select on the channel was not captured.
+    Silent when: the capture lacks something that was sent on the channel before the tx.select.
     How to mend it: Decide for each channel between tx.select and confirm.select, and open a second channel if
     both are needed. Do not hand a channel in confirm mode to code that uses transactions.
     """
@@ -89,16 +89,16 @@ TX_PENDING_COMMIT: Final = RULES.rule(
 
 
 def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
-    """A client sends a method on a channel on which its tx.commit is not answered yet.
+    """A client sends a method on a channel while its tx.commit is not answered yet.
 
-    Demands: Nothing is sent on a channel while its Commit is unanswered.
+    Demands: A client sends nothing on a channel until the server has answered its tx.commit.
     Source: RMQ:server rabbit_channel; GS:3.2.1
-    Evidence: outstanding tx.commit
-    Why it matters: The peers cannot know whether that method belongs to the transaction. RabbitMQ closes the
+    Evidence: the tx.commit methods that are not answered yet
+    Why it matters: The peers may disagree whether the method belongs to the transaction. RabbitMQ closes the
     connection with 504 if the commit still waits for a queue.
-    Silent when: the client closes the channel or answers the server, or something before the method on the
-    channel was not captured. The finding is only possible with servers other than RabbitMQ. The rule reports
-    once per connection.
+    Silent when: the client closes the channel, the client answers the server, or the capture lacks something
+    that was sent on the channel before the method. The finding is only possible, not certain, for servers
+    other than RabbitMQ. The rule reports the fault only once per connection.
     How to mend it: Wait for tx.commit-ok before sending anything else on the channel. Do not share a
     transactional channel between threads; use one channel per thread.
     """
@@ -117,18 +117,19 @@ TX_MANDATORY: Final = RULES.rule("TX-MANDATORY", "MUST NOT", "tier B", by="clien
 def mandatory_in_transaction(case: Case091) -> None:
     """A client publishes a message with mandatory in a transaction.
 
-    Demands: Applications do not count on the outcome of mandatory publishes in a transaction.
+    Demands: Applications do not rely on basic.return for messages that they publish with mandatory in a
+    transaction.
     Source: XML:tx.not mandatory
-    Evidence: mandatory bit on a tx channel
-    Why it matters: The specification leaves open whether a basic.return comes before or after the commit, and
-    what the basic.return says about the commit. An application must not rely on the outcome.
-    Silent when: something before the message on the channel was not captured. The rule reports once per
-    connection.
+    Evidence: the mandatory bit of basic.publish on a channel in transaction mode
+    Why it matters: The specification leaves open whether a basic.return comes before or after tx.commit-ok,
+    and what it means for the transaction.
+    Silent when: the capture lacks something that was sent on the channel before the message. The rule reports
+    the fault only once per connection.
     Only possible because: The capture does not show whether the application relies on the outcome.
     How to mend it: Publish messages with mandatory on a channel without a transaction; on RabbitMQ use
     publisher confirms there. Otherwise do not decide from a basic.return whether the transaction succeeded.
     """
-    case.report_once(TX_MANDATORY, "mandatory in a transaction", POSSIBLE, {})
+    case.report_once(TX_MANDATORY, "mandatory is set for a message in a transaction", POSSIBLE, {})
 
 
 TX_IMMEDIATE: Final = RULES.rule("TX-IMMEDIATE", "MUST NOT", "tier B", by="client")
@@ -137,18 +138,19 @@ TX_IMMEDIATE: Final = RULES.rule("TX-IMMEDIATE", "MUST NOT", "tier B", by="clien
 def immediate_in_transaction(case: Case091) -> None:
     """A client publishes a message with immediate in a transaction.
 
-    Demands: Applications do not count on the outcome of immediate publishes in a transaction.
+    Demands: Applications do not rely on basic.return for messages that they publish with immediate in a
+    transaction.
     Source: XML:tx.not immediate
-    Evidence: immediate bit on a tx channel
-    Why it matters: The specification leaves open whether a basic.return comes before or after the commit, and
-    what the basic.return says about the commit. An application must not rely on the outcome.
-    Silent when: something before the message on the channel was not captured. The rule reports once per
-    connection.
+    Evidence: the immediate bit of basic.publish on a channel in transaction mode
+    Why it matters: The specification leaves open whether a basic.return comes before or after tx.commit-ok,
+    and what it means for the transaction.
+    Silent when: the capture lacks something that was sent on the channel before the message. The rule reports
+    the fault only once per connection.
     Only possible because: The capture does not show whether the application relies on the outcome.
     How to mend it: Publish messages with immediate on a channel without a transaction; on RabbitMQ use
     publisher confirms there. Otherwise do not decide from a basic.return whether the transaction succeeded.
     """
-    case.report_once(TX_IMMEDIATE, "immediate in a transaction", POSSIBLE, {})
+    case.report_once(TX_IMMEDIATE, "immediate is set for a message in a transaction", POSSIBLE, {})
 
 
 def judge_transaction(case: Case091, channel: Channel, method: Method) -> None:

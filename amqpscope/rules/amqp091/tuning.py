@@ -25,9 +25,9 @@ C_TUNE_FRAMEMAX_MIN: Final = RULES.rule("C-TUNE-FRAMEMAX-MIN", "MUST", "tier A",
 def offered_frame_max_too_small(case: Case091, frame_max: i64) -> None:
     """A server's connection.tune limits frames to less than 4096 octets.
 
-    Demands: A non-zero frame-max offered in Tune is at least 4096.
+    Demands: A frame-max in connection.tune is 0 (no limit), or at least 4096.
     Source: XML:connection.tune.frame-max.minimum; XML constant frame-min-size
-    Evidence: Tune.frame-max
+    Evidence: the frame-max in connection.tune
     Why it matters: Every peer must accept frames of 4096 octets. The client cannot work with a smaller limit
     and may end the connection.
     Silent when: connection.tune cannot be decoded.
@@ -57,11 +57,11 @@ C_TUNEOK_FRAMEMAX_MIN: Final = RULES.rule(
 def chosen_frame_max_too_small(case: Case091, frame_max: i64) -> None:
     """A client's connection.tune-ok limits frames to less than 4096 octets.
 
-    Demands: A non-zero frame-max chosen in Tune-Ok is at least 4096.
+    Demands: A frame-max in connection.tune-ok is 0 (no limit), or at least 4096.
     Source: XML:connection.tune-ok.frame-max.minimum
-    Evidence: Tune-Ok.frame-max
-    Why it matters: Every peer must accept frames of 4096 octets. Servers close the socket, so the connection
-    is not established.
+    Evidence: the frame-max in connection.tune-ok
+    Why it matters: Every peer must accept frames of 4096 octets. Servers close the socket, so the client
+    cannot connect.
     Silent when: connection.tune-ok cannot be decoded.
     How to mend it: Set frame-max in connection.tune-ok to at least 4096, and not above the server's limit
     from connection.tune. Check the value that the application configures for the connection.
@@ -90,17 +90,16 @@ def chosen_frame_max_too_large(case: Case091, frame_max: i64, limit: i64) -> Non
     """A client's connection.tune-ok has a frame-max above the limit that the server has set in
     connection.tune.
 
-    Demands: The client's frame-max does not exceed a limit set by the server.
+    Demands: The frame-max in connection.tune-ok is not above the server's limit in connection.tune.
     Source: XML:connection.tune-ok.frame-max.upper-limit; GS:2.3.3
-    Evidence: Tune and Tune-Ok (0 in Tune = no limit; 0 in Tune-Ok against a limit = too high)
+    Evidence: the frame-max in connection.tune and in connection.tune-ok (0 means no limit)
     Why it matters: The client could send frames that the server does not accept. The server therefore drops
     the connection at once.
-    Silent when: connection.tune was not captured, or sets no limit. The finding is only possible when the
-    client sends 0, which some servers read as no limit of the client's own, and the server is neither
-    RabbitMQ nor LavinMQ, which both refuse 0.
+    Silent when: connection.tune was not captured or sets no limit. The finding is only possible, not certain,
+    when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept 0 as "no limit
+    of the client"; RabbitMQ and LavinMQ refuse 0.
     How to mend it: Take the smaller of the server's frame-max and the client's own as frame-max in
-    connection.tune-ok. Treat 0 as no limit on that side, so send the server's value if the client has no
-    limit.
+    connection.tune-ok. If the client has no limit, send the server's frame-max.
     """
     certainty = CERTAIN if frame_max > 0 or case.view.rabbitmq else POSSIBLE
     said = str(frame_max) if frame_max > 0 else "0 (no limit)"
@@ -121,17 +120,16 @@ def chosen_channel_max_too_large(case: Case091, channel_max: i64, limit: i64) ->
     """A client's connection.tune-ok has a channel-max above the limit that the server has set in
     connection.tune.
 
-    Demands: The client's channel-max does not exceed a limit set by the server.
+    Demands: The channel-max in connection.tune-ok is not above the server's limit in connection.tune.
     Source: XML:connection.tune-ok.channel-max.upper-limit; XML assert le tune.channel-max
-    Evidence: Tune and Tune-Ok (0 as for frame-max)
-    Why it matters: The client could open channels that the server does not grant. The server therefore drops
-    the connection at once.
-    Silent when: connection.tune was not captured, or sets no limit. The finding is only possible when the
-    client sends 0, which some servers read as no limit of the client's own, and the server is neither
-    RabbitMQ nor LavinMQ, which both refuse 0.
+    Evidence: the channel-max in connection.tune and in connection.tune-ok (0 means no limit)
+    Why it matters: The client could open more channels than the server allows. The server therefore drops the
+    connection at once.
+    Silent when: connection.tune was not captured or sets no limit. The finding is only possible, not certain,
+    when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept 0 as "no limit
+    of the client"; RabbitMQ and LavinMQ refuse 0.
     How to mend it: Take the smaller of the server's channel-max and the client's own as channel-max in
-    connection.tune-ok. Treat 0 as no limit on that side, so send the server's value if the client has no
-    limit.
+    connection.tune-ok. If the client has no limit, send the server's channel-max.
     """
     certainty = CERTAIN if channel_max > 0 or case.view.rabbitmq else POSSIBLE
     said = str(channel_max) if channel_max > 0 else "0 (no limit)"
@@ -155,14 +153,14 @@ C_TUNEOK_CHMAX_NOTNULL: Final = RULES.rule(
 def no_channel_max(case: Case091) -> None:
     """A client leaves channel-max at 0 in connection.tune-ok, as the server did in connection.tune.
 
-    Demands: The channel-max in Tune-Ok is given a value.
+    Demands: The channel-max in connection.tune-ok is not null.
     Source: XML:connection.tune-ok.channel-max assert notnull
-    Evidence: Tune-Ok.channel-max = 0
-    Why it matters: The specification wants a value. Most peers take 0 to mean as many channels as there are
-    channel numbers.
-    Silent when: the server has set a limit, because 0 is then above the limit. Another rule
-    (amqp091/C-TUNEOK-CHMAX-LE) reports that.
-    Only possible because: The specification does not say whether 0 counts as no value.
+    Evidence: a channel-max of 0 in connection.tune-ok
+    Why it matters: The specification wants a value other than null. Most peers understand 0 as "no limit",
+    that is, 65535 channels.
+    Silent when: the server has set a limit in connection.tune. In that case another rule
+    (amqp091/C-TUNEOK-CHMAX-LE) reports the 0.
+    Only possible because: The specification does not say whether 0 counts as null.
     How to mend it: Set channel-max in connection.tune-ok to the number of channels that the client needs at
     most, for example 2047, or to 65535 for all channel numbers.
     """

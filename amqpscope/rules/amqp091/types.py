@@ -25,15 +25,16 @@ T_SHORTSTR_NUL: Final = RULES.rule(
 )
 """A peer sends a short string that contains a zero octet.
 
-Demands: Short strings contain no zero octet.
+Demands: A short string contains no zero octet.
 Source: GS:4.2.5.3; GS:4.2.1 string-char
-Evidence: every shortstr in arguments, properties and table keys
+Evidence: the short strings in arguments, properties and names of field tables
 Why it matters: Receivers written in C take the zero octet for the end of the string, so they read another
 value. RabbitMQ does not check.
-Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
-only possible, and is reported once, when the fault is among the properties of a message that a server sends,
-because a server hands on the properties as it received them.
-Possible because: The {peer} may hand this on as it received it.
+Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
+in the properties of a message, the finding is only possible, not certain, because a server forwards the
+properties that it received. For such forwarded properties, the rule reports the fault only once per
+connection.
+Possible because: The {peer} may have forwarded the properties as a publisher sent them.
 How to mend it: Reject or remove zero octets before encoding a short string such as a queue name, exchange
 name or routing key. Do not include the terminating zero of a C string in the length.
 """
@@ -44,15 +45,16 @@ T_SHORTSTR_UTF8: Final = RULES.rule(
 )
 """A peer sends a short string that is not well-formed UTF-8.
 
-Demands: Short strings hold well-formed UTF-8.
+Demands: A short string is well-formed UTF-8.
 Source: GS:4.2.5.3; ERR:16
-Evidence: UTF-8 validation
+Evidence: the short strings in arguments, properties and names of field tables
 Why it matters: Many clients cannot read such a string. RabbitMQ refuses it in methods (501), but not in
 messages.
-Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
-only possible, and is reported once, when the fault is among the properties of a message that a server sends,
-because a server hands on the properties as it received them.
-Possible because: The {peer} may hand this on as it received it.
+Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
+in the properties of a message, the finding is only possible, not certain, because a server forwards the
+properties that it received. For such forwarded properties, the rule reports the fault only once per
+connection.
+Possible because: The {peer} may have forwarded the properties as a publisher sent them.
 How to mend it: Encode all short strings as UTF-8, not as Latin-1 or another character set. Carry binary
 identifiers in hexadecimal or Base64, or in a header value.
 """
@@ -63,15 +65,16 @@ T_LENGTH_BOUNDS: Final = RULES.rule(
 )
 """A peer sends a string or table whose length exceeds the octets left in the payload.
 
-Demands: A string or table length never reaches past the payload that contains it.
+Demands: A string or table ends inside the payload that contains it.
 Source: GS:4.2.5.3; GS:4.2.5.5; GS:4.10.1
-Evidence: declared length against octets left
-Why it matters: The receiver finds the value cut off and cannot read what follows. The connection is lost,
-too.
-Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
-only possible, and is reported once, when the fault is among the properties of a message that a server sends,
-because a server hands on the properties as it received them.
-Possible because: The {peer} may hand this on as it received it.
+Evidence: the length of the string or table, and the octets that are left in the payload
+Why it matters: The receiver gets an incomplete value and cannot read the rest of the payload. The connection
+is lost, too.
+Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
+in the properties of a message, the finding is only possible, not certain, because a server forwards the
+properties that it received. For such forwarded properties, the rule reports the fault only once per
+connection.
+Possible because: The {peer} may have forwarded the properties as a publisher sent them.
 How to mend it: Compute the length of a string or table in octets after encoding, not in characters. Make sure
 that no value is truncated and that two threads do not write to one buffer.
 """
@@ -82,14 +85,15 @@ T_TABLE_NAME_LEN: Final = RULES.rule(
 )
 """A peer sends a field table with a name of more than 128 characters.
 
-Demands: Field names are at most 128 characters long.
+Demands: A name in a field table has at most 128 characters.
 Source: GS:4.2.5.5
-Evidence: table keys
-Why it matters: A receiver that has no room for such a name refuses the table, or cuts the name off.
-Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
-only possible, and is reported once, when the fault is among the properties of a message that a server sends,
-because a server hands on the properties as it received them.
-Possible because: The {peer} may hand this on as it received it.
+Evidence: the names in field tables
+Why it matters: A receiver that has no room for such a name refuses the table, or shortens the name.
+Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
+in the properties of a message, the finding is only possible, not certain, because a server forwards the
+properties that it received. For such forwarded properties, the rule reports the fault only once per
+connection.
+Possible because: The {peer} may have forwarded the properties as a publisher sent them.
 How to mend it: Keep the names of headers and arguments at 128 characters or below. Move long data from the
 name of the field into its value.
 """
@@ -99,20 +103,21 @@ T_TABLE_DUP: Final = RULES.rule(
     "T-TABLE-DUP",
     "IMPLIED",
     "tier A",
-    warning="The text implies it and names no error for it.",
+    warning="The specification only implies this rule and names no error for it.",
     proved="properties",
 )
 """A peer sends a field table that contains the same name twice.
 
-Demands: A table does not hold the same field name twice.
+Demands: A field table does not contain the same name twice.
 Source: GS:4.2.5.5
-Evidence: key set per table
-Why it matters: The receiver decides which of the two values counts, so different receivers can read different
-tables.
-Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
-only possible, and is reported once, when the fault is among the properties of a message that a server sends,
-because a server hands on the properties as it received them.
-Possible because: The {peer} may hand this on as it received it.
+Evidence: the names in each field table
+Why it matters: Each receiver decides which of the two values is valid, so different receivers can read
+different tables.
+Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
+in the properties of a message, the finding is only possible, not certain, because a server forwards the
+properties that it received. For such forwarded properties, the rule reports the fault only once per
+connection.
+Possible because: The {peer} may have forwarded the properties as a publisher sent them.
 How to mend it: Replace an existing field instead of appending a second one when building a table. Code that
 adds a header to a forwarded message checks first whether the header is present.
 """
@@ -123,15 +128,16 @@ T_TABLE_TAG: Final = RULES.rule(
 )
 """A peer sends a field table with a value whose type tag stands for no type.
 
-Demands: Each table or array value starts with a known type tag (t b B s u I i l f d D S A T F V x, or U and L
-of the printed grammar).
+Demands: Each value in a table or array begins with a known type tag (t b B s u I i l f d D S A T F V x, or U
+and L of the specification's grammar).
 Source: GS:4.2.1 field-value; ERR:3
-Evidence: value tags
+Evidence: the type tags of the values
 Why it matters: The receiver cannot know the length of the value, so the rest of the table is unreadable.
-Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
-only possible, and is reported once, when the fault is among the properties of a message that a server sends,
-because a server hands on the properties as it received them.
-Possible because: The {peer} may hand this on as it received it.
+Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
+in the properties of a message, the finding is only possible, not certain, because a server forwards the
+properties that it received. For such forwarded properties, the rule reports the fault only once per
+connection.
+Possible because: The {peer} may have forwarded the properties as a publisher sent them.
 How to mend it: Encode each value with one of the defined type tags, in upper or lower case as defined. Check
 that the length of the preceding value is correct, because a wrong length shifts all later tags.
 """
@@ -140,17 +146,18 @@ that the length of the preceding value is correct, because a wrong length shifts
 T_TABLE_LEN: Final = RULES.rule(
     "T-TABLE-LEN", "IMPLIED", "tier A", answer="connection.close 502", proved="properties"
 )
-"""A peer sends a field table or array whose content does not end where its length says.
+"""A peer sends a field table or array whose content does not end where its length field says.
 
-Demands: The pairs of a table (or values of an array) end exactly at its declared octet length.
+Demands: The content of a field table or array has exactly the number of octets in its length field.
 Source: GS:4.2.5.5; ERR:4
-Evidence: nested decode position
+Evidence: the end of the last value, and the length field
 Why it matters: Length and content disagree, so the receiver misreads the values or everything after them.
 RabbitMQ closes the connection with 541, or drops it.
-Silent when: the frame was not captured whole, or octets before the frame were not captured. The finding is
-only possible, and is reported once, when the fault is among the properties of a message that a server sends,
-because a server hands on the properties as it received them.
-Possible because: The {peer} may hand this on as it received it.
+Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
+in the properties of a message, the finding is only possible, not certain, because a server forwards the
+properties that it received. For such forwarded properties, the rule reports the fault only once per
+connection.
+Possible because: The {peer} may have forwarded the properties as a publisher sent them.
 How to mend it: Write the length after encoding the content, as the exact number of octets that follow the
 length field. Check the size of every value type, for example of timestamps, decimals and nested tables.
 """
@@ -186,24 +193,24 @@ T_TABLE_DIALECT: Final = RULES.rule(
 
 
 def table_in_the_printed_dialect(case: Case091) -> None:
-    """A field table uses types of the printed specification that the RabbitMQ dialect lacks, although the
-    server is RabbitMQ or LavinMQ.
+    """A client sends a RabbitMQ or LavinMQ server a field table with type tags that only the specification's
+    grammar defines.
 
-    Demands: Tags whose meaning differs between the printed 0-9-1 grammar and the RabbitMQ/Qpid dialect ('s',
-    'l', 'L', 'U', and decimal sign) are used as the peer reads them.
+    Demands: A peer uses the type tags 's', 'l', 'L', 'U' and the sign of decimals in the dialect that the
+    other peer understands: that of the specification or that of RabbitMQ.
     Source: GS:4.2.1 field-value; ERR:3; ERR:4
-    Evidence: product in peer properties; trial decode both ways
-    Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ takes the
-    table for a different one, or closes the connection.
+    Evidence: the product in the properties of the peer, and whether the table can be read in each dialect
+    Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ then reads
+    another table than the client sent, or closes the connection.
     Silent when: the table can also be read in RabbitMQ's dialect, or the server's connection.start was not
     captured.
-    Only possible because: The server need not be the product that it claims to be.
+    Only possible because: The server may not be the product that it claims to be.
     How to mend it: Encode field tables in the RabbitMQ dialect: strings with the tag `S`, 16-bit signed
     integers with `s`, 64-bit signed integers with `l`. Do not send `U`, `L` or short strings as values.
     """
     case.report_once(
         T_TABLE_DIALECT,
-        "a field table can be read by the printed grammar only, not as RabbitMQ does",
+        "a field table can be read only by the specification's grammar, not in RabbitMQ's dialect",
         POSSIBLE,
         {},
     )
@@ -229,25 +236,28 @@ _YEAR_10000: Final = 253_402_300_800
 
 
 T_TIMESTAMP: Final = RULES.rule(
-    "T-TIMESTAMP", "IMPLIED", "tier B", warning="The text implies it and names no error for it."
+    "T-TIMESTAMP",
+    "IMPLIED",
+    "tier B",
+    warning="The specification only implies this rule and names no error for it.",
 )
 
 
 def timestamp_far_off(case: Case091, seconds: int) -> None:
     """A peer sends a message whose timestamp lies beyond the year 9999.
 
-    Demands: Timestamps are whole seconds since the Unix epoch in 64 bits.
+    Demands: A timestamp is the number of whole seconds since the beginning of 1970, in 64 bits.
     Source: GS:4.2.5.4
-    Evidence: timestamp properties and 'T' values
-    Why it matters: Timestamps are whole seconds since 1970. Mostly the sender wrote milliseconds, and
-    receivers then read a date some 50000 years in the future.
-    Silent when: octets before the message were not captured, or the same was already reported on the
-    connection.
+    Evidence: the property timestamp, and values with the type tag 'T'
+    Why it matters: Often the sender wrote milliseconds instead of seconds. Receivers then read a date some
+    50000 years in the future.
+    Silent when: the capture lacks octets before the message, or the rule has already reported this fault on
+    the same connection.
     Only possible because: The sender may intend this timestamp.
     How to mend it: Write timestamp in whole seconds since 1970-01-01 UTC. If the clock of the application
     counts milliseconds, divide by 1000 first, or carry milliseconds in a header instead.
     """
-    message = f"the timestamp {seconds} is no plausible number of seconds"
+    message = f"the timestamp {seconds} is not a plausible number of seconds"
     case.report_once(T_TIMESTAMP, message, POSSIBLE, {"timestamp": seconds})
 
 
@@ -255,17 +265,17 @@ T_RESERVED_PROP: Final = RULES.rule("T-RESERVED-PROP", "MUST", "tier A")
 
 
 def retired_property(case: Case091) -> None:
-    """A peer sends a message whose last property, the former cluster-id, has a value.
+    """A peer sends a message whose last property, formerly cluster-id, has a value.
 
-    Demands: The fourteenth basic property (former cluster-id) is empty.
+    Demands: The fourteenth property of a message, formerly cluster-id, is empty.
     Source: XML class basic field reserved
-    Evidence: property flag bit 2 and value
-    Why it matters: The property no longer has a meaning, so receivers do not use it. RabbitMQ hands the
-    property on.
-    Silent when: octets before the message were not captured, or the same was already reported on the
-    connection. The finding is only possible when the server sends the message, because a server hands on what
-    it received.
-    Possible because: The {peer} may hand this on as it received it.
+    Evidence: the flag and the value of the fourteenth property
+    Why it matters: The property no longer has a meaning, so receivers ignore it. RabbitMQ forwards it to
+    consumers.
+    Silent when: the capture lacks octets before the message, or the rule has already reported this fault on
+    the same connection. The finding is only possible, not certain, when the server sends the message, because
+    a server forwards what it received.
+    Possible because: The {peer} may have forwarded the property as a publisher set it.
     How to mend it: Leave the fourteenth property out: clear its property flag in the content header and write
     no value. Carry the information in headers or app-id instead.
     """
@@ -277,24 +287,24 @@ T_TABLE_NAME_START: Final = RULES.rule(
     "T-TABLE-NAME-START",
     "MUST",
     "tier C",
-    note="No error is tied to it, and both peers go on.",
+    note="The specification names no error for this fault, and both peers carry on.",
     answer="connection.close 503",
     broker_codes=("502",),
 )
 
 
 def field_name_that_begins_oddly(case: Case091, name: str) -> None:
-    """A peer sends a field table with a name that begins with something other than a letter, '$' or '#'.
+    """A peer sends a field table with a name that does not begin with a letter, '$' or '#'.
 
-    Demands: A table field name begins with a letter, '$' or '#'.
+    Demands: A name in a field table begins with a letter, '$' or '#'.
     Source: GS:4.2.5.5
-    Evidence: table keys in arguments and headers, nested ones too
-    Why it matters: This rarely matters: a server should refuse the name with 503 or 502, but no server is
-    known to, and Spring, for example, uses the header name `__TypeId__`.
-    Silent when: octets before the field table were not captured, the same was already reported on the
-    connection, or the name stands in a table inside a table. The finding is only possible, not certain, when
-    the server sends the message, because a server hands on what it received.
-    Possible because: The {peer} may hand the name on as it received it.
+    Evidence: the names in field tables of arguments and headers
+    Why it matters: This rarely matters: a server should refuse the name with 503 or 502, but no known server
+    does. Spring, for example, uses the header name `__TypeId__`.
+    Silent when: the capture lacks octets before the field table, the rule has already reported this fault on
+    the same connection, or the name belongs to a table inside another table. The finding is only possible,
+    not certain, when the server sends the message, because a server forwards what it received.
+    Possible because: The {peer} may have forwarded the name as a publisher sent it.
     How to mend it: Begin names of headers and arguments with a letter, '$' or '#', if the application must
     work with every broker. Otherwise leave names such as `__TypeId__` as they are.
     """

@@ -135,18 +135,19 @@ T_XNAME_LEN: Final = RULES.rule(
 def exchange_name_too_long(case: Case091) -> None:
     """A peer sends a method with an exchange name of more than 127 octets.
 
-    Demands: Exchange names have at most 127 octets.
+    Demands: An exchange name has at most 127 octets.
     Source: XML domain exchange-name assert length 127
-    Evidence: exchange arguments of every method
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
+    Evidence: the exchange names in all methods
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
     RabbitMQ accepts 255 octets.
-    Silent when: octets before the method were not captured, or the same was already reported on the
-    connection. The finding is only possible when the server sends the name, because a client has chosen it.
-    Possible because: The {peer} may hand this on as it received it.
+    Silent when: the capture lacks octets before the method, or the rule has already reported this fault on
+    the same connection. The finding is only possible, not certain, when the server sends the name, because a
+    client has chosen it.
+    Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Shorten the exchange name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters.
     """
-    message = f"the name of an exchange has more than {_LONGEST_NAME} octets"
+    message = f"the exchange name has more than {_LONGEST_NAME} octets"
     case.report_once(T_XNAME_LEN, message, _certainty(case), {})
 
 
@@ -159,20 +160,20 @@ def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     """A peer sends a method with an exchange name that contains a character other than letters, digits,
     hyphen, underscore, period and colon.
 
-    Demands: Exchange names use only ASCII letters, digits, '-', '_', '.' and ':'.
+    Demands: An exchange name contains only letters, digits, '-', '_', '.' and ':'.
     Source: XML domain exchange-name assert regexp
-    Evidence: exchange arguments of every method
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
+    Evidence: the exchange names in all methods
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
     RabbitMQ accepts any name.
-    Silent when: octets before the method were not captured, or the same was already reported on the
-    connection, for example by amqp091/X-DECL-SYNTAX where an exchange is declared. The finding is only
-    possible when the server sends the name, because a client has chosen it.
-    Possible because: The {peer} may hand this on as it received it.
+    Silent when: the capture lacks octets before the method, or this fault was already reported on the same
+    connection, for example by amqp091/X-DECL-SYNTAX when the client declared an exchange. The finding is only
+    possible, not certain, when the server sends the name, because a client has chosen it.
+    Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace spaces,
     slashes and other characters where names are built from other data.
     """
     if not case.was_told(X_DECL_SYNTAX):
-        message = f"the name of an exchange has the character {character!a}"
+        message = f"the exchange name contains the character {character!a}"
         evidence: dict[str, object] = {"character": ascii(character)}
         case.report_once(T_XNAME_RE, message, _certainty(case), evidence)
 
@@ -185,19 +186,19 @@ T_QNAME_LEN: Final = RULES.rule(
 def queue_name_too_long(case: Case091) -> None:
     """A peer sends a method with a queue name of more than 127 octets.
 
-    Demands: Queue names have at most 127 octets.
+    Demands: A queue name has at most 127 octets.
     Source: XML domain queue-name assert length 127
-    Evidence: queue arguments of every method, Declare-Ok too
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
+    Evidence: the queue names in all methods, including queue.declare-ok
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
     RabbitMQ accepts 255 octets.
-    Silent when: octets before the method were not captured, or the same was already reported on the
-    connection. The finding is only possible when the server sends the name, because a client may have chosen
-    it.
-    Possible because: The {peer} may hand this on as it received it.
+    Silent when: the capture lacks octets before the method, or the rule has already reported this fault on
+    the same connection. The finding is only possible, not certain, when the server sends the name, because a
+    client may have chosen it.
+    Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Shorten the queue name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters; hash long parts of generated names.
     """
-    message = f"the name of a queue has more than {_LONGEST_NAME} octets"
+    message = f"the queue name has more than {_LONGEST_NAME} octets"
     case.report_once(T_QNAME_LEN, message, _certainty(case), {})
 
 
@@ -210,20 +211,21 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     """A peer sends a method with a queue name that contains a character other than letters, digits, hyphen,
     underscore, period and colon.
 
-    Demands: Queue names use only ASCII letters, digits, '-', '_', '.' and ':'.
+    Demands: A queue name contains only letters, digits, '-', '_', '.' and ':'.
     Source: XML domain queue-name assert regexp
-    Evidence: queue arguments of every method
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application is not portable.
+    Evidence: the queue names in all methods
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
     RabbitMQ accepts any name.
-    Silent when: octets before the method were not captured; the same was already reported on the connection,
-    for example by amqp091/Q-DECL-SYNTAX where a queue is declared; or the name begins with `amq.`, as names
-    made up by brokers do. The finding is only possible when the server sends the name.
-    Possible because: The {peer} may hand this on as it received it.
+    Silent when: the capture lacks octets before the method, the name begins with `amq.`, because brokers
+    generate such names, or this fault was already reported on the same connection, for example by
+    amqp091/Q-DECL-SYNTAX when the client declared a queue. The finding is only possible, not certain, when
+    the server sends the name.
+    Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
     slashes and other characters where names are built from other data.
     """
     if not case.was_told(Q_DECL_SYNTAX):
-        message = f"the name of a queue has the character {character!a}"
+        message = f"the queue name contains the character {character!a}"
         evidence: dict[str, object] = {"character": ascii(character)}
         case.report_once(T_QNAME_RE, message, _certainty(case), evidence)
 
@@ -236,12 +238,12 @@ T_PATH_NOTNULL: Final = RULES.rule(
 def no_virtual_host(case: Case091) -> None:
     """A client sends connection.open with an empty virtual host name.
 
-    Demands: The virtual host in Connection.Open is not empty.
+    Demands: The virtual host in connection.open is not empty.
     Source: XML domain path assert notnull
-    Evidence: Open.virtual-host
-    Why it matters: RabbitMQ treats the empty name like any other name, and such a virtual host mostly does
-    not exist. Other brokers take the name for `/`, or refuse it with 502.
-    Silent when: octets before connection.open were not captured, or the name cannot be decoded.
+    Evidence: the virtual host in connection.open
+    Why it matters: RabbitMQ treats the empty name like any other name, and usually has no virtual host of
+    that name. Other brokers take the empty name for `/`, or refuse it with 502.
+    Silent when: the capture lacks octets before connection.open, or amqpscope cannot decode the name.
     How to mend it: Put the name of the virtual host into connection.open, usually `/`. In a connection URI, a
     single slash at the end means the empty name; write `%2F` after it for the virtual host `/`.
     """
@@ -254,11 +256,11 @@ T_PATH_LEN: Final = RULES.rule("T-PATH-LEN", "IMPLIED", "tier A", by="client", a
 def virtual_host_too_long(case: Case091) -> None:
     """A client sends connection.open with a virtual host name of more than 127 octets.
 
-    Demands: The virtual host name has at most 127 octets.
+    Demands: The name of the virtual host has at most 127 octets.
     Source: XML domain path assert length 127
-    Evidence: Open.virtual-host
-    Why it matters: A broker may refuse connection.open with 502, and the connection is then not established.
-    Silent when: octets before connection.open were not captured, or the name cannot be decoded.
+    Evidence: the virtual host in connection.open
+    Why it matters: A broker may refuse connection.open with 502, so the client cannot connect.
+    Silent when: the capture lacks octets before connection.open, or amqpscope cannot decode the name.
     How to mend it: Shorten the name of the virtual host to at most 127 octets, on the broker and in the
     client's configuration. Count the octets of the UTF-8 form, not characters.
     """
@@ -267,45 +269,51 @@ def virtual_host_too_long(case: Case091) -> None:
 
 
 T_REPLYCODE_NOTNULL: Final = RULES.rule(
-    "T-REPLYCODE-NOTNULL", "IMPLIED", "tier C", note="No error is tied to it, and both peers go on."
+    "T-REPLYCODE-NOTNULL",
+    "IMPLIED",
+    "tier C",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def reply_code_zero(case: Case091) -> None:
     """A peer sends a close or basic.return with reply-code 0.
 
-    Demands: The reply code in Close and Return is not zero.
+    Demands: The reply-code in connection.close, channel.close and basic.return is not 0.
     Source: XML domain reply-code assert notnull
-    Evidence: reply-code field
-    Why it matters: Reply-code 0 tells the other peer nothing about the reason. A normal close uses 200. Pika,
-    py-amqp and other clients close channels with reply-code 0.
-    Silent when: octets before the frame were not captured, or the rule has already reported on the
-    connection.
+    Evidence: the reply-code
+    Why it matters: Reply-code 0 does not give the other peer a reason. A normal close uses 200. Pika, py-amqp
+    and other clients close channels with reply-code 0.
+    Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
+    same connection.
     How to mend it: Set reply-code to 200 for a normal close, and to the matching error code of the
     specification otherwise. Do not leave reply-code at its default 0.
     """
-    case.report_once(T_REPLYCODE_NOTNULL, f"{case.name} has the reply code 0", CERTAIN, {})
+    case.report_once(T_REPLYCODE_NOTNULL, f"{case.name} has reply-code 0", CERTAIN, {})
 
 
 T_REPLYTEXT_NOTNULL: Final = RULES.rule(
-    "T-REPLYTEXT-NOTNULL", "IMPLIED", "tier C", note="No error is tied to it, and both peers go on."
+    "T-REPLYTEXT-NOTNULL",
+    "IMPLIED",
+    "tier C",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
 def no_reply_text(case: Case091) -> None:
     """A peer sends a close or basic.return with an empty reply-text.
 
-    Demands: The reply text in Close and Return is not empty.
+    Demands: The reply-text in connection.close, channel.close and basic.return is not empty.
     Source: XML domain reply-text assert notnull
-    Evidence: reply-text field
-    Why it matters: Logs then lack the reason. The specification demands a reply-text that is not null,
-    without saying what null means for a string. Py-amqp and other clients leave reply-text empty.
-    Silent when: octets before the frame were not captured, or the rule has already reported on the
-    connection.
+    Evidence: the reply-text
+    Why it matters: Logs then lack the reason. The specification demands a reply-text that is not null, but
+    does not say what null means for a string. Py-amqp and other clients leave reply-text empty.
+    Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
+    same connection.
     How to mend it: Fill reply-text with a short reason, for example "Normal shutdown" with reply-code 200, or
     the description of the error.
     """
-    case.report_once(T_REPLYTEXT_NOTNULL, f"{case.name} has no reply text", CERTAIN, {})
+    case.report_once(T_REPLYTEXT_NOTNULL, f"{case.name} has an empty reply-text", CERTAIN, {})
 
 
 def _reserved(case: Case091, definition: MethodType, field: ArgumentField, value: object) -> None:
@@ -338,13 +346,14 @@ T_TICKET_ZERO: Final = RULES.rule("T-TICKET-ZERO", "MUST", "tier A", by="client"
 def ticket(case: Case091, number: i64) -> None:
     """A client sends a method whose former access-ticket field (reserved-1) is not zero.
 
-    Demands: The former access-ticket field stays zero.
+    Demands: The field reserved-1, formerly the access ticket, is 0.
     Source: XML fields reserved-1 (ticket) of exchange/queue/basic methods
-    Evidence: reserved-1 of declare, delete, bind, unbind, purge, consume, publish, get
-    Why it matters: AMQP 0-9-1 has no access tickets any more. The value shows a client that speaks an older
-    version of the protocol.
-    Silent when: the server has given out access tickets on the channel; octets of either peer were not
-    captured; or the rule has already reported on the connection.
+    Evidence: the field reserved-1 of the methods declare, delete, bind, unbind, purge, consume, publish and
+    get
+    Why it matters: AMQP 0-9-1 has no access tickets any more. The client probably speaks an older version of
+    the protocol.
+    Silent when: the server has given out access tickets on the channel, the capture lacks octets of either
+    peer, or the rule has already reported this fault on the same connection.
     How to mend it: Write 0 into the field reserved-1 of every method. Remove code that requests or stores
     access tickets.
     """
@@ -355,7 +364,10 @@ def ticket(case: Case091, number: i64) -> None:
 
 
 T_RESERVED_CONN: Final = RULES.rule(
-    "T-RESERVED-CONN", "MUST", "tier C", note="No error is tied to it, and both peers go on."
+    "T-RESERVED-CONN",
+    "MUST",
+    "tier C",
+    note="The specification names no error for this fault, and both peers carry on.",
 )
 
 
@@ -363,13 +375,13 @@ def retired_field_of_the_connection(case: Case091, name: str) -> None:
     """A peer sends connection.open or connection.open-ok with a value in a retired field: capabilities,
     insist or known-hosts.
 
-    Demands: The retired capabilities, insist and known-hosts fields stay empty or zero.
+    Demands: The retired fields capabilities, insist and known-hosts are empty or 0.
     Source: XML:connection.open reserved-1/reserved-2; XML:connection.open-ok reserved-1
-    Evidence: Open and Open-Ok fields
+    Evidence: the retired fields of connection.open and connection.open-ok
     Why it matters: The value has hardly any consequence, because receivers ignore these fields. Pika and
     librabbitmq set insist by habit.
-    Silent when: octets before the frame were not captured, or the rule has already reported on the
-    connection.
+    Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
+    same connection.
     How to mend it: Encode capabilities and known-hosts as empty strings and insist as 0. Remove the code that
     sets these fields for older versions of the protocol.
     """
@@ -384,13 +396,13 @@ def retired_field_of_a_channel(case: Case091, name: str) -> None:
     """A peer sends channel.open or channel.open-ok with a value in a retired field: out-of-band or
     channel-id.
 
-    Demands: The retired out-of-band and channel-id fields stay empty.
+    Demands: The retired fields out-of-band and channel-id are empty.
     Source: XML:channel.open reserved-1; XML:channel.open-ok reserved-1
-    Evidence: Open and Open-Ok fields
-    Why it matters: The value has hardly any consequence. The value shows a peer that speaks an older version
-    of the protocol.
-    Silent when: octets before the frame were not captured, or the rule has already reported on the
-    connection.
+    Evidence: the field reserved-1 of channel.open and channel.open-ok
+    Why it matters: The fault has hardly any effect. The peer probably speaks an older version of the
+    protocol.
+    Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
+    same connection.
     How to mend it: Encode the retired field (reserved-1) as an empty string. Remove the code that sets
     out-of-band or channel-id.
     """
@@ -401,23 +413,24 @@ T_RESERVED_XDECL: Final = RULES.rule("T-RESERVED-XDECL", "MUST", "tier A", by="c
 
 
 def retired_bit_of_declare(case: Case091, field: ArgumentField) -> None:
-    """A client sets the retired bit auto-delete or internal in exchange.declare to a server that does not
+    """A client sets the retired bit auto-delete or internal in exchange.declare, although the server does not
     support this bit.
 
-    Demands: In plain 0-9-1 the old auto-delete and internal bits of Exchange.Declare stay zero.
+    Demands: The retired bits auto-delete and internal of exchange.declare are 0, unless the server supports
+    them.
     Source: XML:exchange.declare reserved-2/reserved-3; ERR:25; ERR:26
-    Evidence: declare bit octet; server product
+    Evidence: the bits of exchange.declare, and the product name of the server
     Why it matters: The server ignores the bit. An exchange meant as auto-delete stays, and clients can
     publish to an exchange meant as internal.
-    Silent when: the server identifies itself as RabbitMQ or LavinMQ, which still support both bits; or the
-    server's connection.start was not captured.
+    Silent when: the server identifies itself as RabbitMQ or LavinMQ, which still support both bits, or
+    connection.start was not captured.
     How to mend it: Leave both bits 0 unless the server-properties of connection.start name RabbitMQ or
     LavinMQ. Applications must not declare auto-delete or internal exchanges on other servers, and should
     delete exchanges explicitly.
     """
     view = case.view
     if view.server is not None and not view.rabbitmq:
-        message = f"{field.extension} is set, which is no part of AMQP 0-9-1"
+        message = f"{field.extension} is set, although AMQP 0-9-1 has no such bit"
         case.report(T_RESERVED_XDECL, message, CERTAIN, {"field": field.name})
 
 
@@ -427,13 +440,13 @@ T_RESERVED_GETEMPTY: Final = RULES.rule("T-RESERVED-GETEMPTY", "MUST", "tier A",
 def cluster_in_get_empty(case: Case091) -> None:
     """A server sends basic.get-empty with a value in the retired field cluster-id.
 
-    Demands: The retired cluster-id field of Get-Empty stays empty.
+    Demands: The retired field cluster-id of basic.get-empty is empty.
     Source: XML:basic.get-empty reserved-1
-    Evidence: Get-Empty field
-    Why it matters: The value has hardly any consequence. The value shows a server that speaks an older
-    version of the protocol.
-    Silent when: octets before the frame were not captured, or the rule has already reported on the
-    connection.
+    Evidence: the field reserved-1 of basic.get-empty
+    Why it matters: The fault has hardly any effect. The server probably speaks an older version of the
+    protocol.
+    Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
+    same connection.
     How to mend it: Encode the field reserved-1 of basic.get-empty as an empty string. Remove the code that
     sets cluster-id.
     """

@@ -75,15 +75,15 @@ CONNECTION: Final = Machine(
 """How a connection is set up. How it is closed is the same for it and for channels: see CHANNEL."""
 
 STILL_DUE: Final[dict[str, str]] = {
-    START: "no protocol header yet",
-    HEADED: "start has not come yet",
-    STARTED: "start is not answered yet",
-    ANSWERED: "tune has not come yet",
-    CHALLENGED: "a challenge is not answered yet",
-    TUNED: "tune is not answered yet",
-    AGREED: "open has not come yet",
-    OPENING: "open is not answered yet",
-    OPEN: "it is open",
+    START: "the client has not sent the protocol header yet",
+    HEADED: "connection.start has not been sent yet",
+    STARTED: "connection.start is not answered yet",
+    ANSWERED: "connection.tune has not been sent yet",
+    CHALLENGED: "connection.secure is not answered yet",
+    TUNED: "connection.tune is not answered yet",
+    AGREED: "connection.open has not been sent yet",
+    OPENING: "connection.open is not answered yet",
+    OPEN: "the connection is open",
 }
 """What a connection in each of these states waits for."""
 
