@@ -381,7 +381,7 @@ def test_snapshots_take_turns_where_there_is_no_time_for_all(monkeypatch: pytest
     view = TopView("lo")
     for turn in range(1, 8):
         view.update(turn * SECOND, table.open_connections())
-        made = [row for row in view.model.rows.values() if row.snapshot is not None]
+        made = [row for row in view.model.rows.values() if row.last.snapshot is not None]
         # The picked one's, which there is from the second time on, and one more.
         assert len(made) == min(turn, len(dialogues))
 
@@ -435,8 +435,8 @@ def test_snapshots_of_what_is_on_the_screen_take_turns(monkeypatch: pytest.Monke
         view.render(80, 24)
         monkeypatch.setattr(bounds, "SNAPSHOT_SECONDS", 0)
     picked, *others = view.model.rows.values()
-    assert picked.snapshot_time == 11 * SECOND
-    assert sorted(row.snapshot_time // SECOND for row in others) == [8, 9, 10, 11]
+    assert picked.last.time == 11 * SECOND
+    assert sorted(row.last.time // SECOND for row in others) == [8, 9, 10, 11]
 
 
 def test_others_keep_few_lines_and_the_picked_one_many() -> None:
