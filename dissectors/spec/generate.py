@@ -14,13 +14,14 @@ from pathlib import Path
 from dissectors.spec import composites, draft2011, methods
 
 HERE = Path(__file__).parent
+TARGET = HERE.parent
 
 
 def sources() -> dict[Path, str]:
     """Every generated file and its text."""
-    result = composites.sources(HERE / "amqp10", HERE.parent / "amqp10")
-    result |= draft2011.sources(HERE / "amqp10_draft2011", HERE.parent / "amqp10_draft2011")
-    return result | methods.sources(HERE / "amqp091", HERE.parent / "amqp091")
+    result = composites.sources(HERE / "amqp10", TARGET / "amqp10")
+    result |= draft2011.sources(HERE / "amqp10_draft2011", TARGET / "amqp10_draft2011")
+    return result | methods.sources(HERE / "amqp091", TARGET / "amqp091")
 
 
 def main() -> int:

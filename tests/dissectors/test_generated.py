@@ -219,27 +219,28 @@ def test_the_check_from_the_command_line(tmp_path: Path) -> None:
 def test_the_check_sees_a_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = tmp_path / "amqp091"
-    other.mkdir()
+    for package in ("amqp10", "amqp10_draft2011", "amqp091"):
+        (tmp_path / package).mkdir()
     monkeypatch.setattr(generate, "TARGET", tmp_path)
-    monkeypatch.setattr(generate, "TARGET_091", other)
     monkeypatch.setattr(sys, "argv", ["generate"])
     assert generate.main() == 0
-    assert sorted(path.name for path in other.iterdir()) == ["methods.py", "registry.py"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "amqp091",
-        "messaging.py",
-        "performatives.py",
-        "registry.py",
-        "sasl.py",
-        "transactions.py",
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.py")) == [
+        "amqp091/methods.py",
+        "amqp091/registry.py",
+        "amqp10/messaging.py",
+        "amqp10/performatives.py",
+        "amqp10/registry.py",
+        "amqp10/sasl.py",
+        "amqp10/transactions.py",
+        "amqp10_draft2011/performatives.py",
+        "amqp10_draft2011/registry.py",
     ]
     monkeypatch.setattr(sys, "argv", ["generate", "--check"])
     assert generate.main() == 0
-    with (tmp_path / "sasl.py").open("a") as file:
+    with (tmp_path / "amqp10" / "sasl.py").open("a") as file:
         file.write("\n")
-    (tmp_path / "registry.py").unlink()
-    (other / "methods.py").unlink()
+    (tmp_path / "amqp10" / "registry.py").unlink()
+    (tmp_path / "amqp091" / "methods.py").unlink()
     assert generate.main() == 1
     assert capsys.readouterr().err == "not as generated: sasl.py, registry.py, methods.py\n"
 
