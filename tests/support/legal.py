@@ -33,7 +33,6 @@ Choice = tuple[float, Callable[[], object]]
 CLIENT, SERVER = 0, 1
 NAMES = ("client", "server")
 WRAP = 0xFFFFFFFF
-MIN_MAX_FRAME_SIZE = 512
 SENDER, RECEIVER = amqp.SENDER, amqp.RECEIVER
 
 MOST_UNSETTLED = 5  # that an attach of 512 octets has room for
@@ -359,11 +358,15 @@ class Talk:
         self.serial: int | None = None
         # What is said on control links, by session, sender and delivery-id: else they would have to decode.
         self.controls: dict[tuple[str, int, int], tuple[Any, ...]] = {}
-        self.peers = (Peer(self, CLIENT), Peer(self, SERVER))
+        self.peers = (self.new_peer(CLIENT), self.new_peer(SERVER))
         mood = random.choice(["", "", "steady", "suspends"])
         if mood:
             for peer in self.peers:
                 peer.character.settle_down(suspends=mood == "suspends")
+
+    def new_peer(self, side: int) -> Peer:
+        """One that speaks the dialect of the conversation."""
+        return Peer(self, side)
 
     def initial(self) -> int:
         """The initial serial number of a session or link."""
@@ -372,7 +375,13 @@ class Talk:
 
 
 class Peer:
-    """One peer's program. Public: `act` says something legal, `hear` takes in what the other one said."""
+    """One peer's program. Public: `act` says something legal, `hear` takes in what the other one said.
+
+    amqp: the encoder of its dialect. least_frame_size: what every peer of its dialect takes.
+    """
+
+    amqp: Any = amqp
+    least_frame_size = 512
 
     def __init__(self, talk: Talk, side: int) -> None:
         self.talk = talk
@@ -422,7 +431,7 @@ class Peer:
     def frame_limit(self) -> int:
         """The largest frame that it may send now."""
         if self.peer_open is None:
-            return MIN_MAX_FRAME_SIZE
+            return self.least_frame_size
         return self.peer_open["max_frame_size"] or WRAP
 
     def may_be_silent(self) -> int | None:
@@ -747,8 +756,7 @@ class Peer:
             "name": link.name,
             "handle": handle,
             "role": SENDER if link.sender else RECEIVER,
-            "snd_settle_mode": random.choice([None, 0, 2] if link.coordinator else [None, 0, 1, 2]),
-            "rcv_settle_mode": random.choice([None, 0] if link.coordinator else [None, 0, 1]),
+            **self.settle_modes(link),
             "source": source if has_source else None,
             "target": target if has_target else None,
             "unsettled": self.unsettled(session, link),
@@ -769,16 +777,27 @@ class Peer:
                 link.pending = None
         self.say("attach", session.out, **fields)
 
+    def settle_modes(self, link: Link) -> Fields:
+        """What an attach says of settling."""
+        return {
+            "snd_settle_mode": self.random.choice([None, 0, 2] if link.coordinator else [None, 0, 1, 2]),
+            "rcv_settle_mode": self.random.choice([None, 0] if link.coordinator else [None, 0, 1]),
+        }
+
+    def source_fields(self, link: Link) -> Fields:
+        """What else a source says than its address and its outcomes."""
+        return {}
+
     def termini(self, link: Link) -> tuple[Terminus, Terminus]:
         address = f"node-{link.name}"
         outcomes: tuple[str, ...] = ()
         if link.sender and not link.coordinator and self.chance(0.3):
             outcomes = self.random.choice([("accepted",), ("accepted", "released"), tuple(set(OUTCOMES))])
         symbols = [f"amqp:{name}:list" for name in sorted(outcomes)] or None
-        source = Terminus(amqp.source(address=address, outcomes=symbols))
+        source = Terminus(self.amqp.source(address=address, outcomes=symbols, **self.source_fields(link)))
         source.outcomes = tuple(sorted(outcomes))
-        offered = amqp.coordinator(capabilities=_CAPABILITIES)
-        target = Terminus(offered if link.coordinator else amqp.target(address=address))
+        offered = self.amqp.coordinator(capabilities=_CAPABILITIES)
+        target = Terminus(offered if link.coordinator else self.amqp.target(address=address))
         target.coordinator = link.coordinator
         return source, target
 
@@ -1004,7 +1023,7 @@ class Peer:
         return b"t%d" % self.tags
 
     def start_delivery(self, session: Session, link: Link) -> None:
-        delivery = Delivery(link, session.next_delivery & WRAP, self.new_tag(link), self.message(link))
+        delivery = Delivery(link, self.next_number(session), self.new_tag(link), self.message(link))
         if link.coordinator:
             self.say_control(session, delivery)
         elif link.acquires is not None and link.mine["snd_settle_mode"] != 1:
@@ -1012,6 +1031,10 @@ class Peer:
         elif self.at_work() and link.mine["snd_settle_mode"] != 1 and self.chance(0.4):
             delivery.txn = self.random.choice(self.at_work())
         self.first_transfer(session, delivery)
+
+    def next_number(self, session: Session) -> int:
+        """The number by which dispositions name the next delivery."""
+        return session.next_delivery & WRAP
 
     def first_transfer(self, session: Session, delivery: Delivery, **fields: Any) -> None:
         session.next_delivery += 1
@@ -1061,7 +1084,7 @@ class Peer:
         """ "Resuming Deliveries": what both ends have is resumed, what only the sender has is sent anew."""
         tag = self.random.choice(list(link.held))
         old = link.held.pop(tag)
-        delivery = Delivery(link, session.next_delivery & WRAP, tag, old.message)
+        delivery = Delivery(link, self.next_number(session), tag, old.message)
         known = link.theirs["unsettled"] or {}
         if tag not in known:
             if self.chance(0.5):
@@ -1086,8 +1109,7 @@ class Peer:
         assert delivery is not None and session.out is not None
         if self.chance(0.15):
             settled = True if delivery.settled or self.chance(0.2) else None
-            self.say("transfer", session.out, handle=link.handle, settled=settled, aborted=True)
-            session.next_out += 1
+            self.say_transfer(session, delivery, handle=link.handle, settled=settled, aborted=True)
             link.open = None
             link.spent.append(delivery.tag)
             link.aborted += 1
@@ -1117,7 +1139,7 @@ class Peer:
         rest = len(delivery.message) - delivery.position
         fields["settled"] = True
         fields["more"] = True
-        room = self.frame_limit - len(self.encoded("transfer", session.out, fields))
+        room = self.frame_limit - self.around(session, delivery, fields)
         size = min(rest, room)
         if size > 0 and self.chance(0.3):
             size = self.random.randrange(size + 1)
@@ -1134,9 +1156,7 @@ class Peer:
             fields["settled"] = True
         if fields["settled"]:
             delivery.settled = True
-        payload = delivery.message[delivery.position : delivery.position + size]
         delivery.position += size
-        session.next_out += 1
         if not more:
             link.open = None
             delivery.complete = True
@@ -1148,7 +1168,17 @@ class Peer:
                 link.spent.append(delivery.tag)
             else:
                 session.sent[delivery.number] = delivery
-        self.say("transfer", session.out, payload, **fields)
+        self.say_transfer(session, delivery, size, **fields)
+
+    def around(self, session: Session, delivery: Delivery, fields: Fields) -> int:
+        """The octets of a transfer frame with these fields besides those of the message."""
+        return len(self.encoded("transfer", session.out or 0, fields))
+
+    def say_transfer(self, session: Session, delivery: Delivery, size: int = 0, /, **fields: Any) -> None:
+        """Say a transfer with the `size` octets of the message before the delivery's position."""
+        payload = delivery.message[delivery.position - size : delivery.position]
+        session.next_out += 1
+        self.say("transfer", session.out or 0, payload, **fields)
 
     # ---- dispositions: "Transferring a Message", settle modes ---------------------------------------------
 
@@ -1199,10 +1229,14 @@ class Peer:
         offered = each.link.theirs["source"].outcomes if each.link.theirs["source"] is not None else ()
         return (each.second, each.state, each.remote_settled, each.complete, each.txn, each.control, offered)
 
+    def number_after(self, session: Session, each: Incoming | Delivery) -> int:
+        """The number of the delivery that a disposition may name together with this one."""
+        return (each.number + 1) & WRAP
+
     def receiver_disposition(self, session: Session, first: Incoming) -> None:
         chosen = [first]
         while self.chance(0.7) and first.control is None:
-            following = session.received.get((chosen[-1].number + 1) & WRAP)
+            following = session.received.get(self.number_after(session, chosen[-1]))
             if (
                 following is None
                 or not self.answerable(following)
@@ -1279,7 +1313,7 @@ class Peer:
             return
         chosen = [first]
         while self.chance(0.7):
-            following = session.sent.get((chosen[-1].number + 1) & WRAP)
+            following = session.sent.get(self.number_after(session, chosen[-1]))
             if following is None or not following.link.live or following.remote_state != first.remote_state:
                 break
             chosen.append(following)

@@ -23,15 +23,20 @@ from typing import Any
 
 from support.legal import CLIENT, SERVER, Said, Talk
 from support.legal091 import Talk091
+from support.legal_draft2011 import Talk2011
 from support.tcp_writer import ACK, FIN, PSH, SYN, Capture
 
 __all__ = ["PROTOCOLS", "Captured", "Conversation", "Network", "Segment", "Tap", "captured", "converse"]
 
 MSS = 1448
 
-_TALKS: dict[str, type[Talk] | type[Talk091]] = {"amqp10": Talk, "amqp091": Talk091}
+_TALKS: dict[str, type[Talk] | type[Talk091]] = {
+    "amqp10": Talk,
+    "amqp091": Talk091,
+    "amqp10-draft2011": Talk2011,
+}
 
-PROTOCOLS = tuple(_TALKS)
+PROTOCOLS = ("amqp10", "amqp091")
 """That peers can talk, by the namespace of their rules."""
 
 
