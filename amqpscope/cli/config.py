@@ -8,9 +8,8 @@ import typer
 
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.judging import ConfigOption, NoConfig, configuration_of, today
-from amqpscope.cli.output import say
+from amqpscope.cli.output import TextOrJson, say
 from amqpscope.cli.status import Status
-from amqpscope.cli.why import WhyFormat
 from amqpscope.errors import ConfigurationError
 from amqpscope.policy.configuration import NAME, Configuration
 from amqpscope.policy.policy import Policy
@@ -48,9 +47,9 @@ def show(
     config: ConfigOption = None,
     no_config: NoConfig = False,
     form: Annotated[
-        WhyFormat,
+        TextOrJson,
         typer.Option("--format", metavar="text|json", show_default=False, help="json: one object."),
-    ] = WhyFormat.text,
+    ] = TextOrJson.text,
 ) -> int:
     """Show what `check` holds captures to here, and where each of it is from."""
     configuration = configuration_of(config, no_config)
@@ -61,7 +60,7 @@ def show(
         # Its baseline is no baseline, or not there yet. All else holds, and is shown.
         say(str(error))
         status = Status.FAILURE
-    if form is WhyFormat.json:
+    if form is TextOrJson.json:
         print(json.dumps(_reported(configuration), indent=1))
     else:
         for line in _lines(configuration):

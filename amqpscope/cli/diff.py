@@ -1,6 +1,5 @@
 """`amqpscope diff`: where two runs of one scenario part, in what the peers say and in what is found."""
 
-import enum
 import json
 import sys
 from typing import Annotated
@@ -22,7 +21,7 @@ from amqpscope.cli.judging import (
     given_of,
     today,
 )
-from amqpscope.cli.output import leave_stdout, notes_to_stderr, say
+from amqpscope.cli.output import TextOrJson, leave_stdout, notes_to_stderr, say
 from amqpscope.cli.status import Status
 from amqpscope.diff.comparison import Comparison, compare
 from amqpscope.diff.excerpts import ComparedFrames, wanted_of
@@ -64,13 +63,6 @@ is no AMQP 1.0 or 0-9-1 to compare in one of them, 130 interrupted.
 """
 
 
-class DiffFormat(enum.StrEnum):
-    """Forms of output."""
-
-    text = "text"
-    json = "json"
-
-
 def diff(
     one: Annotated[
         str,
@@ -87,9 +79,9 @@ def diff(
         ),
     ] = False,
     form: Annotated[
-        DiffFormat,
+        TextOrJson,
         typer.Option("--format", metavar="text|json", show_default=False, help="text; json: one object."),
-    ] = DiffFormat.text,
+    ] = TextOrJson.text,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     config: ConfigOption = None,
@@ -122,7 +114,7 @@ def diff(
         comparison = compare(a, b, policy)
         for run in (comparison.a, comparison.b):
             notes_to_stderr(run.name, run.notes)
-        as_data = form is DiffFormat.json
+        as_data = form is TextOrJson.json
         scenes = [
             ComparedFrames.of(material, _wanted(comparison, first, whole or as_data), as_data)
             for material, first in ((a, True), (b, False))

@@ -1,5 +1,6 @@
 """Where commands write: one line a message on standard error, results on standard output."""
 
+import enum
 import os
 import sys
 from collections.abc import Iterator
@@ -13,10 +14,17 @@ from amqpscope.model.note import Note
 from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
 
-__all__ = ["ProgressMeter", "leave_stdout", "notes_to_stderr", "progress", "say"]
+__all__ = ["ProgressMeter", "TextOrJson", "leave_stdout", "notes_to_stderr", "progress", "say"]
 
 # Smaller files are read before anyone looks.
 _WORTH_A_BAR = 32 * 1024 * 1024
+
+
+class TextOrJson(enum.StrEnum):
+    """Forms of output of a command that has these two."""
+
+    text = "text"
+    json = "json"
 
 
 def leave_stdout() -> None:

@@ -23,7 +23,7 @@ from amqpscope.cli.judging import (
     SpecOption,
     given_of,
 )
-from amqpscope.cli.output import say
+from amqpscope.cli.output import TextOrJson, say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import FilterError
 from amqpscope.model.note import INTERNAL
@@ -111,13 +111,6 @@ class ShuffleChoice(enum.StrEnum):
     payload = "payload"
 
 
-class PipelineFormat(enum.StrEnum):
-    """Forms of output."""
-
-    text = "text"
-    json = "json"
-
-
 _HOW = "How it is done"
 
 Master = Annotated[
@@ -135,7 +128,7 @@ Configuration = Annotated[
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", rich_help_panel=_HOW, help="Show what Spark logs.")]
 Form = Annotated[
-    PipelineFormat, typer.Option("--format", metavar="text|json", show_default=False, help="text, or JSON.")
+    TextOrJson, typer.Option("--format", metavar="text|json", show_default=False, help="text, or JSON.")
 ]
 LakeArgument = Annotated[str, typer.Argument(metavar="LAKE", help="What `pipeline run --out` has written.")]
 
@@ -292,7 +285,7 @@ def run(
 def summary(
     lake: LakeArgument,
     master: Master = None,
-    form: Form = PipelineFormat.text,
+    form: Form = TextOrJson.text,
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
@@ -305,13 +298,13 @@ def summary(
         answers: dict[str, Any] = {}
         for question in QUESTIONS:
             frame = ask(spark, question)
-            if form is PipelineFormat.json:
+            if form is TextOrJson.json:
                 answers[question.name] = _objects(frame)
             else:
                 print(f"── {question.title}")
                 _print_table(frame)
                 print()
-        if form is PipelineFormat.json:
+        if form is TextOrJson.json:
             print(json.dumps({"schema": "amqpscope/lake-summary/1", **answers}, indent=1))
     return Status.FINE
 
@@ -322,7 +315,7 @@ def sql(
     lake: LakeArgument,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A SELECT statement.")],
     master: Master = None,
-    form: Form = PipelineFormat.text,
+    form: Form = TextOrJson.text,
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
@@ -336,7 +329,7 @@ def sql(
 
         try:
             frame = spark.sql(query)
-            if form is PipelineFormat.json:
+            if form is TextOrJson.json:
                 for row in _objects(frame):
                     print(json.dumps(row))
             else:

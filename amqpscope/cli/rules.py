@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.output import say
+from amqpscope.cli.output import TextOrJson, say
 from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.cli.status import Status
 from amqpscope.conformance.coverage import (
@@ -112,13 +112,6 @@ app = typer.Typer(
 )
 
 
-class RuleListFormat(enum.StrEnum):
-    """Forms of output."""
-
-    text = "text"
-    json = "json"
-
-
 class PageFormat(enum.StrEnum):
     """Forms of an explanation."""
 
@@ -154,7 +147,7 @@ def list_rules(
             "--checked/--unchecked", help="List only rules that are checked, or only those that are not."
         ),
     ] = None,
-    form: Annotated[RuleListFormat, _FORMAT] = RuleListFormat.text,
+    form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text,
 ) -> int:
     """List the rules of the catalogue, checked or not."""
     layers = LAYERS if layer is None else tuple(name.strip().lower() for name in layer.split(","))
@@ -175,7 +168,7 @@ def list_rules(
         and (weight is None or severity(row.id) == weight)
         and (done is None or (row.id in checked()) == done)
     ]
-    if form is RuleListFormat.json:
+    if form is TextOrJson.json:
         _print_json({"schema": LIST_SCHEMA, "rules": [_object(row) for row in rows]})
     else:
         _print(list_lines(rows))
@@ -263,11 +256,11 @@ def show_coverage(
         Path | None,
         typer.Option(metavar="FOLDER", help="Judge these captures instead of those of the program."),
     ] = None,
-    form: Annotated[RuleListFormat, _FORMAT] = RuleListFormat.text,
+    form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text,
 ) -> int:
     """Judge the captures of every rule, and show which of the catalogue are checked."""
     proved = coverage(CapturePairs(captures))
-    if form is RuleListFormat.json:
+    if form is TextOrJson.json:
         counts = {how: sum(proof.status == how for proof in proved.rules) for how in _STATUSES}
         _print_json(
             {
@@ -308,9 +301,9 @@ def _print_json(whole: dict[str, Any]) -> None:
 @app.command(
     "profiles", cls=HelpfulCommand, epilog=_PROFILES_EPILOG, short_help="List known product deviations."
 )
-def list_profiles(form: Annotated[RuleListFormat, _FORMAT] = RuleListFormat.text) -> int:
+def list_profiles(form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text) -> int:
     """List products and the rules that they are known to break, with the sources of that."""
-    if form is RuleListFormat.json:
+    if form is TextOrJson.json:
         _print_json(
             {
                 "schema": PROFILES_SCHEMA,

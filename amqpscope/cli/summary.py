@@ -1,6 +1,5 @@
 """`amqpscope summary`: what happened on each connection."""
 
-import enum
 import json
 import sys
 from abc import ABC, abstractmethod
@@ -10,7 +9,7 @@ import typer
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.cli.inputs import CaptureArgument, Merge, Via, inputs
-from amqpscope.cli.output import progress, say
+from amqpscope.cli.output import TextOrJson, progress, say
 from amqpscope.cli.read import capture_status
 from amqpscope.cli.selection import check_connection, is_connection
 from amqpscope.cli.status import Status, worst
@@ -36,13 +35,6 @@ Exit status: 0 fine, 2 a failure, 3 no AMQP 1.0 or 0-9-1 to read, 130 interrupte
 """
 
 
-class SummaryFormat(enum.StrEnum):
-    """Forms of output."""
-
-    text = "text"
-    json = "json"
-
-
 def summary(
     paths: Annotated[
         list[str],
@@ -62,14 +54,14 @@ def summary(
         bool, typer.Option("--all", help="List connections that are not AMQP, too.")
     ] = False,
     form: Annotated[
-        SummaryFormat,
+        TextOrJson,
         typer.Option(
             "--format",
             metavar="text|json",
             show_default=False,
             help="text; json: one JSON object per capture and line.",
         ),
-    ] = SummaryFormat.text,
+    ] = TextOrJson.text,
     merge: Merge = False,
     via: Via = None,
     allow_empty: Annotated[
@@ -94,11 +86,11 @@ def summary(
 
 
 def _summarise(
-    one: CaptureArgument, wanted: str | None, everything: bool, form: SummaryFormat, allow_empty: bool
+    one: CaptureArgument, wanted: str | None, everything: bool, form: TextOrJson, allow_empty: bool
 ) -> Status:
     gathered = CaptureSummary()
     with one.open(CaptureOptions(keep=False, ended=True)) as capture:
-        writer = _JsonWriter() if form is SummaryFormat.json else _TextWriter()
+        writer = _JsonWriter() if form is TextOrJson.json else _TextWriter()
 
         def over() -> None:
             for analysis in capture.take_ended():

@@ -1,6 +1,5 @@
 """`amqpscope why`: what a packet is, on what it rests, and what followed; or why something ended."""
 
-import enum
 import json
 import os
 import re
@@ -11,7 +10,7 @@ import typer
 
 from amqpscope.cli.inputs import CaptureArgument, Merge, Via, inputs
 from amqpscope.cli.judging import Spec
-from amqpscope.cli.output import notes_to_stderr, say
+from amqpscope.cli.output import TextOrJson, notes_to_stderr, say
 from amqpscope.cli.selection import check_connection, is_connection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
@@ -72,13 +71,6 @@ Of several captures, with --end: 2 before 3 before 0; all are explained.
 """
 
 
-class WhyFormat(enum.StrEnum):
-    """Forms of output."""
-
-    text = "text"
-    json = "json"
-
-
 def why(
     paths: Annotated[
         list[str] | None,
@@ -123,11 +115,11 @@ def why(
         ),
     ] = 0,
     form: Annotated[
-        WhyFormat,
+        TextOrJson,
         typer.Option(
             "--format", metavar="text|json", show_default=False, help="text; json: one object a capture."
         ),
-    ] = WhyFormat.text,
+    ] = TextOrJson.text,
     spec: Annotated[
         Spec,
         typer.Option("--spec", metavar="final|csd01|csprd02", help="The text to judge by, as of `check`."),
@@ -163,9 +155,9 @@ def why(
         if answer.connection is None:
             scenes = ExplainedFrames.nothing()
         else:
-            as_data = form is WhyFormat.json
+            as_data = form is TextOrJson.json
             scenes = ExplainedFrames.of(material, answer.connection, answer.marks(), answer.others(), as_data)
-    if form is WhyFormat.json:
+    if form is TextOrJson.json:
         print(json.dumps(answer_object(answer, scenes)))
     else:
         paint = painter()[0].paint
@@ -202,7 +194,7 @@ def _every_end(
     named: list[str],
     frame: int,
     connection: str | None,
-    form: WhyFormat,
+    form: TextOrJson,
     captures: list[CaptureArgument],
     profile: str,
     spec: Spec,
@@ -225,7 +217,7 @@ def _every_end(
     return worst(statuses)
 
 
-def _ends(material: ReplayableCapture, which: str | None, form: WhyFormat, below: bool) -> Status:
+def _ends(material: ReplayableCapture, which: str | None, form: TextOrJson, below: bool) -> Status:
     """Why things ended. below: what is shown about another capture."""
     if which is not None:
         check_connection(which)
@@ -234,7 +226,7 @@ def _ends(material: ReplayableCapture, which: str | None, form: WhyFormat, below
         return which is None or is_connection(connection, which)
 
     found, more, nothing = endings_of(material, wanted)
-    as_data = form is WhyFormat.json
+    as_data = form is TextOrJson.json
     scenes = ExplainedFrames.of_several(material, wanted_of(found), as_data)
     if as_data:
         print(json.dumps(endings_object(material.name, found, scenes, more)))
