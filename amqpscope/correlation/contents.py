@@ -30,14 +30,11 @@ from amqpscope.tracking.amqp091.contents import (
 )
 from amqpscope.tracking.amqp091.summary import Amqp091Summary
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
-from dissectors.amqp091.content import ContentHeader
-from dissectors.amqp091.methods import HAS_EXPIRATION, HAS_HEADERS, HAS_REPLY_TO, BasicProperties
+from dissectors.amqp091.methods import HAS_EXPIRATION, HAS_HEADERS, HAS_REPLY_TO
 
 __all__ = ["passed"]
 
 _DIRECT_REPLY: Final = "amq.rabbitmq.reply-to"
-
-_BASIC: Final = 60
 
 # What a broker leaves in the headers of messages that it has moved itself, or that do not go straight.
 _MOVED: Final = (b"x-death", b"x-first-death", b"x-delay", b"x-opt-")
@@ -74,7 +71,7 @@ class _Server:
         contents = by_time([summary.contents for summary in summaries])
         self.rank = {id(content): number for number, content in enumerate(contents)}
         for content in contents:
-            if content.named or everything:
+            if content.digest.named or everything:
                 where = self.published if content.published else self.delivered
                 where.setdefault(self._place(content), []).append(content)
         for summary in summaries:
@@ -118,7 +115,7 @@ class _Server:
 
     def _elsewhere(self, host: str, identity: str, content: Content) -> None:
         """Nobody published it here: did somebody in another virtual host?"""
-        if not content.named or _moved(content):
+        if not content.digest.named or _moved(content):
             return
         others = [
             publishes
@@ -136,7 +133,7 @@ class _Server:
             findings.append(forwarding.delivered_to_its_publisher(content, came))
         if came.fate in (OPEN, ROLLED_BACK) or (came.fate and _too_early(content, came)):
             findings.append(forwarding.delivered_before_its_commit(content, came))
-        if content.size != came.size or (content.sum != came.sum and min(content.sum, came.sum) >= 0):
+        if content.digest.has_another_body(came.digest):
             findings.append(forwarding.body_altered(content, came))
             return
         if _moved(content) or _moved(came):
@@ -145,7 +142,7 @@ class _Server:
         if altered:
             findings.append(forwarding.property_altered(content, came, altered))
         if content.exchange != came.exchange or content.key != came.key:
-            if not came.mentions(b"CC") and not came.key.startswith(_DIRECT_REPLY):
+            if not came.digest.mentions(b"CC") and not came.key.startswith(_DIRECT_REPLY):
                 findings.append(forwarding.way_altered(content, came))
 
     def _order(self, ways: dict[tuple[object, ...], Content], content: Content, came: Content) -> None:
@@ -153,7 +150,7 @@ class _Server:
         if content.redelivered or not content.consumer or _moved(content) or _moved(came) or came.fate:
             return
         way = (
-            (id(came.connection), came.channel, came.life, came.exchange, came.key, came.priority),
+            (id(came.connection), came.channel, came.life, came.exchange, came.key, came.digest.priority),
             (id(content.connection), content.channel, content.life, content.consumer),
         )
         before = ways.get(way)
@@ -167,14 +164,14 @@ class _Server:
             self.findings.append(forwarding.out_of_order(content, later, came))
 
     def _place(self, content: Content) -> tuple[str, str]:
-        return self.summaries[id(content.connection)].virtual_host, content.identity
+        return self.summaries[id(content.connection)].virtual_host, content.digest.identity
 
     # Its deliveries from one queue
 
     def _story(self, host: str, deliveries: list[Content], came: Content) -> None:
         queues: dict[str, list[Content]] = {}
         for content in deliveries:
-            if content.queue and not content.mentions(b"x-stream-offset") and not _moved(content):
+            if content.queue and not content.digest.mentions(b"x-stream-offset") and not _moved(content):
                 queues.setdefault(content.queue, []).append(content)
         for story in queues.values():
             for at in range(1, len(story)):
@@ -245,16 +242,17 @@ def _too_early(content: Content, came: Content) -> bool:
 
 def _moved(content: Content) -> bool:
     """Whether a broker may have moved the message itself, or kept it back."""
-    return any(content.mentions(name) for name in _MOVED)
+    return any(content.digest.mentions(name) for name in _MOVED)
 
 
 def _altered(content: Content, came: Content) -> str:
     """The first property that was published and is not delivered so; "" if there is none."""
-    if content.octets is None or came.octets is None:
+    published, delivered = came.digest, content.digest
+    if published.octets is None or delivered.octets is None:
         return ""
-    if content.flags == came.flags and content.octets == came.octets:
+    if published.flags == delivered.flags and published.octets == delivered.octets:
         return ""
-    before, after = _properties(came), _properties(content)
+    before, after = published.properties(), delivered.properties()
     for name in ("content_type", "content_encoding", "delivery_mode", "priority", "correlation_id"):
         if _differs(getattr(before, name), getattr(after, name)):
             return name.replace("_", "-")
@@ -262,12 +260,12 @@ def _altered(content: Content, came: Content) -> str:
         if _differs(getattr(before, name), getattr(after, name)):
             return name.replace("_", "-")
     reply_to = before.reply_to or ""
-    if came.flags & HAS_REPLY_TO and not reply_to.startswith(_DIRECT_REPLY):
+    if published.flags & HAS_REPLY_TO and not reply_to.startswith(_DIRECT_REPLY):
         if before.reply_to != after.reply_to:
             return "reply-to"
-    if came.flags & HAS_EXPIRATION and not content.flags & HAS_EXPIRATION:
+    if published.flags & HAS_EXPIRATION and not delivered.flags & HAS_EXPIRATION:
         return "expiration"
-    if came.flags & HAS_HEADERS and before.headers is not None:
+    if published.flags & HAS_HEADERS and before.headers is not None:
         left = {} if after.headers is None else {repr(k): v for k, v in after.headers.read().pairs}
         for key, value in before.headers.read().pairs:
             name = str(key)
@@ -276,10 +274,6 @@ def _altered(content: Content, came: Content) -> str:
             if repr(key) not in left or left[repr(key)] != value:
                 return "headers"
     return ""
-
-
-def _properties(content: Content) -> BasicProperties:
-    return ContentHeader(_BASIC, 0, content.size, content.flags, content.octets or b"").properties()
 
 
 def _differs(before: object, after: object) -> bool:

@@ -18,7 +18,7 @@ RULES: Final = Rules("amqp091/forwarding")
 
 
 def _finding(rule: str, message: str, content: Content, earlier: Content) -> Finding:
-    evidence: dict[str, object] = {"message": content.identity[:200]}
+    evidence: dict[str, object] = {"message": content.digest.identity[:200]}
     if content.queue:
         evidence["queue"] = content.queue
     others: list[int] = []
@@ -53,9 +53,8 @@ def body_altered(content: Content, came: Content) -> Finding:
     body-size of the content header. Check plugins and middleware that rewrite, compress or truncate message
     bodies.
     """
-    message = (
-        f"the delivered body ({content.size} octets) differs from the published body ({came.size} octets)"
-    )
+    delivered, published = content.digest.size, came.digest.size
+    message = f"the delivered body ({delivered} octets) differs from the published body ({published} octets)"
     return _finding(B_CONTENT_INTACT, message, content, came)
 
 

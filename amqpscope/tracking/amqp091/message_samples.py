@@ -80,19 +80,19 @@ class MessageSamples:
         if frame.missing > 0 or frame.problems:
             self._drop(place)
         elif isinstance(body, ContentHeader):
-            content.head(body)
-            if content.size == 0:
+            content.digest.head(body)
+            if content.digest.size == 0:
                 self._complete(place, content)
         elif frame.kind == "body":
             size: i64 = frame.payload_size
-            content.add(frame.payload if content.sum >= 0 else b"", size)
-            if content.seen >= content.size:
+            content.digest.add(frame.payload if content.digest.sum >= 0 else b"", size)
+            if content.digest.complete:
                 self._complete(place, content)
 
     def _complete(self, place: tuple[bool, int], content: Content) -> None:
         del self._coming[place]
-        content.finish()
-        if not content.identity:
+        content.digest.finish()
+        if not content.digest.identity:
             return
         self.allowance.left -= 1
         self.contents.append(content)
