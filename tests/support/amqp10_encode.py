@@ -26,7 +26,7 @@ import uuid as uuid_module
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from support.number_fields import fixed, replaced
 
@@ -36,11 +36,15 @@ ListEncoder = Callable[[list[bytes], Choice], bytes]
 
 
 class Encoded(bytes):
-    """The octets of one encoded value; the first `constructor` of them are its constructor."""
+    """The octets of one encoded value; the first `constructor` of them are its constructor.
+
+    composite: of a composite its name, and the fields that it was made of.
+    """
 
     constructor: int
+    composite: tuple[str, dict[str, Any]] | None = None
 
-    def __new__(cls, octets: bytes, constructor: int = 1) -> Encoded:
+    def __new__(cls, octets: bytes, constructor: int = 1) -> Self:
         self = super().__new__(cls, octets)
         self.constructor = constructor
         return self
@@ -527,7 +531,10 @@ class Composites:
         if not keep_nulls and not extra:
             while items and items[-1] == b"\x40":
                 items.pop()
-        return described(descriptor(number, f"amqp:{name}:list", descriptor_form), self.list_(items, choice))
+        about = descriptor(number, f"amqp:{name}:list", descriptor_form)
+        encoded = described(about, self.list_(items, choice))
+        encoded.composite = (name, fields)
+        return encoded
 
 
 def _field(kind: str, item: Any, choice: Choice) -> bytes:

@@ -53,11 +53,17 @@ _STATES: dict[str, bytes] = {
 _CAPABILITIES = ["amqp:local-transactions", "amqp:multi-txns-per-ssn", "amqp:multi-ssns-per-txn"]
 
 
-class Terminus(bytes):
+class Terminus(amqp.Encoded):
     """A source or target. outcomes: those that a source lets its receiver choose; none: any."""
 
     outcomes: tuple[str, ...] = ()
     coordinator = False
+
+    @classmethod
+    def of(cls, encoded: amqp.Encoded) -> Terminus:
+        terminus = cls(encoded, encoded.constructor)
+        terminus.composite = encoded.composite
+        return terminus
 
 
 def state_octets(state: State) -> bytes | None:
@@ -794,10 +800,10 @@ class Peer:
         if link.sender and not link.coordinator and self.chance(0.3):
             outcomes = self.random.choice([("accepted",), ("accepted", "released"), tuple(set(OUTCOMES))])
         symbols = [f"amqp:{name}:list" for name in sorted(outcomes)] or None
-        source = Terminus(self.amqp.source(address=address, outcomes=symbols, **self.source_fields(link)))
+        source = Terminus.of(self.amqp.source(address=address, outcomes=symbols, **self.source_fields(link)))
         source.outcomes = tuple(sorted(outcomes))
         offered = self.amqp.coordinator(capabilities=_CAPABILITIES)
-        target = Terminus(offered if link.coordinator else self.amqp.target(address=address))
+        target = Terminus.of(offered if link.coordinator else self.amqp.target(address=address))
         target.coordinator = link.coordinator
         return source, target
 

@@ -153,7 +153,7 @@ class Peer2011(Peer):
         style = self.style
         choice = style.choice if self.talk.serial is None else "widest"
         values = in_draft_words(name, fields)
-        values["options"] = {**(style.options or {}), **(values.get("options") or {})} or style.options
+        values["options"] = self.options(values)
         for field, value in values.items():
             if field in _NUMBERS and type(value) is int and self.talk.serial is not None:
                 values[field] = draft.uint(value, "widest")
@@ -165,6 +165,11 @@ class Peer2011(Peer):
         if name.startswith("sasl-"):
             return draft.sasl_frame(body)
         return draft.frame(body, channel=channel)
+
+    def options(self, fields: Fields) -> dict[Any, Any] | None:
+        """The options of a performative with these fields."""
+        own = fields.get("options") or {}
+        return {**(self.style.options or {}), **own} if own or self.style.options else self.style.options
 
     def fragments(self, pieces: list[Fields]) -> bytes:
         if len(pieces) == 1 and not self.style.array:
