@@ -155,8 +155,8 @@ class _Days:
 class _Followed:
     """What is put together from the frames of one connection."""
 
-    def __init__(self, connection: Connection) -> None:
-        self.summary = ConnectionOverview(connection)
+    def __init__(self, connection: Connection, names: LinkNames) -> None:
+        self.summary = ConnectionOverview(connection, names.conversation(connection))
         self.log: DeliveryLog | None = None
 
 
@@ -238,7 +238,7 @@ class Recorder:
         if connection is not self._last:
             followed = self._followed.get(connection)
             if followed is None:
-                followed = _Followed(connection)
+                followed = _Followed(connection, self._names)
                 self._followed[connection] = followed
             self._last = connection
             self._current = followed
@@ -368,7 +368,7 @@ class Recorder:
         connection = analysis.connection
         followed = self._followed.pop(connection, None)
         if followed is None:
-            followed = _Followed(connection)
+            followed = _Followed(connection, self._names)
         elif followed is self._current:
             self._last = None
         if followed.log is not None:

@@ -6,6 +6,7 @@ from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.report.diagnosis import Diagnosis
 from amqpscope.tracking.amqp10.identity import Link
+from amqpscope.tracking.events import Conversation
 
 __all__ = ["ConnectionOverview", "ErrorSummary", "LinkSummary"]
 
@@ -56,11 +57,11 @@ class ErrorSummary:
 class ConnectionOverview:
     """One connection, put together from its frames. What a peer said is by `client` and `server`.
 
-    containers: what the peers call themselves. sessions: how many were begun, `session_word` being what the
-    protocol calls them.
+    conversation: follows it, where the protocol is AMQP 1.0. containers: what the peers call themselves.
+    session_word: what the protocol calls its sessions.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, conversation: Conversation) -> None:
         self.connection = connection
         self.first_time = 0
         self.last_time = 0
@@ -71,17 +72,22 @@ class ConnectionOverview:
         self.sasl_outcome = ""
         protocol = protocol_of(connection.protocol)
         self.session_word = protocol.session_word
-        self.sessions = 0
         self.links: dict[Link, LinkSummary] = {}
         self.links_dropped = 0
         self.messages = {CLIENT: 0, SERVER: 0}
         self.message_octets = {CLIENT: 0, SERVER: 0}
         self.problems = 0
         self.diagnosis: Diagnosis = protocol.diagnosis()
+        self.conversation: Conversation = self.diagnosis.conversation or conversation
         self.errors: dict[tuple[str, str, str, str | None, str | None], ErrorSummary] = {}
         self.errors_dropped = 0
         # The packet of a peer's close, or of its answer to one; 0 while there is none.
         self.closed = {CLIENT: 0, SERVER: 0}
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions were begun, or channels opened."""
+        return int(self.conversation.sessions)
 
     def met(self, link: Link) -> None:
         """A link begins, or is met again."""

@@ -7,6 +7,7 @@ counts for an exit status: what breaks a rule is for `check` to say.
 from typing import NamedTuple
 
 from amqpscope.model.records import FrameRecord
+from amqpscope.tracking.events import Conversation
 
 __all__ = ["Diagnosed", "Diagnosis"]
 
@@ -27,6 +28,10 @@ class Diagnosed(NamedTuple):
 
 class Diagnosis:
     """Watches one connection. A subclass knows a protocol."""
+
+    def __init__(self) -> None:
+        # What follows the connection; None if the subclass does not.
+        self.conversation: Conversation | None = None
 
     def see(self, record: FrameRecord) -> None:
         """The next frame, in the order of the capture."""

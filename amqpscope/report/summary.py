@@ -58,7 +58,7 @@ class CaptureSummary:
         """Take one frame record."""
         summary = self.connections.get(record.connection)
         if summary is None:
-            summary = ConnectionOverview(record.connection)
+            summary = ConnectionOverview(record.connection, self._names.conversation(record.connection))
             self.connections[record.connection] = summary
         add_frame(summary, record, self._names.of(record))
 

@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from mypy_extensions import mypyc_attr
 
 from amqpscope.model.records import FrameRecord
+from dissectors.wire import i64
 
 __all__ = ["Conversation", "Listener"]
 
@@ -35,6 +36,10 @@ class Listener:
 
 class Conversation(ABC):
     """One connection, followed frame by frame."""
+
+    def __init__(self) -> None:
+        # Sessions that were begun, or channels that were opened: of a channel each of its lives.
+        self.sessions: i64 = 0
 
     @abstractmethod
     def take(self, record: FrameRecord) -> None:

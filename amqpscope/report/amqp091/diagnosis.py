@@ -84,10 +84,12 @@ class Diagnosis091(Diagnosis):
     """Watches one connection."""
 
     def __init__(self) -> None:
-        self.conversation = Conversation091()
-        self.view = self.conversation.view
+        super().__init__()
+        followed = Conversation091()
+        self.conversation = self.followed = followed
+        self.view = followed.view
         self.waits = _Waits()
-        self.conversation.listeners.append(self.waits)
+        followed.listeners.append(self.waits)
         self.found: list[Diagnosed] = []
         self.left: list[Diagnosed] = []
         # The last methods of each channel and peer, with their packets and offsets.
@@ -121,7 +123,7 @@ class Diagnosis091(Diagnosis):
         method = frame.body
         if isinstance(method, Method) and not isinstance(method, UnknownMethod):
             self._method(method, channel, record)
-        self.conversation.take(record)
+        self.followed.take(record)
 
     def reported(self) -> list[Diagnosed]:
         for number, channel in self.view.table.channels.items():
@@ -185,7 +187,7 @@ class Diagnosis091(Diagnosis):
         if len(self.left) >= MAX_DIAGNOSED or channel.state == "CLOSED":
             return
         # What came before a loss may have been acknowledged in what is missing.
-        lost = self.conversation.lost_packet
+        lost = self.followed.lost_packet
         left = [one for one in channel.deliveries.unacknowledged.values() if one.packet > lost]
         if left:
             first = min(left, key=_tag)

@@ -14,7 +14,6 @@ from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
     BasicReturn,
     ChannelClose,
-    ChannelOpen,
     ConnectionClose,
     ConnectionCloseOk,
     ConnectionStart,
@@ -41,9 +40,7 @@ def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
         summary.message_octets[record.peer] += int(frame.payload_size)
         return
     body = frame.body
-    if isinstance(body, ChannelOpen):
-        summary.sessions += 1
-    elif isinstance(body, ConnectionStart):
+    if isinstance(body, ConnectionStart):
         _peer(summary, record.peer, body.server_properties)
     elif isinstance(body, ConnectionStartOk):
         _peer(summary, record.peer, body.client_properties)

@@ -6,7 +6,6 @@ from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import (
     Attach,
-    Begin,
     Close,
     Detach,
     Disposition,
@@ -34,8 +33,6 @@ def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
     elif isinstance(body, Open):
         summary.containers[record.peer] = body.container_id or ""
         summary.products[record.peer] = _product(body)
-    elif isinstance(body, Begin):
-        summary.sessions += body.remote_channel is None
     elif isinstance(body, Attach):
         if link is not None:
             summary.met(link)

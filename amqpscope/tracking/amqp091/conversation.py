@@ -52,6 +52,7 @@ class Conversation091(Conversation):
     """Follows one connection."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.listeners: list[Listener091] = []
         # What is open on the connection.
         self.view: ConnectionView = ConnectionView(False)
@@ -144,6 +145,7 @@ class Conversation091(Conversation):
             view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
             opened = view.channel(frame.channel)
             if opened is not None and opened is not channel:
+                self.sessions += 1
                 for listener in self.listeners:
                     listener.channel_opened(record, method, opened)
                 self._asked(record, method, opened)

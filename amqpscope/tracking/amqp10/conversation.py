@@ -54,6 +54,7 @@ class Conversation10(Conversation):
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.listeners: list[Listener10] = []
         self.link: Link | None = None
         # By side and channel; and the sessions that only one peer has begun so far, the oldest first.
@@ -214,6 +215,7 @@ class Conversation10(Conversation):
     def _session(self, side: i64, channel: i64, body: Begin) -> Session:
         """The session that a begin is for: the one that it answers, or a new one."""
         if body.remote_channel is None:
+            self.sessions += 1
             session = Session(PEERS[side])
             waiting = self._unanswered.setdefault(_key(side, channel), [])
             if len(waiting) < MAX_UNANSWERED:
@@ -228,6 +230,7 @@ class Conversation10(Conversation):
             if not waiting or self._gap:
                 del self._unanswered[key]
             return session
+        self.sessions += 1
         if known is None:
             # Its begin was not captured, or comes later.
             known = SessionHalf(Session(PEERS[1 - side]), 1 - side, remote)
