@@ -15,6 +15,8 @@ its first: nothing is moved when one is taken out.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 from amqpscope.limits import MAX_INBOX
 from amqpscope.model.records import FrameRecord
@@ -128,3 +130,14 @@ class Recipient(ABC):
     def undelivered(self) -> list[Arrival]:
         """What is still on its way, the oldest first."""
         return self.inbox[self.inbox_head :]
+
+    def dump_reception(self, dump_body: Callable[[object], object]) -> tuple[object, ...]:
+        """What was sent and received so far as plain values; dump_body: for what an arrival says."""
+        waiting = tuple(arrival.dump(dump_body(arrival.body)) for arrival in self.undelivered())
+        return (self.knowledge.dump(), int(self.sent_end), waiting)
+
+    def restore_reception(self, state: tuple[Any, ...], load_body: Callable[[Any], object]) -> None:
+        """Take on what `dump_reception` gave."""
+        knowledge, self.sent_end, waiting = state
+        self.knowledge = Knowledge.load(knowledge)
+        self.inbox = [Arrival(load_body(one[0]), *one[1:]) for one in waiting]

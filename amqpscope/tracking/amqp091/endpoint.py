@@ -21,7 +21,6 @@ from amqpscope.model.records import CLIENT, FrameRecord, FrameRef
 from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.inbox import Arrival, Recipient
-from amqpscope.tracking.knowledge import Knowledge
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.message import Amqp091Message
@@ -355,24 +354,21 @@ class Endpoint091(Recipient):
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (
-            (self.peer, self.whole, int(self.sent_end), int(self.frames), self.began_well, self.torn),
+            (self.peer, self.whole, int(self.frames), self.began_well, self.torn),
             tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
             (self.pending.kind, int(self.pending.end), int(self.pending.packet)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could), int(self.broken_at)),
             (int(self.silent_since), int(self.silent_until)),
             (int(self.tuned_time), int(self.blocked_time), int(self.returning)),
-            self.knowledge.dump(),
             self.view.dump(),
-            tuple(arrival.dump(_dump_body(arrival.body)) for arrival in self.undelivered()),
+            self.dump_reception(_dump_body),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint091":
         """What `dump` gave, as an object again."""
-        (peer, whole, sent_end, frames, began_well, torn), spots, pending_error, last, silent, times = state[
-            :6
-        ]
-        knowledge, view, inbox = state[6:]
+        (peer, whole, frames, began_well, torn), spots, pending_error, last, silent, times = state[:6]
+        view, reception = state[6:]
         endpoint = Endpoint091(peer)
         endpoint.torn = torn
         endpoint.began_well = began_well
@@ -380,13 +376,12 @@ class Endpoint091(Recipient):
         endpoint.pending.kind, endpoint.pending.end, endpoint.pending.packet = pending_error
         endpoint.opening = None if opening is None else FrameRef.load(opening)
         endpoint.unfinished = None if unfinished is None else FrameRef.load(unfinished)
-        endpoint.whole, endpoint.sent_end, endpoint.frames = whole, sent_end, frames
+        endpoint.whole, endpoint.frames = whole, frames
         endpoint.last_time, endpoint.last_packet, endpoint.closed_could, endpoint.broken_at = last
         endpoint.silent_since, endpoint.silent_until = silent
         endpoint.tuned_time, endpoint.blocked_time, endpoint.returning = times
-        endpoint.knowledge = Knowledge.load(knowledge)
         endpoint.view = ConnectionView.load(view)
-        endpoint.inbox = [Arrival(_load_body(one[0]), *one[1:]) for one in inbox]
+        endpoint.restore_reception(reception, _load_body)
         return endpoint
 
 

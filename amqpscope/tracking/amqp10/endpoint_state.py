@@ -21,8 +21,7 @@ from amqpscope.tracking.amqp10.sent_messages import SentMessages
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import CONNECTION, SEND_FRAME, START
 from amqpscope.tracking.correlation_budget import CorrelationBudget
-from amqpscope.tracking.inbox import Arrival, Recipient
-from amqpscope.tracking.knowledge import Knowledge
+from amqpscope.tracking.inbox import Recipient
 from amqpscope.tracking.object_ids import ObjectIds
 from dissectors.amqp10.performatives import Open
 from dissectors.amqp10.portable import dump_value, load_value
@@ -154,8 +153,7 @@ class EndpointState(Recipient):
         channels = self.channels.dump(sessions)
         return (
             (self.peer, self.whole, self.legible, self.draft, self.layer, self.state),
-            (self.knowledge.dump(), int(self.sent_end)),
-            tuple(arrival.dump(dump_value(arrival.body)) for arrival in self.undelivered()),
+            self.dump_reception(dump_value),
             (self.stream.dump(), self.headers.dump(), self.sasl.dump()),
             (dump_value(self.open), dump_value(self.peer_open), self.opening.dump(), self.closing.dump()),
             tuple(pending_error.dump() for pending_error in self.pending_errors),
@@ -165,12 +163,10 @@ class EndpointState(Recipient):
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Become what `dump` returned."""
-        about, knowledge, inbox, layers, opens, pending_errors, sessions, messages = state
+        about, reception, layers, opens, pending_errors, sessions, messages = state
         self.peer, self.whole, self.legible, self.draft, self.layer, self.state = about
         self.may_send = CONNECTION.allows(self.state, SEND_FRAME)
-        self.knowledge = Knowledge.load(knowledge[0])
-        self.sent_end = knowledge[1]
-        self.inbox = [Arrival(load_value(one[0]), *one[1:]) for one in inbox]
+        self.restore_reception(reception, load_value)
         self.stream = OwnStream.load(layers[0])
         self.headers = Headers.load(layers[1])
         self.sasl = SaslExchange.load(layers[2])
