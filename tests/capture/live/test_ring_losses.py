@@ -21,6 +21,7 @@ if sys.platform != "linux":
     pytest.skip("packet sockets are Linux's", allow_module_level=True)
 
 from amqpscope.capture.live.opening import open_source
+from amqpscope.capture.live.packet_ring import PacketRing
 from amqpscope.capture.live.ring import RingSource
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.recorder import Packet, PacketRecorder
@@ -94,6 +95,20 @@ class Kernel:
         return reported
 
 
+class MadeUpRing(PacketRing):
+    """The ring of the kernel that is made up."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel, kernel.ring, BLOCKS)  # type: ignore[arg-type]
+        self._kernel = kernel
+
+    def next_block(self) -> tuple[bytes, int, int] | None:
+        self._kernel.happen(4)
+        found = super().next_block()
+        self._kernel.happen(4)
+        return found
+
+
 class Numbers(PacketRecorder):
     def __init__(self) -> None:
         self.all: list[int] = []
@@ -112,19 +127,8 @@ def test_every_loss_is_announced_where_it_is(seed: int, pace: int) -> None:
     announced: set[int] = set()
     with open_source(["lo"], ports=[1], buffer_octets=BLOCK * BLOCKS) as source:
         assert isinstance(source, RingSource)
-        real_ring, real_socket = source._ring, source._socket
+        real_ring, source._ring = source._ring, MadeUpRing(kernel)
         try:
-            source._ring = kernel.ring  # type: ignore[assignment]
-            source._socket = kernel  # type: ignore[assignment]
-            next_block = source._next_block
-
-            def moments() -> bool:
-                kernel.happen(4)
-                more = next_block()
-                kernel.happen(4)
-                return more
-
-            source._next_block = moments  # type: ignore[method-assign]
             reported = 0
             for step in range(60):
                 if step < 40:
@@ -137,7 +141,7 @@ def test_every_loss_is_announced_where_it_is(seed: int, pace: int) -> None:
                     reported = source.dropped()
                     announced.add(source.number)
         finally:
-            source._ring, source._socket = real_ring, real_socket
+            source._ring = real_ring
     assert numbers.all == kernel.accepted
     assert reported == kernel.sent - len(kernel.accepted)
     expected = [-1, *kernel.accepted, kernel.sent]
