@@ -17,7 +17,6 @@ Nothing but `flush`, `trigger` and `finish` raises: an error in writing is kept 
 The recorder takes no more packets after it.
 """
 
-from collections import deque
 from struct import Struct
 from typing import Final
 
@@ -25,6 +24,7 @@ from amqpscope.capture.recorder import Packet, PacketRecorder
 from amqpscope.capture.recording.blocks import ENHANCED_PACKET, PACKET_MIN
 from amqpscope.capture.recording.chunk import Chunk
 from amqpscope.capture.recording.comments import Comments
+from amqpscope.capture.recording.held_chunks import HeldChunks
 from amqpscope.capture.recording.interfaces import Interfaces
 from amqpscope.capture.recording.output import Rotation
 from amqpscope.capture.recording.pcapng_files import PcapngFiles
@@ -33,7 +33,6 @@ from amqpscope.limits import (
     MAX_PACKET,
     MAX_TIME,
     RECORDING_BEFORE,
-    RECORDING_CHUNK,
     RECORDING_HOLD,
     RECORDING_HOLD_OCTETS,
     RECORDING_LATE,
@@ -43,7 +42,6 @@ from dissectors.wire import i64
 
 __all__ = ["PcapngRecorder"]
 
-_SMALLEST_CHUNK: Final = 4096
 _HIGHEST_WORD: Final = 0xFFFFFFFF
 _MAX_FORMS: Final = 2048  # shapes of blocks remembered: of packets below 8 KiB, and some larger ones
 _NEVER: Final = -1
@@ -57,8 +55,8 @@ class PcapngRecorder(PacketRecorder):
     which keeps the last so many nanoseconds, in at most `before_octets` of memory, and writes nothing until
     `trigger`.
 
-    `packets`: taken. `unrecorded`: of them not recorded, because of too many interfaces. `held`: octets of
-    memory that packets in hand take. `failed`: an error has ended the recording.
+    `packets`: taken. `unrecorded`: of them not recorded, because of too many interfaces. `failed`: an error
+    has ended the recording.
     """
 
     def __init__(
@@ -72,7 +70,6 @@ class PcapngRecorder(PacketRecorder):
     ) -> None:
         self.packets: i64 = 0
         self.unrecorded: i64 = 0
-        self.held: i64 = 0
         self.failed = False
         self._interfaces = Interfaces()
         self._comments = Comments()
@@ -80,13 +77,12 @@ class PcapngRecorder(PacketRecorder):
         self._start = start
         self._writing = before <= 0
         self._before: i64 = before
-        self._most: i64 = before_octets if before > 0 else RECORDING_HOLD_OCTETS
-        self._span: i64 = max(before // 100, RECORDING_SPAN)
         self._closed = False
         self._error = ""
-        # Chunks in hand, the newest last.
-        self._chunks: deque[Chunk] = deque()
-        self._chunk = Chunk(0, -1, 0, 0)  # the newest; this one takes nothing
+        # Packets in hand.
+        self._held = HeldChunks(
+            before_octets if before > 0 else RECORDING_HOLD_OCTETS, max(before // 100, RECORDING_SPAN)
+        )
         self._newest: i64 = 0  # time of the last packet
         self._first_time: i64 = _NEVER
         self._forms: dict[int, Struct] = {}
@@ -100,6 +96,11 @@ class PcapngRecorder(PacketRecorder):
             except CaptureError as error:
                 self._fail(error)
             self._tell()
+
+    @property
+    def held(self) -> int:
+        """Octets of memory that packets in hand take."""
+        return int(self._held.octets)
 
     @property
     def files(self) -> list[str]:
@@ -142,7 +143,7 @@ class PcapngRecorder(PacketRecorder):
         if len(self._interfaces.lost) > 0:
             options = self._interfaces.lost_before(interface)
             size += len(options)
-        chunk = self._chunk
+        chunk = self._held.newest
         if number != chunk.next or chunk.room - chunk.end < size or time > chunk.until or time < chunk.time:
             chunk = self._begin_chunk(number, time, size)
         at: i64 = chunk.end
@@ -186,17 +187,17 @@ class PcapngRecorder(PacketRecorder):
         """A remark on a packet, or, if that is written already, on the newest one."""
         if self._closed:
             return
-        chunk = self._chunk_of(packet)
+        chunk = self._held.chunk_of(packet)
         if chunk is None:
             text = f"packet {packet}: {text}"
-            if self._chunk.end == self._chunk.start:
+            chunk = self._held.newest
+            if chunk.end == chunk.start:
                 self._comments.add_late(text)
                 return
-            chunk = self._chunk
             packet = chunk.next - 1
         if self._comments.full and self._writing:
             self._write_until(MAX_TIME)
-            chunk = self._chunk_of(packet)
+            chunk = self._held.chunk_of(packet)
             if chunk is None:
                 self._comments.add_late(f"packet {packet}: {text}")
                 return
@@ -232,15 +233,15 @@ class PcapngRecorder(PacketRecorder):
                 horizon = moment
             horizon -= self._before
             self._forget(horizon)
-            if self._cut >= horizon and len(self._chunks) > 0:
-                kept: int = max(horizon + self._before - self._chunks[0].time, 0)
+            if self._cut >= horizon and len(self._held.chunks) > 0:
+                kept: int = max(horizon + self._before - self._held.chunks[0].time, 0)
                 reason += f"; memory for only {kept / 1_000_000_000:.3f} s before it"
             if self._comments.unsaid > 0:
                 reason += f"; no memory for {self._comments.unsaid} comments before it"
             self._files.remark = reason
             self._writing = True
-            self._most = RECORDING_HOLD_OCTETS
-            self._span = RECORDING_SPAN
+            self._held.most = RECORDING_HOLD_OCTETS
+            self._held.span = RECORDING_SPAN
         self._tell()
 
     def finish(self, end: int, received: list[int], dropped: list[int]) -> None:
@@ -250,7 +251,7 @@ class PcapngRecorder(PacketRecorder):
         """
         if not self._closed and self._writing:
             self._write_until(MAX_TIME)
-            chunk = self._chunk
+            chunk = self._held.newest
             if chunk.end > chunk.start:
                 self._put(chunk, chunk.end)
             if not self._closed:
@@ -279,62 +280,42 @@ class PcapngRecorder(PacketRecorder):
 
     def _begin_chunk(self, number: i64, time: i64, size: i64) -> Chunk:
         """A chunk for a packet that does not fit into the last one."""
-        # As large as the last one took, and larger if that became full.
-        last = self._chunk
-        room: i64 = last.end + (last.end >> 2)
-        if last.room - last.end < size:
-            room = 2 * last.end
-        if room > RECORDING_CHUNK:
-            room = RECORDING_CHUNK
-        if room > self._most >> 4:
-            room = self._most >> 4
-        if room < _SMALLEST_CHUNK:
-            room = _SMALLEST_CHUNK
-        if room < size:
-            room = size
+        held = self._held
+        room = held.next_room(size)
         if self._first_time < 0:
             self._first_time = time
-        while self.held + room > self._most and len(self._chunks) > 0:
+        while not held.has_room(room):
+            oldest = held.chunks[0]
             if self._writing:
-                self._put(self._chunks[0], self._chunks[0].end)
+                self._put(oldest, oldest.end)
                 if self._closed:
                     break
             else:
-                self._cut = self._chunks[0].latest
+                self._cut = oldest.latest
             self._drop_oldest()
-        chunk = Chunk(room, number, time, time + self._span)
+        chunk = Chunk(room, number, time, time + held.span)
         if not self._closed:
-            self._chunks.append(chunk)
-            self.held += room
-            self._chunk = chunk
+            held.add(chunk)
         return chunk
 
     def _drop_oldest(self) -> None:
-        chunk = self._chunks.popleft()
-        self.held -= chunk.room
+        chunk = self._held.drop_oldest()
         if chunk.commented:
             self._comments.forget(chunk.next)
 
     def _forget(self, horizon: i64) -> None:
         """Let go of what is older, but for the newest chunk."""
-        while len(self._chunks) > 1 and self._chunks[0].latest < horizon:
+        while len(self._held.chunks) > 1 and self._held.chunks[0].latest < horizon:
             self._drop_oldest()
-
-    def _chunk_of(self, packet: int) -> Chunk | None:
-        """The chunk in hand that has this packet."""
-        number: i64 = packet
-        for chunk in reversed(self._chunks):
-            if number >= chunk.first:
-                return chunk if number < chunk.next else None
-        return None
 
     # Writing.
 
     def _write_until(self, horizon: i64) -> None:
         """Write what is not later, except the newest packet (to a pipe that, too)."""
-        while len(self._chunks) > 0 and self._chunks[0].latest <= horizon:
-            chunk = self._chunks[0]
-            if len(self._chunks) == 1:
+        chunks = self._held.chunks
+        while len(chunks) > 0 and chunks[0].latest <= horizon:
+            chunk = chunks[0]
+            if len(chunks) == 1:
                 stop: i64 = chunk.last
                 if self._files.pipe:
                     stop = chunk.end
@@ -382,7 +363,7 @@ class PcapngRecorder(PacketRecorder):
     def _close(self) -> None:
         """Take no more, and let go of what is in hand."""
         self._closed = True
-        self._chunks.clear()
+        self._held.chunks.clear()
         self._comments.clear()
         try:
             self._files.end()
