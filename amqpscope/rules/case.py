@@ -1,8 +1,9 @@
-"""What a rule of any protocol is given: a frame, and where to report.
+"""The input of a rule of any protocol: a frame, and where to report findings.
 
-A rule is a function of a `Case`, of its protocol's subclass. Its docstring is its documentation (what it is,
-why it matters, when it is silent), its id stands beside it in the `RULES` of its file. Rules are called
-directly, file by file, for the frames they are about: they run for every frame, compiled.
+A rule is a function of its protocol's subclass of `Case`. Its docstring is its documentation (what the fault
+is, why it matters, when the rule is silent). Its id stands beside it in the `RULES` of its file. The judge of
+the protocol calls rules directly, file by file, for the frames that they are about. Rules are compiled,
+because they run for every frame.
 """
 
 from amqpscope.limits import MAX_GARBLED
@@ -18,14 +19,14 @@ __all__ = ["Case"]
 
 
 class Case:
-    """One frame before the judge, or the end of a stream.
+    """One frame to be judged, or the end of a stream.
 
-    connection: where it is. record: the frame; at the end of a stream there is none. spot: what findings
-    point at if not at that frame. findings: what was found; found: how many since the frame came. astray: how
-    much is unknown to the other peer since the frame, which names a session, a link, a channel or a delivery
-    that does not exist, so that nobody knows which one its sender means; in the terms of the protocol, 0 for
-    nothing. pace: how time went on so far. doubtful: one peer may have taken an RST that was not the other's,
-    so that nothing is certain.
+    connection: where the frame is. record: the frame; at the end of a stream there is none. spot: what
+    findings point at, if not at that frame. findings: all findings; found: how many of them this frame has
+    given. astray: how much the other peer does not know after the frame. Such a frame names a session, a
+    link, a channel or a delivery that does not exist, so nobody knows which one its sender means; the
+    protocol defines the values, and 0 means nothing. pace: how evenly time has passed so far. doubtful: one
+    peer may have accepted an RST that the other peer did not send, so that nothing is certain.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -34,12 +35,12 @@ class Case:
         self.spot: FrameRef | None = None
         self.pace: ClockStepGuard = ClockStepGuard()
         self.findings: list[Finding] = []
-        # What was reported by `report_once`: peer and rule; and peer, rule and kind.
+        # The findings of `report_once`: by peer and rule; and by peer, rule and kind.
         self.reported: set[tuple[str, str]] = set()
         self.found: i64 = 0
         self.astray: i64 = 0
         self.doubtful: bool = False
-        # The newest frames that proved to be garbled: direction, offset, and offset behind.
+        # The newest frames that proved to be garbled: direction, first offset, and offset after the end.
         self.garbled: list[tuple[int, int, int]] = []
 
     def now(self) -> i64:
@@ -47,7 +48,7 @@ class Case:
         return self.record.time if self.spot is None else self.spot.time
 
     def place(self, finding: Finding) -> None:
-        """Say where in the protocol's terms the finding is."""
+        """Add the place of the finding in the protocol's terms."""
 
     def report(
         self,
@@ -58,10 +59,10 @@ class Case:
         others: list[int] | None = None,
         since: i64 = -1,
     ) -> None:
-        """This frame breaks a rule. Without a certainty, whatever the peer did before.
+        """Report that this frame breaks a rule. Without a certainty, the finding is certain.
 
-        since: when the fault began (ns), if that was before the frame: from then on the other peer may
-        react.
+        since: when the fault began (ns), if it began before the frame. The other peer may react to the fault
+        from then on.
         """
         if certainty == LEGAL:
             return
@@ -72,7 +73,7 @@ class Case:
         if spot is None:
             spot = FrameRef.of(self.record)
         elif self.connection.proxied and spot.is_end() and self.connection.peer(spot.direction) == CLIENT:
-            # The end of the stream is the load balancer's, whatever the client wanted.
+            # A load balancer has ended the stream, whatever the client wanted.
             certainty = POSSIBLE
         finding = Finding(rule, certainty, message, self.connection, spot, evidence or {}, others or [])
         if since >= 0:
@@ -85,13 +86,15 @@ class Case:
         self.found += 1
 
     def misread(self, frame: Frame, direction: i64) -> None:
-        """A frame is garbled: what its receiver did once it had a part of it may rest on that part."""
+        """A frame is garbled. What its receiver did after it had received a part of the frame may depend on
+        that part.
+        """
         if len(self.garbled) >= MAX_GARBLED:
             del self.garbled[0]
         self.garbled.append((int(direction), int(frame.offset), int(frame.offset + frame.declared_size)))
         for finding in self.findings:
             if finding.certain and finding.read > frame.offset and finding.spot.direction != direction:
-                # So far nothing behind the frame was read, whatever its size is now taken to be.
+                # So far nothing after the frame was read, whatever size the frame is now assumed to have.
                 _doubt_garbled(finding)
 
     def rests_on_garbled(self, finding: Finding) -> bool:
@@ -101,7 +104,7 @@ class Case:
         return any(direction == sender and offset < read < end for direction, offset, end in self.garbled)
 
     def was_told(self, rule: str) -> bool:
-        """Whether `report_once` told of either peer that it breaks this rule."""
+        """Whether `report_once` has reported for either peer that the peer breaks this rule."""
         return (CLIENT, rule) in self.reported or (SERVER, rule) in self.reported
 
     def report_once(
@@ -113,10 +116,10 @@ class Case:
         others: list[int] | None = None,
         kind: str = "",
     ) -> None:
-        """This frame breaks a rule that its sender breaks by habit: once a connection is enough.
+        """Report that this frame breaks a rule, but only once per connection, peer and kind of the fault.
 
-        Once of each peer, and of each kind of the fault. What is only possible of a peer is not told if it
-        was told of the other one: it may have been handed on.
+        A finding that is only possible is not reported if the other peer was reported, because the fault may
+        have been forwarded.
         """
         direction = self.record.direction if self.spot is None else self.spot.direction
         peer = self.connection.peer(direction)

@@ -1,8 +1,8 @@
-"""The catalogue: every rule there is, checked or not, with its level, source and expected answer.
+"""The catalogue: every rule, checked or not, with its level, source and expected answer.
 
 A rule that is checked is declared in the file that judges it (`amqpscope.rules.declaration`). The tables in
-`data/`, one a protocol, have the rules that nothing can check from outside, and what is legal although it
-looks odd. They are read when a finding is shown, never while frames are judged.
+`data/`, one per protocol, have the rules that nothing can check from outside, and the guards: legal behaviour
+that looks like a fault. The tables are read when a finding is shown, never while frames are judged.
 """
 
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ class Rule(NamedTuple):
     """One rule of the catalogue.
 
     id: with its namespace, `amqp10/L-CREDIT`. breaker: who can break it. requirement: the level, MUST,
-    SHOULD, illegal... source: document and section. text: what it demands, in our words. observable:
-    `yes`, `partial` or `no`, with the reason. severity: `error`, `warning` or `note`; severity_reason: why it
-    is another one than the level has by itself (`USUAL_SEVERITY`), or "". answer: what a correct peer
-    answers, an error condition of AMQP 1.0 or a close of AMQP 0-9-1, several joined by ` or `; "" if none
-    is named. answer_named: the specification names that answer for this fault.
-    broker_codes: reply codes that brokers are known to answer with instead.
+    SHOULD, illegal... source: document and section. text: the demand of the rule, in our words. observable:
+    `yes`, `partial` or `no`, with the reason. severity: `error`, `warning` or `note`; severity_reason: why
+    the severity differs from the usual one of the level (`USUAL_SEVERITY`), or "". answer: the answer of a
+    correct peer, an error condition of AMQP 1.0 or a close of AMQP 0-9-1, several joined by ` or `; "" if
+    none is named. answer_named: whether the specification names that answer for this fault. broker_codes:
+    other reply-codes with which brokers are known to answer.
     """
 
     id: str
@@ -47,10 +47,10 @@ class Rule(NamedTuple):
 
 
 class Named(NamedTuple):
-    """A rule that the specification's XML names, and what of the catalogue it comes to.
+    """A rule that the specification's XML names, and the rules of the catalogue that cover it.
 
-    name: class, method, field and rule, or the domain's. rules: ids, with namespace; none where it only
-    permits something. reason: why that is all.
+    name: class, method, field and rule, or domain and rule. rules: ids with namespace; none if the
+    specification only permits something. reason: why the rules do not cover everything.
     """
 
     name: str
@@ -87,15 +87,15 @@ def catalogue() -> dict[str, Rule]:
 
 @cache
 def guards() -> dict[str, Rule]:
-    """What is legal although it looks odd, by id: no rule may find anything in it."""
+    """The guards by id: legal behaviour that looks like a fault, in which no rule may find anything."""
     return _read({one.name: one.guards for one in PROTOCOLS.values()})
 
 
 def _rows(file: str) -> Iterator[dict[str, str]]:
-    """The rows of a table of ours; none if there is no such table."""
+    """The rows of one of our tables; none if there is no such table."""
     if not file:
         return
-    # Some milliseconds, which commands without findings need not wait for.
+    # The import takes some milliseconds, which commands without findings do not need.
     import csv
     from importlib import resources
 
@@ -154,7 +154,7 @@ def _declared(one: Declaration) -> Rule:
 
 @cache
 def editions() -> dict[tuple[str, str], Rule]:
-    """Rules as a later draft has them, by id and edition (`csd01`, `csprd02`): those that are in it."""
+    """The rules of a later draft, by id and edition (`csd01`, `csprd02`), as that draft words them."""
     rules: dict[tuple[str, str], Rule] = {}
     for protocol in PROTOCOLS.values():
         for row in _rows(protocol.editions):
@@ -171,7 +171,9 @@ def editions() -> dict[tuple[str, str], Rule]:
 
 
 def rule(name: str, edition: str = "final") -> Rule:
-    """One rule by its id, as that edition has it, or else the final one. Raises KeyError if there is none."""
+    """One rule by its id, in the wording of that edition, or else of the final one. Raises KeyError if there
+    is none.
+    """
     if edition != "final" and (name, edition) in editions():
         return editions()[name, edition]
     one = checked().get(name)
@@ -179,6 +181,6 @@ def rule(name: str, edition: str = "final") -> Rule:
 
 
 def severity(name: str, edition: str = "final") -> str:
-    """`error`, `warning` or `note`: what breaking a rule amounts to."""
+    """`error`, `warning` or `note`: the severity of breaking a rule."""
     one = checked().get(name) if edition == "final" else None
     return rule(name, edition).severity if one is None else one.severity

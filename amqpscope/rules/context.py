@@ -1,6 +1,6 @@
-"""The few frames of a connection around an offending one, for people to look at.
+"""A few frames of a connection around a frame at fault, for people to look at.
 
-Frames lie in the reader's large buffers, so what is kept of them here is copied, and little of it.
+Frames lie in the reader's large buffers, so the context copies what it keeps, and keeps little.
 """
 
 from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_KEPT, CONTEXT_OCTETS
@@ -12,15 +12,15 @@ __all__ = ["Context"]
 
 
 class Context:
-    """Sees all frames of a connection; gives each finding the frames around its own."""
+    """Sees all frames of a connection, and gives each finding the frames around its own."""
 
     def __init__(self) -> None:
         self._latest: list[FrameRecord] = []
-        # Excerpts that later frames belong to, and how many frames each will have.
+        # Excerpts that later frames still belong to, and how many frames each will have.
         self._awaiting: list[tuple[list[FrameRecord], int]] = []
 
     def saw(self, record: FrameRecord, found: list[Finding]) -> None:
-        """The next frame, and what was found in it, or by it in an earlier one."""
+        """The next frame, and the findings in it, or the findings by it in an earlier frame."""
         record = _kept(record)
         if self._awaiting:
             left: list[tuple[list[FrameRecord], int]] = []
@@ -38,9 +38,10 @@ class Context:
             finding.around_whole = whole
 
     def around(self, spot: FrameRef) -> tuple[list[FrameRecord], int]:
-        """The frames around one, or around the newest if that one is not kept any more.
+        """The frames around one frame, or around the newest if that frame is not kept any more.
 
-        The list grows with the next frames of the connection until it has as many as the second value says.
+        The list grows with the next frames of the connection until it has as many frames as the second value
+        says.
         """
         latest = self._latest
         at = spot.among(latest)
@@ -54,14 +55,14 @@ class Context:
         return frames, whole
 
     def ended(self, found: list[Finding]) -> None:
-        """The connection is over, and this was found because of that."""
+        """The connection is over, and the finding was made because of that."""
         for finding in found:
             finding.around = self._latest[-CONTEXT_BEFORE:]
             finding.around_whole = len(finding.around)
 
 
 def _kept(record: FrameRecord) -> FrameRecord:
-    """The record, taken out of the reader's buffer; of a large one a copy with what is kept of it."""
+    """The record, copied out of the reader's buffer; a large record is copied only in part."""
     frame = record.frame
     message = record.message
     if frame.declared_size <= CONTEXT_OCTETS and (message is None or message.lies_in(frame.buffer)):

@@ -13,7 +13,7 @@
         Why it matters: ...
         '''
 
-`rule` gives the id with its namespace, by which the function reports. The first docstring behind the
+`rule` returns the id with its namespace, which the function reports. The first docstring after the
 declaration has the words of the rule; `explanation` reads it. Nothing else lists the ids of rules.
 """
 
@@ -32,27 +32,30 @@ USUAL_SEVERITY: Final = {
     "SHOULD": "warning",
     "SHOULD NOT": "warning",
 }
-"""What breaking a rule of each level amounts to, unless its declaration gives a reason for another
-severity."""
+"""The severity of breaking a rule of each level, unless its declaration gives a reason for another
+severity.
+"""
 
 LAYERS: Final = tuple(
     dict.fromkeys(layer for protocol in PROTOCOLS.values() for layer in protocol.layers.values())
 )
-"""The layers of the rules, from the octets up: AMQP 1.0's, and from channel on those of AMQP 0-9-1."""
+"""The layers of the rules, from the octets up: first those of AMQP 1.0, then those that only AMQP 0-9-1 has,
+from channel on.
+"""
 
 
 class Declaration(NamedTuple):
     """What decides how a rule is judged, weighed and selected.
 
-    id: with its namespace, `amqp10/L-CREDIT`. subject: the file that has it, as `amqp10/link`. layer: one of
-    `LAYERS`. level: MUST, SHOULD, illegal... basis: how the text says so. breaker: who can break it.
-    severity: `error`, `warning` or `note`; severity_reason: why it is another one than `USUAL_SEVERITY`, or
-    "". answer: what a correct peer answers, an error condition of AMQP 1.0 or a close of AMQP 0-9-1, several
-    joined by ` or `; "" if none is known. answer_named: the specification names that answer for this fault.
-    broker_codes: reply codes that brokers are known to answer with instead. renamed_from: ids that the rule
-    had before, the first one first, which configurations may still name. proved: the dissector alone proves
-    the fault, by a problem whose code is the name of the rule: `certain`; `possible`, where the octets may be
-    legal; `properties`, where a broker hands on what it received. "" if a function judges.
+    id: with its namespace, `amqp10/L-CREDIT`. subject: the file that declares it, as `amqp10/link`. layer:
+    one of `LAYERS`. level: MUST, SHOULD, illegal... basis: how the specification expresses the rule. breaker:
+    who can break it. severity: `error`, `warning` or `note`; severity_reason: why it differs from
+    `USUAL_SEVERITY`, or "". answer: the answer of a correct peer, an error condition of AMQP 1.0 or a close
+    of AMQP 0-9-1, several joined by ` or `; "" if none is known. answer_named: whether the specification
+    names that answer for this fault. broker_codes: other reply-codes with which brokers are known to answer.
+    renamed_from: earlier ids of the rule, the first one first, which configurations may still use. proved:
+    how certain a problem of the dissector is whose code is the name of the rule: `certain`; `possible`, if
+    the octets may be legal; `properties`, if a broker may have forwarded them. "" if a function judges.
     """
 
     id: str
@@ -70,7 +73,9 @@ class Declaration(NamedTuple):
     proved: str
 
     def first_name(self) -> str:
-        """The id that the rule had first: by it findings are known again, whatever the rule is called now."""
+        """The first id that the rule had. Fingerprints of findings use it, whatever the rule is
+        called now.
+        """
         return self.renamed_from[0] if self.renamed_from else self.id
 
 
@@ -110,12 +115,12 @@ class Rules:
         renamed_from: tuple[str, ...] = (),
         proved: str = "",
     ) -> str:
-        """Declares a rule; gives its id with the namespace.
+        """Declare a rule; return its id with the namespace.
 
-        error, warning, note: the reason for that severity, where it is not the usual one of the level.
-        answer: what the specification names for this fault; usual_answer: what it names for faults of this
-        kind. layer: where the name does not tell it. renamed_from: names that the rule had before. proved:
-        how certain a problem of the dissector is, see `Declaration`.
+        error, warning, note: the reason for that severity, if it is not the usual one of the level. answer:
+        the answer that the specification names for this fault; usual_answer: the answer that it names for
+        faults of this kind. layer: the layer, if the name of the rule does not show it. renamed_from: earlier
+        names of the rule. proved: how certain a problem of the dissector is, see `Declaration`.
         """
         whole = f"{self.namespace}/{name}"
         if whole in DECLARED:

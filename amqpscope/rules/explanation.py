@@ -1,7 +1,7 @@
-"""The words of a rule: the first docstring behind its declaration, read from the source that is installed.
+"""The words of a rule: the first docstring after its declaration, read from the installed source.
 
-Compiled functions have no docstrings. Each docstring says in one sentence what the fault is. Fixed heads
-follow, each at the beginning of a line.
+Compiled functions have no docstrings. Each docstring describes the fault in one sentence. Fixed heads follow,
+each at the beginning of a line.
 """
 
 import re
@@ -35,12 +35,13 @@ _HEAD = re.compile(f"^({'|'.join(_HEADS)}):", re.M)
 
 
 class Explanation(NamedTuple):
-    """What the docstring of a rule says. file, function: where it stands; function: "" if it has none.
+    """What the docstring of a rule says.
 
-    demand: what the rule demands, in our words. source: document and section. evidence: what in a capture
-    shows the fault. possible: why a finding may be no fault, "" where only what a peer had read can excuse
-    it; only_possible: the same where no finding of the rule is certain. In both `{peer}` stands for the peer
-    at fault, `{other}` for the other one. mend: what the developer of the peer at fault can change.
+    file, function: the function that judges the rule; function: "" if there is none. demand: what the rule
+    demands, in our words. source: document and section. evidence: what in a capture shows the fault.
+    possible: why a finding may be no fault, "" if only the order of reading can excuse the peer;
+    only_possible: the same if no finding of the rule is certain. In both, `{peer}` stands for the peer at
+    fault and `{other}` for the other peer. mend: what the developer of the peer at fault can change.
     """
 
     file: str
@@ -56,12 +57,12 @@ class Explanation(NamedTuple):
     mend: str = ""
 
     def excuse(self) -> str:
-        """Why a finding of the rule may be no fault, "" where the rule gives no reason of its own."""
+        """Why a finding of the rule may be no fault; "" if the rule gives no reason of its own."""
         return self.possible or self.only_possible
 
 
 def explanation(rule: str) -> Explanation | None:
-    """The words of a rule by its id; None if it is not checked, or the source is not installed."""
+    """The words of a rule by its id; None if the rule is not checked, or the source is not installed."""
     declared = checked().get(rule)
     return None if declared is None else _words(declared.subject).get(rule)
 

@@ -1,4 +1,4 @@
-"""By what a finding is known again in another run, and in another report."""
+"""The fingerprint by which a finding is recognized in another run, and in another report."""
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.volatile import mask_numbers
@@ -8,8 +8,8 @@ __all__ = ["fingerprint"]
 
 
 def fingerprint(finding: Finding) -> str:
-    """Sixteen hex digits that stay the same over ports, times, packet numbers, made up names, and over new
-    names of the rule.
+    """Sixteen hex digits that do not depend on ports, times, packet numbers, generated names, or a new name
+    of the rule.
     """
     declared = DECLARED.get(finding.rule)
     what = "|".join(
@@ -23,6 +23,6 @@ def fingerprint(finding: Finding) -> str:
             ",".join(sorted(finding.evidence)),
         )
     )
-    import hashlib  # ten milliseconds, which commands without findings need not wait for
+    import hashlib  # the import takes ten milliseconds, which commands without findings do not need
 
     return hashlib.sha256(what.encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -1,6 +1,6 @@
-"""Judging one connection, whatever its protocol: findings wait until the other peer has reacted.
+"""Judging one connection of any protocol: findings wait until the other peer has reacted.
 
-A subclass replays the connection as two endpoints and judges each frame before it is applied.
+A subclass replays the connection as two endpoints and judges each frame before the frame is applied.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ from dissectors.wire import i64
 
 __all__ = ["NO_RECORD", "Judge"]
 
-# mypyc: null object, the frame before the judge while there is none. Nothing writes to it.
+# mypyc: a null object that stands for the frame while there is none. Nothing writes to it.
 _NOWHERE: Final = Provenance(0, 0, -1)
 NO_RECORD: Final = FrameRecord(
     Connection("", 0, 0, bytes(12)), 0, _NOWHERE, _NOWHERE, Frame(0, 0, "", "", -1)
@@ -33,10 +33,11 @@ NO_RECORD: Final = FrameRecord(
 class Judge(ABC):
     """Judges one connection.
 
-    findings: where they are given out, those of one connection in the order in which they were made. Until
-    the other peer has reacted, or so many more were made, or the connection is over, they wait in `made`.
-    context: give them the frames around. fresh: where they are given out at once too, while they wait;
-    amended: where those are given out again when the other peer has reacted; None: nowhere.
+    findings: where finished findings go, those of one connection in the order in which they were made. A
+    finding waits in `made` until the other peer has reacted, until too many others were made, or until the
+    connection is over. context: gives each finding the frames around it. fresh: receives findings at once,
+    while they still wait; amended: receives them again when the other peer has reacted; None: nobody receives
+    them early.
     """
 
     def __init__(
@@ -48,9 +49,9 @@ class Judge(ABC):
         self.context: Context | None = Context() if context else None
         self.fresh: list[Finding] | None = None
         self.amended: list[Finding] | None = None
-        # The newest errors of both peers, and the ends of their streams: a fault may show only behind them.
+        # The newest errors of both peers, and the ends of their streams: a fault may show only after them.
         self.errors: list[PeerError] = []
-        # Of each peer the frame in which it told of its product, what it said, and its profiles by that.
+        # For each peer the frame that names its product, what that frame says, and the profiles that follow.
         self.profiles: dict[str, tuple[object, dict[str, str], list[Profile]]] = {}
 
     @abstractmethod
@@ -59,37 +60,39 @@ class Judge(ABC):
 
     @abstractmethod
     def doubt(self, doubtful: bool) -> None:
-        """Whether, of what is judged next, one peer may have taken an RST that was not the other's."""
+        """Whether one peer may have accepted an RST that the other peer did not send, for the next
+        findings.
+        """
 
     @abstractmethod
     def end(
         self, direction: i64, reason: str, packet: i64, time: i64, acknowledged: i64, after_peer: bool
     ) -> None:
-        """A stream ended, by `fin` or `rst`, or what is known of it did (`capture`, `evicted`, `reused`).
+        """A stream ended, by `fin` or `rst`, or the knowledge of it did (`capture`, `evicted`, `reused`).
 
-        packet, time: what shows it. acknowledged: octets of the other stream that were by then, -1 unknown.
-        after_peer: the other stream's end was received before. To be called once a direction, the client's
-        first, when both are over.
+        packet, time: the packet that shows the end. acknowledged: how many octets of the other stream were
+        acknowledged by then, -1 if unknown. after_peer: whether the end of the other stream was received
+        before. To be called once for each direction, first for the client's, when both are over.
         """
 
     @abstractmethod
     def overdue(self, now: i64) -> list[Overdue]:
-        """Who of the two is silent at `now` (ns) for longer than was agreed."""
+        """Which of the two peers is silent at `now` (ns) for longer than was agreed."""
 
     def left(self) -> ConnectionSummary | None:
         """What later connections may be compared with. None: nothing."""
         return None
 
     def introduction(self, peer: str) -> object:
-        """The frame in which a peer told of its product, None if it has not."""
+        """The frame in which a peer named its product, None if it has not."""
         return None
 
     def introduction_missed(self, peer: str) -> bool:
-        """Whether a peer may have told of its product where the capture has it not, or not readably."""
+        """Whether a peer may have named its product in octets that were not captured or could not be read."""
         return False
 
     def product(self, introduction: object) -> dict[str, str]:
-        """What such a frame says: `product`, `version` and the like."""
+        """What such a frame says: `product`, `version` and similar properties."""
         return {}
 
     @abstractmethod
@@ -98,26 +101,28 @@ class Judge(ABC):
 
     @abstractmethod
     def snapshot(self) -> ConnectionSnapshot:
-        """Both endpoints as they stand now; what they have said counts as if it had arrived."""
+        """Both endpoints in their current state; frames that they have sent count as received."""
 
     def introduced(self, snapshot: ConnectionSnapshot, client: object, server: object) -> ConnectionSnapshot:
-        """A portrait with who the ends are, by the frames in which they tell of it (None: they did not)."""
+        """A snapshot together with the peers' products, by the frames that name them (None: no such
+        frame).
+        """
         snapshot.client.said = dict(self.product(client))
         snapshot.server.said = dict(self.product(server))
         return snapshot
 
     @abstractmethod
     def dump(self) -> tuple[object, ...]:
-        """The state as plain values. The frames around findings are not carried."""
+        """The state as plain values. It does not include the frames around findings."""
 
     def finish(self) -> None:
-        """The connection is over, nobody reacts any more."""
+        """The connection is over; nobody reacts any more."""
         self.excuse(self.made)
         self.findings += self.made
         self.made.clear()
 
     def saw(self, record: FrameRecord, found: i64) -> None:
-        """A frame was judged, and so many findings were made of it."""
+        """A frame was judged, and gave so many findings."""
         if self.context is not None:
             self.context.saw(record, self.made[len(self.made) - found :])
         if self.made:
@@ -126,7 +131,9 @@ class Judge(ABC):
             self.give_out()
 
     def tell(self, made: list[Finding], fresh: list[Finding]) -> None:
-        """Give these out at once. What excuses them may yet be taken back: by the other peer's complaint."""
+        """Hand these findings out at once. The other peer's complaint may still withdraw what
+        excuses them.
+        """
         self.excuse(made)
         for finding in made:
             finding.reported = True
@@ -134,13 +141,13 @@ class Judge(ABC):
 
     @abstractmethod
     def answers(self, finding: Finding, error: PeerError) -> bool:
-        """Whether an error of the other peer's can be the reaction to a fault.
+        """Whether an error of the other peer can be the reaction to a fault.
 
-        Not if by what it says, or by when it came, it is for something else. Where that is in doubt: yes.
+        False if the error is for something else, by its content or by its time. True in case of doubt.
         """
 
     def answered(self, error: PeerError) -> None:
-        """A peer sends an error: the reaction to what the other one is found to have done before."""
+        """A peer sends an error: it may be the reaction to earlier faults of the other peer."""
         for finding in self.made:
             if finding.peer != error.peer and not finding.reaction.frame:
                 self.react(finding, error, False)
@@ -149,10 +156,10 @@ class Judge(ABC):
             del self.errors[0]
 
     def found_of(self, found: i64, error: PeerError | None) -> None:
-        """So many findings, the latest, were made of one frame, or of the end of a stream.
+        """So many findings, the latest, were made for one frame, or for the end of a stream.
 
-        error: the frame has it; what it shows of the other peer it is the reaction to. Of a fault that shows
-        only now the reaction may also have come before.
+        error: the error in the frame, if it has one; it is the reaction to the other peer's faults that the
+        frame shows. If a fault shows only now, the reaction to it may have come before.
         """
         if error is None and not self.errors:
             return
@@ -164,7 +171,7 @@ class Judge(ABC):
                     self.react(finding, one, False)
 
     def react(self, finding: Finding, error: PeerError, shown: bool) -> None:
-        """Put down whether an error of the other peer's is the reaction to a fault.
+        """Record whether an error of the other peer is the reaction to a fault.
 
         shown: the error itself shows the fault.
         """
@@ -181,7 +188,7 @@ class Judge(ABC):
             self.amended.append(finding)
 
     def give_out(self) -> None:
-        """Let go of the oldest findings, as many as nothing more is awaited for."""
+        """Release the oldest findings that nothing more can change."""
         made = self.made
         ready: i64 = 0
         size: i64 = len(made)
@@ -191,7 +198,8 @@ class Judge(ABC):
                 if not finding.reaction.frame or len(finding.around) < finding.around_whole:
                     break
             elif finding.certain and finding.read > self.endpoint(1 - finding.spot.direction).sent_end:
-                # So much was found while the other peer's frame is not complete: it will never be.
+                # So many findings were made while a frame of the other peer is incomplete: the frame will
+                # never be complete.
                 finding.certain = False
                 finding.evidence["garbled_in_doubt"] = True
             ready += 1
@@ -201,9 +209,9 @@ class Judge(ABC):
             del made[:ready]
 
     def excuse(self, findings: list[Finding]) -> None:
-        """Say of which product the peer at fault is, and mark what is a known habit of that.
+        """Add the product of the peer at fault, and mark known habits of that product.
 
-        What is a habit of some product is only possible when it is not known of which product the peer is.
+        A habit of some product is only possible if the product of the peer is unknown.
         """
         for finding in findings:
             peer = finding.peer
@@ -220,7 +228,7 @@ class Judge(ABC):
             if finding.rule in HABITUAL:
                 finding.assessment = finding.assessment.by_profile(which(finding, profiles))
                 if finding.evidence.pop("product_captured", None) is not None:
-                    finding.certain = True  # told before the other peer complained of it
+                    finding.certain = True  # reported before the other peer complained about it
                 missed = finding.certain and not finding.assessment.profile and self.introduction_missed(peer)
                 if missed and which(finding, PROFILES):
                     finding.certain = False

@@ -1,7 +1,8 @@
-"""What a peer should have said by now, in a capture that still goes on.
+"""What a peer should have sent by now, while the capture still goes on.
 
-The rules judge a silence by what ends it: a frame, or the end of the stream. Who watches wants to hear of it
-while it lasts. So this is no finding yet: the finding follows when the silence ends.
+The rules judge a silence when a frame or the end of the stream ends it. Somebody who watches a live capture
+wants to know of the silence while it lasts. `Overdue` is therefore not a finding yet: the finding follows
+when the silence ends.
 """
 
 from amqpscope.model.records import Connection
@@ -11,10 +12,10 @@ __all__ = ["Overdue"]
 
 
 class Overdue:
-    """A peer is silent for longer than it may be.
+    """A peer is silent for longer than allowed.
 
-    rule: the one that it breaks. peer: `client` or `server`, who is silent. since: when it last said
-    something; agreed: for how long it may be silent; both in ns.
+    rule: the rule that the peer breaks. peer: `client` or `server`, who is silent. since: when the peer last
+    sent something; agreed: for how long the peer may be silent; both in ns.
     """
 
     def __init__(self, rule: str, connection: Connection, peer: str, since: i64, agreed: i64) -> None:

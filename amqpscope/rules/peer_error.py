@@ -1,4 +1,4 @@
-"""An error that a peer sends, or the end of its stream: what it may be the reaction to."""
+"""An error that a peer sends, or the end of its stream, as a possible reaction to a fault."""
 
 from typing import Any, Final
 
@@ -14,12 +14,12 @@ RST: Final = "RST"
 class PeerError:
     """A frame with an error, or the end of a stream, as the reaction to what the other peer did before.
 
-    peer: who sent it. name: of the frame, or FIN, RST. condition: its condition, or its reply-code; "" if
-    it has none. packet, time (ns). read: octets of the other peer's stream that its sender can have had, -1
-    unknown. processed: those that the frames before it prove to have been processed.
+    peer: who sent it. name: the name of the frame, or FIN, RST. condition: its condition or its reply-code;
+    "" if it has none. packet, time (ns). read: how many octets of the other peer's stream its sender can have
+    received, -1 if unknown. processed: how many octets the frames before it prove to have been processed.
 
-    What it is for, as far as it says: channel (the other peer's number for it, -1 for any); link, with who
-    sends on it; method: the one that it names.
+    What the error is about, as far as it says so: channel (the other peer's number for it, -1 for any); link,
+    and who sends on the link; method: the method that it names.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class PeerError:
         self.method: str = ""
 
     def is_error(self) -> bool:
-        """Whether it says that something is wrong: a close may say nothing, and the end of a stream does."""
+        """Whether it reports an error. A close may report none; the end of a stream counts as an error."""
         return self.condition != "" or self.name == "detach" or self.name == "end"
 
     def dump(self) -> tuple[object, ...]:
@@ -51,7 +51,7 @@ class PeerError:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "PeerError":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         (peer, name, condition), (packet, time, read, processed), what = state
         error = PeerError(peer, name, condition, packet, time, read, processed)
         error.channel, error.link, error.link_sender, error.method = what

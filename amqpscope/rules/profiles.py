@@ -1,18 +1,19 @@
-"""Known habits of products that break a rule, and the products' own words by which they are recognised.
+"""Known habits of products that break a rule, and how the products are recognized.
 
-A finding that is such a habit of the peer at fault is a note: the rule is broken all the same, but everybody
-who talks to that product lives with it, and its makers know. Two things keep a habit from hiding a fault:
+If a finding is such a habit of the peer at fault, it becomes a note: the rule is broken, but everybody who
+uses that product lives with it, and its makers know. Two limits keep a habit from hiding a fault:
 
-* It excuses one shape of a rule's breach, not the rule: the frame, or the field, is part of it.
-* It excuses nobody when the other peer complains, with a condition that says that the protocol was broken.
+* A habit excuses one form of breaking a rule, not the whole rule: it names the frame or the field.
+* A habit excuses nothing if the other peer answers with an error that says that the protocol was broken.
 
-Who a peer is only its open says: product, version, user-agent among the properties, or a container-id of a
-form that only one product makes up; in AMQP 0-9-1 the properties in start and start-ok. A habit has a public
-source. Findings that only several connections give (`amqpscope.correlation`) have no habits.
+Only the open shows the product of a peer: the properties product, version and user-agent, or a container-id
+of a form that only one product generates. In AMQP 0-9-1, the properties in connection.start and
+connection.start-ok show it. Every habit has a public source. Findings across several connections
+(`amqpscope.correlation`) have no habits.
 
-Where the capture does not have all of a peer's open, what is a habit of some product is only possible.
+If the capture lacks a part of a peer's open, a finding that is a habit of some product is only possible.
 
-None of this is asked for a frame; only for a finding whose rule is in `HABITUAL`, when it is given out.
+Profiles cost nothing per frame: they are consulted only for a finished finding whose rule is in `HABITUAL`.
 """
 
 import re
@@ -43,16 +44,16 @@ __all__ = [
 ]
 
 AUTO: Final = "auto"
-"""Profiles are chosen by what peers say of themselves."""
+"""Choose profiles by the products that the peers name."""
 
 NONE: Final = "none"
-"""No profile: every finding has the weight of its rule."""
+"""No profile: every finding has the severity of its rule."""
 
 LONGEST: Final = 200
-"""Characters of a field that are looked at; products' names are short."""
+"""How many characters of a field are examined; names of products are short."""
 
 MOST_PROPERTIES: Final = 64
-"""Properties of an open that are looked at; products have a handful."""
+"""How many properties of an open are examined; products send few."""
 
 _COMPLAINTS: Final = frozenset(
     (
@@ -77,14 +78,14 @@ _COMPLAINTS: Final = frozenset(
         "505",
     )
 )
-"""What a peer says that cannot go on with what the other one has sent."""
+"""Errors of a peer that cannot continue after what the other peer has sent."""
 
 
 class Mark(NamedTuple):
-    """How a product is recognised: by a field of its open.
+    """A field of the open by which a product is recognized.
 
-    field: `container-id`, or a property. pattern: what all of it has to match. before: and its property
-    `version` has to be below this one.
+    field: `container-id`, or the name of a property. pattern: a regular expression for the whole field.
+    before: if given, the property `version` has to be below this version.
     """
 
     field: str
@@ -95,9 +96,9 @@ class Mark(NamedTuple):
 class Habit(NamedTuple):
     """What a product does that breaks a rule.
 
-    rule: with its namespace. does: one sentence about the product. source: where that is public. frames: only
-    in these frames. path: only where the path of the offending value has this in it. excess: of a frame that
-    is too large, at most so many octets beyond what is allowed; 0: as many as may be.
+    rule: with its namespace. does: one sentence about the product. source: where the habit is documented
+    publicly. frames: only in these frames. path: only if the path of the offending value contains this text.
+    excess: for a frame that is too large, the greatest number of octets above the limit; 0: any number.
     """
 
     rule: str
@@ -109,7 +110,7 @@ class Habit(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """A product with its habits. marks: one of them is enough. product: its name for people."""
+    """A product with its habits. marks: any one of them is enough. product: its name for people."""
 
     name: str
     product: str
@@ -125,13 +126,13 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp10/L-CLOSE-ANSWER",
-                "answers a closing detach with one that does not close; mended in 4.0",
+                "answers a closing detach with a detach that does not close; fixed in 4.0",
                 "https://github.com/rabbitmq/rabbitmq-server/issues/2594",
                 frames=("detach",),
             ),
             Habit(
                 "amqp10/C-CLOSE-LAST",
-                "lets its sessions answer detach and end after its close",
+                "sends detach and end of its sessions after its own close",
                 "https://github.com/rabbitmq/rabbitmq-server/pull/13247",
                 frames=("detach", "end"),
             ),
@@ -144,7 +145,8 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp091/F-FRAME-SIZE",
-                "does not divide content headers, nor refuses messages with headers that fit into no frame",
+                "sends content headers that are larger than frame-max, and accepts messages "
+                "with such headers",
                 "https://github.com/rabbitmq/rabbitmq-server/issues/921",
                 frames=("content-header",),
             ),
@@ -152,12 +154,12 @@ PROFILES: Final = (
     ),
     Profile(
         "pamqp",
-        "aiormq (under aio-pika), rabbitpy, AMQPStorm, carehare and aiorabbit, on pamqp",
+        "clients based on pamqp: aiormq (used by aio-pika), rabbitpy, AMQPStorm, carehare and aiorabbit",
         (Mark("product", "aiormq|rabbitpy|AMQPStorm|carehare|aiorabbit/.*"),),
         (
             Habit(
                 "amqp091/T-RESERVED-CHAN",
-                "opens channels with 0 in the former field out-of-band",
+                "sends channel.open with the octet 0 in the retired field out-of-band",
                 "https://github.com/gmr/pamqp/blob/main/pamqp/commands.py",
                 frames=("channel.open",),
             ),
@@ -175,7 +177,8 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp091/F-FRAME-SIZE",
-                "takes frame-max for that of a payload, without the eight octets around it, as RabbitMQ does",
+                "applies frame-max to the payload, without the eight other octets of a "
+                "frame, as RabbitMQ does",
                 "https://github.com/rabbitmq/rabbitmq-server/blob/main/deps/rabbit/src/rabbit_reader.erl",
                 frames=("body",),
                 excess=8,
@@ -189,7 +192,7 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp091/C-STARTOK-LOCALE-OFFERED",
-                "asks for en_GB, whatever the server offers",
+                "chooses the locale en_GB, whatever the server offers",
                 "https://github.com/ruby-amqp/bunny/blob/main/lib/bunny/session.rb",
             ),
         ),
@@ -201,7 +204,7 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp091/C-STARTOK-LOCALE-OFFERED",
-                "asks for no locale at all where its caller names none",
+                "chooses an empty locale if the application names none",
                 "https://github.com/streadway/amqp/issues/237",
             ),
         ),
@@ -213,7 +216,7 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp091/C-STARTOK-LOCALE-OFFERED",
-                "asks for no locale at all",
+                "chooses an empty locale",
                 "https://github.com/cloudamqp/amqp-client.js/blob/main/src/amqp-base-client.ts",
             ),
         ),
@@ -225,7 +228,7 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp091/C-STARTOK-LOCALE-OFFERED",
-                "asks for en-US, with a hyphen",
+                "chooses the locale en-US, with a hyphen",
                 "https://github.com/gmr/aiorabbit/blob/main/aiorabbit/__init__.py",
             ),
         ),
@@ -242,12 +245,12 @@ PROFILES: Final = (
             ),
             Habit(
                 "amqp10/L-ATTACH-IDC",
-                "attaches as a sender, of $cbs above all, without initial-delivery-count",
+                "attaches as a sender (mostly of $cbs) without initial-delivery-count",
                 "https://github.com/Azure/azure-uamqp-c/issues/247",
             ),
             Habit(
                 "amqp10/M-FILTER-VALUE",
-                "names the session that a receiver got in a filter that is a bare string",
+                "names the session of a receiver in a filter that is a string without a descriptor",
                 "https://github.com/Azure/azure-amqp/issues/232",
                 path="com.microsoft:session-filter",
             ),
@@ -265,7 +268,7 @@ PROFILES: Final = (
             ),
             Habit(
                 "amqp10/M-FILTER-VALUE",
-                "asks for a session with a filter that is a bare string",
+                "asks for a session by a filter that is a string without a descriptor",
                 "https://github.com/Azure/azure-amqp/issues/231",
                 path="com.microsoft:session-filter",
             ),
@@ -278,26 +281,26 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp10/C-PIPE-CHANNEL",
-                "begins its sessions on channel 1 and onwards without waiting for the open",
+                "begins its sessions on channel 1 and above, without waiting for the open of the other peer",
                 "https://github.com/Azure/azure-sdk-for-python/blob/main/sdk/servicebus/azure-servicebus"
                 "/azure/servicebus/_pyamqp/_connection.py",
                 frames=("begin",),
             ),
             Habit(
                 "amqp10/L-HANDLE-LOWEST",
-                "takes no handle below 1",
+                "uses handles from 1 upwards and never handle 0",
                 "https://github.com/Azure/azure-sdk-for-python/blob/main/sdk/servicebus/azure-servicebus"
                 "/azure/servicebus/_pyamqp/session.py",
             ),
             Habit(
                 "amqp10/L-CREDIT-OWNER",
-                "states a link-credit of its own, 10000, as the sender of a link",
+                "sends link-credit 10000 although it is the sender of the link",
                 "https://github.com/Azure/azure-sdk-for-python/blob/main/sdk/servicebus/azure-servicebus"
                 "/azure/servicebus/_pyamqp/sender.py",
             ),
             Habit(
                 "amqp10/M-FILTER-VALUE",
-                "asks for a session with a filter that is a bare string",
+                "asks for a session by a filter that is a string without a descriptor",
                 "https://github.com/Azure/azure-sdk-for-python/blob/main/sdk/servicebus/azure-servicebus"
                 "/azure/servicebus/_transport/_pyamqp_transport.py",
                 path="com.microsoft:session-filter",
@@ -329,7 +332,7 @@ PROFILES: Final = (
             ),
             Habit(
                 "amqp10/T-FIELDS-KEY",
-                "writes the keys of modified's message-annotations as strings; mended in later versions",
+                "writes the keys of modified's message-annotations as strings; fixed in later versions",
                 "https://github.com/amqp/rhea/pull/442",
                 path="state.message-annotations",
             ),
@@ -342,12 +345,13 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp10/S-FLOW-NEXTIN-UNSET",
-                "sets next-incoming-id before it has the other peer's begin; mended in later versions",
+                "sets next-incoming-id before it has received the other peer's begin; fixed "
+                "in later versions",
                 "https://github.com/Azure/amqpnetlite/issues/575",
             ),
             Habit(
                 "amqp10/L-DC-UNSET",
-                "sets delivery-count before it has the sender's attach; mended in later versions",
+                "sets delivery-count before it has received the sender's attach; fixed in later versions",
                 "https://github.com/Azure/amqpnetlite/issues/578",
             ),
         ),
@@ -359,7 +363,8 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp10/L-DC-UNSET",
-                "sets delivery-count in every flow of a link, also before it has the sender's attach",
+                "sets delivery-count in every flow of a link, also before it has received "
+                "the sender's attach",
                 "https://github.com/apache/qpid-proton/blob/main/c/src/core/transport.c",
             ),
         ),
@@ -371,7 +376,7 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp10/M-DYN-NAME",
-                "gives dynamic nodes a random uuid for an address",
+                "uses a random uuid as the address of a dynamic node",
                 "https://github.com/apache/artemis/blob/main/artemis-protocols/artemis-amqp-protocol/src/main/java"
                 "/org/apache/activemq/artemis/protocol/amqp/proton/ProtonServerSenderContext.java",
             ),
@@ -384,12 +389,12 @@ PROFILES: Final = (
         (
             Habit(
                 "amqp10/M-DYNPROPS-UNSET",
-                "sends an empty map where dynamic-node-properties is to be left out",
+                "sends an empty map in dynamic-node-properties, which has to be left out",
                 "https://github.com/noodlefrenzy/node-amqp10/blob/master/lib/types/terminus.js",
             ),
             Habit(
                 "amqp10/D-RCVMODE-SECOND",
-                "settles first in rcv-settle-mode second, which it takes for settling by hand",
+                "settles first in rcv-settle-mode second, which it uses for manual settlement",
                 "https://github.com/noodlefrenzy/node-amqp10/issues/316",
             ),
         ),
@@ -410,16 +415,18 @@ def profile(name: str) -> Profile:
 
 
 def valid(choice: str) -> str:
-    """A choice of profiles (see `under`). Raises FilterError when it names one that there is not."""
+    """A choice of profiles (see `under`). Raises FilterError if it names an unknown profile."""
     if choice not in (AUTO, NONE):
         for name in choice.split(","):
             if name not in _BY_NAME:
-                raise FilterError(f"--profile {name}: must be {AUTO}, {NONE}, or of {', '.join(_BY_NAME)}")
+                raise FilterError(
+                    f"--profile {name}: must be {AUTO}, {NONE}, or names out of {', '.join(_BY_NAME)}"
+                )
     return choice
 
 
 def recognised(said: dict[str, str]) -> list[Profile]:
-    """The profiles of the peer that says this of itself."""
+    """The profiles that fit what a peer says about itself."""
     return [one for one in PROFILES if any(_bears(said, mark) for mark in one.marks)]
 
 
@@ -433,7 +440,7 @@ def _bears(said: dict[str, str], mark: Mark) -> bool:
 
 
 def which(finding: Finding, profiles: Iterable[Profile]) -> str:
-    """The name of the one of these profiles of the peer at fault whose habit a finding is, or ""."""
+    """The name of the profile of the peer at fault whose habit explains the finding, or ""."""
     if finding.reaction.condition in _COMPLAINTS:
         return ""
     for one in profiles:
@@ -458,16 +465,16 @@ def _within(finding: Finding, excess: int) -> bool:
 
 
 def habit_of(finding: Finding) -> Habit | None:
-    """The habit that a finding is, by its profile."""
+    """The habit that explains a finding, by its profile."""
     name = finding.assessment.profile
     return _habit(finding, _BY_NAME[name]) if name else None
 
 
 def under(findings: list[Finding], choice: str) -> list[Finding]:
-    """Findings under a choice of profiles, the same objects.
+    """The same findings, judged with a choice of profiles.
 
-    choice: `AUTO`, as they come; `NONE`; or names of profiles, joined by commas, which both peers then have,
-    whatever they say of themselves.
+    choice: `AUTO`, as the peers name themselves; `NONE`; or names of profiles, joined by commas, which then
+    apply to both peers whatever they say about themselves.
     """
     if choice == AUTO:
         return findings
@@ -478,9 +485,10 @@ def under(findings: list[Finding], choice: str) -> list[Finding]:
 
 
 def weight(finding: Finding) -> str:
-    """`error`, `warning` or `note`: what a finding amounts to.
+    """The severity of a finding: `error`, `warning` or `note`.
 
-    A habit is a note whatever the rule weighs; the rule weighs what somebody has set, or else the catalogue.
+    A habit is always a note. Otherwise the severity is the one that the user has set, or else that of the
+    catalogue.
     """
     assessment = finding.assessment
     if assessment.profile:

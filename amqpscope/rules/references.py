@@ -1,10 +1,9 @@
-"""Where the specification says it: a rule's source as document, section, and an address that can be opened.
+"""The sources of rules: document, section, and an address that can be opened.
 
 The catalogue names a source as `transport.xml section links > Flow Control` (AMQP 1.0) or
-`XML:basic.ack.multiple` (AMQP 0-9-1). Of AMQP 1.0 the numbers of sections are counted in the
-specification's own XML, which is shipped with the dissectors; the addresses are those of the OASIS
-standard, whose anchors have the names of that XML. Part 1 has no numbers here: the standard orders it
-otherwise than its XML.
+`XML:basic.ack.multiple` (AMQP 0-9-1). For AMQP 1.0, section numbers are counted in the specification's own
+XML, which is shipped with the dissectors. The addresses are those of the OASIS standard, whose anchors have
+the names of that XML. Part 1 has no numbers here, because the standard orders it differently from its XML.
 """
 
 import re
@@ -37,14 +36,14 @@ _METHOD_NAMES = frozenset(method.name for method in METHODS)
 _CLASS_NAMES = frozenset(name.partition(".")[0] for name in _METHOD_NAMES)
 
 _SECTION = re.compile(r"([a-z]+)\.xml(?: section ([a-z-]+))?(?: >)? ?(.*)")
-# As `catalogue.editions` names them.
+# The names are those of `catalogue.editions`.
 _DRAFT = re.compile(r"OASIS (cs[a-z]+[0-9]+)")
 _NAMED = re.compile(r"(?:XML|RMQX) (domain|class|constant) ([a-z-]+)")
 _REMARK = re.compile(r"\([^)]*\)")
 
 
 class Reference(NamedTuple):
-    """One place in a public document. address: "" if nobody has published it at one."""
+    """One place in a public document. address: "" if it is not published at any address."""
 
     text: str
     address: str
@@ -62,7 +61,7 @@ class _Place(NamedTuple):
 
 
 def references(source: str) -> list[Reference]:
-    """The places that the catalogue's `source` of a rule names, each once, in their order."""
+    """The places that the `source` of a rule in the catalogue names, each once, in order."""
     found: dict[Reference, None] = {}
     for one in source.split(";"):
         text = one.strip()
@@ -79,7 +78,7 @@ def references(source: str) -> list[Reference]:
 
 
 def _amqp10(part: str, section: str, inside: str) -> list[Reference]:
-    """What is named in a section: titles, types, fields (`attach.handle`), choices (`link-error x`)."""
+    """The named part of a section: a title, type, field (`attach.handle`) or choice (`link-error x`)."""
     document = f"AMQP 1.0, {_PARTS[part]}"
     address = _STANDARD.format(part=part)
     places = _places(part)
@@ -129,7 +128,7 @@ def _places(part: str) -> dict[str, _Place]:
             named = child.get("name")
             places.setdefault(title, _Place(place, title, f"doc-{named}" if named else anchor))
             if len(child) == 0 and not (child.text or "").strip():
-                # A heading without a text: what follows stands below it.
+                # A heading without a text: the following sections are below it.
                 below = place
     if part == "types":
         places = {name: place._replace(number="") for name, place in places.items()}
@@ -139,7 +138,7 @@ def _places(part: str) -> dict[str, _Place]:
 
 
 def _title(name: str) -> str:
-    """A section without a title has its name for one; a type's title is its name."""
+    """A section without a title uses its name as title; the title of a type is its name."""
     return name.replace("-", " ").capitalize()
 
 

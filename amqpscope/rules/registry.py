@@ -1,4 +1,4 @@
-"""Which rules are checked: all that the files in the packages of the protocols declare."""
+"""Which rules are checked: all rules that the files in the packages of the protocols declare."""
 
 import pkgutil
 from collections.abc import Mapping
@@ -24,5 +24,5 @@ def checked() -> Mapping[str, Declaration]:
 
 @cache
 def renamed() -> dict[str, str]:
-    """The id that a rule has now, by those that it had before."""
+    """The current id of a rule, by each of its earlier ids."""
     return {old: one.id for one in checked().values() for old in one.renamed_from}

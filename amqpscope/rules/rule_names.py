@@ -1,4 +1,6 @@
-"""Rules as people name them on a command line: with the namespace or without, in any case, by patterns."""
+"""Rules as people name them on a command line: with or without namespace, in upper or lower case, by
+patterns.
+"""
 
 import difflib
 import fnmatch
@@ -12,19 +14,19 @@ __all__ = ["nearest", "rule_named", "rules_like", "take_renamed"]
 
 _NEAREST = 5
 
-# Names of before that somebody gave, with the ids that the rules have now.
+# Earlier names that the user gave, with the current ids of the rules.
 _given: dict[str, str] = {}
 
 
 def take_renamed() -> list[str]:
-    """What is to be said of the names of before that were given: a sentence each, once."""
-    notes = [f"{old}: the rule is called {new} now" for old, new in _given.items()]
+    """A sentence for each earlier name that the user gave, once."""
+    notes = [f"{old}: this rule is now called {new}" for old, new in _given.items()]
     _given.clear()
     return notes
 
 
 def _current(given: str) -> str:
-    """The id that a rule has now, where one of before is given; else what is given."""
+    """The current id of a rule, if the user gave an earlier one; otherwise what the user gave."""
     wanted = given.strip().upper()
     for old, new in renamed().items():
         if wanted in (old.upper(), old.partition("/")[2].upper()):
@@ -48,9 +50,10 @@ def rule_named(given: str) -> Rule | None:
 
 
 def rules_like(option: str, given: str) -> frozenset[str]:
-    """The ids of the rules that fit one of several patterns between commas, in which `*` and `?` are special.
+    """The ids of the rules that match one of several patterns, joined by commas, in which `*` and `?` are
+    special.
 
-    Raises FilterError, which names the option, if none fits a pattern.
+    Raises FilterError, which names the option, if a pattern matches no rule.
     """
     found: set[str] = set()
     for part in given.split(","):
@@ -67,7 +70,7 @@ def rules_like(option: str, given: str) -> frozenset[str]:
 
 
 def nearest(given: str) -> str:
-    """Rules whose ids hold what was asked for, or are like it."""
+    """Rules whose ids contain the given text, or are similar to it."""
     known = _known()
     wanted = given.strip().upper()[:64]
     if "/" not in wanted:
@@ -75,6 +78,6 @@ def nearest(given: str) -> str:
     near = [name for name in known if wanted and wanted in name]
     near += difflib.get_close_matches(wanted, known, n=_NEAREST, cutoff=0.5)
     if not near:
-        return "`amqpscope rules list` has them all"
+        return "`amqpscope rules list` lists all rules"
     ids = list(dict.fromkeys(known[name].id for name in near))
-    return f"near it: {', '.join(ids[:_NEAREST])}"
+    return f"similar rules: {', '.join(ids[:_NEAREST])}"

@@ -65,8 +65,8 @@ def test_text_says_it_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     lines = check(capsys, RABBITMQ).lines
     assert "2 possible notes in" in lines[0]
     assert [line for line in lines if line.startswith("    profile")] == [
-        "    profile   rabbitmq-3: RabbitMQ before 4.0 answers a closing detach with one that does not "
-        "close; mended in 4.0 (https://github.com/rabbitmq/rabbitmq-server/issues/2594)"
+        "    profile   rabbitmq-3: RabbitMQ before 4.0 answers a closing detach with a detach that does not "
+        "close; fixed in 4.0 (https://github.com/rabbitmq/rabbitmq-server/issues/2594)"
     ]
     lines = check(capsys, "--profile", "none", RABBITMQ).lines
     assert "2 possible errors in" in lines[0]
@@ -117,14 +117,14 @@ def test_the_list_of_profiles_as_json(capsys: pytest.CaptureFixture[str]) -> Non
     assert first["habits"] == [
         {
             "rule": "amqp10/L-CLOSE-ANSWER",
-            "does": "answers a closing detach with one that does not close; mended in 4.0",
+            "does": "answers a closing detach with a detach that does not close; fixed in 4.0",
             "source": "https://github.com/rabbitmq/rabbitmq-server/issues/2594",
             "frames": ["detach"],
             "path": None,
         },
         {
             "rule": "amqp10/C-CLOSE-LAST",
-            "does": "lets its sessions answer detach and end after its close",
+            "does": "sends detach and end of its sessions after its own close",
             "source": "https://github.com/rabbitmq/rabbitmq-server/pull/13247",
             "frames": ["detach", "end"],
             "path": None,

@@ -186,8 +186,8 @@ def test_an_unknown_rule_gets_those_near_it(capsys: pytest.CaptureFixture[str]) 
     assert result.status == 2
     assert result.lines[0].startswith("amqp10/S-WIN-IN ")
     first, second = result.err.splitlines()
-    assert first.startswith("amqpscope: L-CREDT: there is no such rule; near it: amqp10/L-CREDIT, ")
-    assert "near it: amqp10/S-WIN-" in second
+    assert first.startswith("amqpscope: L-CREDT: there is no such rule; similar rules: amqp10/L-CREDIT, ")
+    assert "similar rules: amqp10/S-WIN-" in second
     assert second.count("amqp10/") == 5
 
 
@@ -195,7 +195,7 @@ def test_an_unknown_rule_gets_those_near_it(capsys: pytest.CaptureFixture[str]) 
 def test_nonsense_is_no_rule(capsys: pytest.CaptureFixture[str], given: str) -> None:
     result = amqpscope(capsys, "rules", "explain", "--", given)
     assert (result.status, result.out) == (2, "")
-    assert result.err.endswith(": there is no such rule; `amqpscope rules list` has them all\n")
+    assert result.err.endswith(": there is no such rule; `amqpscope rules list` lists all rules\n")
     assert unprintable(result.err) == []
 
 

@@ -84,7 +84,7 @@ def test_a_new_rule_takes_one_file(product: Path) -> None:
     assert "warning and not error: A toy breaks nothing." in explained[1]
     assert "client_that_is_no_toy" in reported[1] and "**How to mend it:** Call it toy." in reported[1]
     assert renamed[1] == explained[1]
-    note = "amqpscope: C-PLAYTHING: the rule is called amqp10/C-TOY now\n"
+    note = "amqpscope: C-PLAYTHING: this rule is now called amqp10/C-TOY\n"
     assert renamed[2] == note and explained[2] == ""
 
     findings = json.loads(judged[1])["findings"]

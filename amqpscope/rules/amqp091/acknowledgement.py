@@ -1,7 +1,7 @@
-"""What a client says of deliveries: basic.ack, basic.reject, basic.nack (class basic; RabbitMQ, "nack").
+"""How a client settles deliveries: basic.ack, basic.reject, basic.nack (class basic; RabbitMQ, "nack").
 
-A delivery is the client's to speak of from its basic.deliver or basic.get-ok on, on that channel, and once.
-What is named by a frame is looked up among the deliveries that the client can have received by then.
+A client may settle a delivery once, on the channel of the basic.deliver or basic.get-ok. The rules look up a
+delivery-tag among the deliveries that the client can have received by then.
 """
 
 from typing import Final
@@ -356,17 +356,21 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
 
 
 def all_known(channel: Channel) -> bool:
-    """Whether all deliveries on it are known; of a server that was not captured not even its open-ok is."""
+    """Whether all deliveries on the channel are known. If the server was not captured, not even its
+    channel.open-ok is.
+    """
     return channel.whole and channel.deliveries.whole and channel.state == "OPEN"
 
 
 def needs_none(channel: Channel, tag: int) -> bool:
-    """Whether the delivery of a tag came with no-ack."""
+    """Whether the delivery with this tag was sent with no-ack."""
     return channel.deliveries.free.cover(tag, tag)
 
 
 def certainty_of_settlement(channel: Channel, tag: int) -> i64:
-    """How certain it is that a delivery that is not open was settled: it may have been recovered, or none."""
+    """How certain it is that a delivery that is not outstanding was settled. It may have been recovered, or
+    never have existed.
+    """
     deliveries = channel.deliveries
     if not deliveries.gapless or deliveries.free.full or deliveries.recovered.full:
         return POSSIBLE

@@ -1,7 +1,7 @@
-"""Classes basic, confirm and tx: which of their rules a method, or a content header, is brought before.
+"""Classes basic, confirm and tx: which of their rules judge a method or a content header.
 
-Only what may be said on its channel comes here: the channel is open as far as its sender knows. What comes
-for every message stands first.
+A method comes here only if it is allowed on its channel: the channel is open as far as its sender knows. The
+methods that come with every message are checked first.
 """
 
 from typing import Final
@@ -108,7 +108,7 @@ def judge_content(case: Case091, channel: Channel, header: ContentHeader) -> Non
         publishing.judge_returned(case, channel, header)
 
 
-# Codes with which a client that names basic.nack does not complain of being told it: no error at all, or one
+# Reply-codes with which a client that names basic.nack does not refuse basic.nack itself: no error, or one
 # about the octets of the frame.
 _NOT_FOR_IT: Final = (0, 200, 501, 502, 505)
 
@@ -120,7 +120,7 @@ def judge_client_close(case: Case091, channel: Channel, method: ChannelClose) ->
 
 
 def judge_connection_close(case: Case091, method: ConnectionClose) -> None:
-    """A connection.close, of what it says of these classes."""
+    """A connection.close that may name methods of these classes."""
     if not case.me.by_client:
         if method.class_id == 60 and method.method_id == 40 and method.reply_code == 540:
             refused.judge_refused_immediate(case)
@@ -133,7 +133,9 @@ def judge_connection_close(case: Case091, method: ConnectionClose) -> None:
 
 
 def judge_closed(case: Case091, channel: Channel) -> None:
-    """A server's close-ok, of this channel or of the connection: what is not done is not done any more."""
+    """A server's close-ok for this channel or for the connection: what the server has not done by now, it
+    will never do.
+    """
     if channel.publishes.confirming:
         confirm.judge_end(case, channel)
     if channel.requests:

@@ -1,4 +1,6 @@
-"""A server that takes no messages for now: connection.blocked and unblocked (RabbitMQ's extension)."""
+"""A server that accepts no messages for a while: connection.blocked and connection.unblocked (RabbitMQ's
+extension).
+"""
 
 from typing import Final
 
@@ -12,7 +14,7 @@ __all__ = ["RULES", "judge_blocked", "judge_publish"]
 RULES: Final = Rules("amqp091/blocked")
 
 
-# Nanoseconds after the client's first frame that acknowledges it in which its program may not have read it.
+# For so long (ns) after the client's first frame that acknowledges it, the program may not have read it.
 _ON_ITS_WAY: Final = 1_000_000_000
 
 _CAPABILITY: Final = "connection.blocked"
@@ -117,7 +119,7 @@ def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
 
 
 def judge_blocked(case: Case091, blocks: bool) -> None:
-    """connection.blocked, or unblocked."""
+    """A connection.blocked or connection.unblocked."""
     if case.me.by_client or not case.me.whole:
         return
     view = case.view
@@ -128,7 +130,7 @@ def judge_blocked(case: Case091, blocks: bool) -> None:
 
 
 def judge_publish(case: Case091) -> None:
-    """A basic.publish on a connection that is blocked, as far as the client knows."""
+    """A basic.publish on a connection that is blocked as far as the client knows."""
     view = case.view
     me = case.me
     since = case.record.time - me.blocked_time

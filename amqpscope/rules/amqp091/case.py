@@ -26,11 +26,11 @@ _PLACES: Final = ("exchange", "queue", "source", "destination")
 
 
 class Case091(Case):
-    """One frame before the judge, or the end of a stream.
+    """One frame to be judged, or the end of a stream.
 
-    me: the endpoint that sent it. peer: the other one. view: the connection as `me` could know it. channel:
-    the frame's, as it knows that, or None. name: the method's, else the frame's. fine_exchange: the last
-    name of an exchange that nothing is wrong with.
+    me: the endpoint that sent the frame. peer: the other endpoint. view: the connection as `me` could know
+    it. channel: the channel of the frame as `me` knows it, or None. name: the name of the method, or of the
+    frame. fine_exchange: the last exchange name that was found correct.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -50,7 +50,7 @@ class Case091(Case):
             finding.addresses = self.addresses()
 
     def addresses(self) -> tuple[str, ...]:
-        """The exchanges and queues that the frame names; of a publish without exchange, the queue."""
+        """The exchanges and queues that the frame names; for a publish to the default exchange, the queue."""
         frame = self.record.frame
         body = frame.body
         channel = self.channel
@@ -71,9 +71,10 @@ class Case091(Case):
         return tuple(found)
 
     def is_sure(self) -> bool:
-        """Whether frames were found where frames had to be, ever since the connection or the channel began.
+        """Whether frames were found without a search, ever since the connection or the channel began.
 
-        After octets that were not captured they are searched for, and may be the body of a message.
+        After octets that were not captured, frames are searched for. A frame that was found by the search may
+        be the body of a message.
         """
         if self.me.whole:
             return True
@@ -81,5 +82,5 @@ class Case091(Case):
         return channel is not None and channel.whole
 
     def message(self) -> Amqp091Message | None:
-        """What the frame completes."""
+        """The message that the frame completes."""
         return Amqp091Message.of(self.record.message)

@@ -1,4 +1,4 @@
-"""Channels: when they are opened, when something may be said on them, how they are closed.
+"""Channels: how they are opened and closed, and which methods are allowed on them in between.
 
 Sources: the grammar of the class channel, channel.open, channel.close (amqp0-9-1.xml), sections 2.2.5 and
 2.3.7 of the general specification.
@@ -45,12 +45,14 @@ def _evidence(case: Case091) -> dict[str, object]:
 
 
 def _closing(case: Case091, channel: Channel, mine: bool) -> CloseReason | None:
-    """The close that the sender of the frame has said on this channel, or the other one's."""
+    """The channel.close that the sender of the frame has sent on this channel, or that the other peer has
+    sent.
+    """
     return channel.closed_by_client if case.me.by_client == mine else channel.closed_by_server
 
 
 def _answered(case: Case091, channel: Channel) -> bool:
-    """Whether the sender of the frame has answered the other one's close."""
+    """Whether the sender of the frame has answered the other peer's channel.close."""
     if _closing(case, channel, False) is None or channel.state == "BOTH CLOSE":
         return False
     return channel.state != ("SERVER CLOSES" if case.me.by_client else "CLIENT CLOSES")
@@ -356,11 +358,11 @@ def closed_with_hard_code(case: Case091, close: ChannelClose) -> None:
 
 
 def judge_state(case: Case091, method: Method) -> bool:
-    """Whether a method on a channel may be said in its state; whether it is worth while to look further."""
+    """Whether the state of the channel allows the method; returns whether further rules should judge it."""
     channel = case.channel
     if channel is not None and channel.state == "OPEN":
         if isinstance(method, (BasicDeliver, BasicPublish, BasicAck)):
-            # Most of what is said.
+            # These are most of the methods.
             return True
     if isinstance(method, ChannelOpen):
         return _judge_open(case) if case.me.by_client else True
@@ -374,7 +376,7 @@ def judge_state(case: Case091, method: Method) -> bool:
                 said_before_open(case)
         return False
     if not channel.whole:
-        # A close that crosses the other one's tells no less why.
+        # A channel.close that crosses the other one has a reason, too.
         return channel.is_open or (isinstance(method, ChannelClose) and _closing(case, channel, True) is None)
     if isinstance(method, ChannelCloseOk):
         if _closing(case, channel, False) is None or _answered(case, channel):
@@ -392,7 +394,7 @@ def judge_state(case: Case091, method: Method) -> bool:
         return False
     closing = _closing(case, channel, True)
     if closing is None:
-        # The other one has closed it. What is on its way accuses nobody.
+        # The other peer has closed the channel. Methods that were on their way are no fault.
         return True
     if method.definition().name in channel.discarded and channel.awaited(case.me.by_client, case.name) < 0:
         acted_after_own_close(case, closing)
@@ -466,10 +468,11 @@ def crossing_close_never_answered(
 
 
 def judge_end(case: Case091, last: i64, over: bool) -> None:
-    """A peer closes the connection, answers that close, or ends: which closes of channels it owes an answer.
+    """A peer closes the connection, answers connection.close, or its stream ends: which channel.close it
+    leaves unanswered.
 
-    last: when it said something for the last time (ns). over: it will say nothing more; otherwise only the
-    capture ends.
+    last: when the peer sent something for the last time (ns). over: whether the peer will send nothing more;
+    if not, only the capture ends.
     """
     me = case.me
     if case.view.finished(me.by_client):
@@ -485,7 +488,7 @@ def judge_end(case: Case091, last: i64, over: bool) -> None:
         waited = me.stalls.free(closing.time, last)
         if waited < MAX_CLOSE_UNANSWERED:
             continue
-        # As far as the clock was set back, it may have been ahead before.
+        # If the clock was set back later, it may have been ahead before by as much.
         certainty = CERTAIN if over and waited - case.pace.back >= MAX_CLOSE_UNANSWERED else POSSIBLE
         case.channel = channel
         if _closing(case, channel, True) is None:

@@ -1,8 +1,10 @@
-"""How a connection is ended: close, close-ok, and only then the socket (sections 2.2.4 and 2.3.7).
+"""How a connection ends: connection.close, connection.close-ok, and only then the socket (sections 2.2.4 and
+2.3.7).
 
-Who has sent close waits for close-ok and takes no notice of anything else; who has sent close-ok says nothing
-more. Both may close at once; then both answer. What is absent is missed when the stream ends by a FIN of who
-owed it; a reset may have thrown away what was said, a capture that ends proves nothing.
+A peer that has sent connection.close waits for connection.close-ok and ignores everything else. A peer that
+has sent connection.close-ok sends nothing more. If both peers close at once, both answer. A missing answer is
+a fault when its sender ends the stream by a FIN. A reset may have discarded the answer, and the end of a
+capture proves nothing.
 """
 
 from typing import Final
@@ -32,7 +34,7 @@ RULES: Final = Rules("amqp091/closing")
 
 _NORMAL: Final = 200
 
-# The codes of the specification, by what they end; 312 is RabbitMQ's.
+# The reply-codes of the specification, by what they end; 312 is RabbitMQ's.
 _SOFT: Final = (311, 312, 313, 403, 404, 405, 406)
 _HARD: Final = (320, 402, 501, 502, 503, 504, 505, 506, 530, 540, 541)
 
@@ -342,11 +344,13 @@ def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     )
 
 
-# Who is brought before them
+# Which frames these rules judge
 
 
 def judge_frame(case: Case091) -> bool:
-    """Any frame but a heartbeat, once one of the two has closed. False: its sender may say no more."""
+    """Any frame except a heartbeat, after one of the two peers has closed. False: its sender may send nothing
+    more.
+    """
     view = case.view
     by_client = case.me.by_client
     done = view.ending.client_done if by_client else view.ending.server_done
@@ -386,7 +390,7 @@ def judge_close_ok(case: Case091) -> None:
 
 
 def judge_code(case: Case091, code: i64) -> None:
-    """The reply code of a close, or of a message returned."""
+    """The reply-code of a close, or of a returned message."""
     if code > 0 and code != _NORMAL and code not in _SOFT and code not in _HARD:
         unknown_reply_code(case, code)
 
@@ -410,10 +414,11 @@ def judge_end(
 ) -> None:
     """The end of a peer's stream, to which `case.spot` points.
 
-    reason: `fin`, `rst`, or what else ended what is known of it. acknowledged: octets of the other stream by
-    then, -1 unknown. after_peer: that one's end was received before. excused: the other one was silent
-    for so long that no close is owed to it, or the end was told as another fault. doubted: it may have been
-    silent, by a clock that went back.
+    reason: `fin`, `rst`, or what else ended the knowledge of the stream. acknowledged: how many octets of the
+    other stream this peer had acknowledged, -1 if unknown. after_peer: whether this peer had received the end
+    of the other stream before. excused: whether this peer owes no close, because the other peer was silent
+    for too long, or because another finding reports the end. doubted: whether the other peer may have been
+    silent for too long, because the clock was set back.
     """
     me = case.me
     spot = case.spot
@@ -443,12 +448,12 @@ def judge_end(
         stream_ended_without_close(case, certainty, doubted)
 
 
-# What of types leaves the rest of a frame unreadable.
+# Faults of types that leave the rest of a frame unreadable.
 _UNREADABLE: Final = ("T-TABLE-TAG", "T-TABLE-LEN", "T-LENGTH-BOUNDS")
 
 
 def note_framing(case: Case091) -> None:
-    """Findings were made: from broken frames on nobody owes their sender a close."""
+    """Findings were made. After broken frames nobody owes their sender a close."""
     for finding in case.findings[len(case.findings) - case.found :]:
         code = finding.rule.partition("/")[2]
         if code.startswith("F-") or code in _UNREADABLE:
@@ -457,12 +462,14 @@ def note_framing(case: Case091) -> None:
 
 
 def _heard_broken(case: Case091) -> bool:
-    """Whether broken frames of the other peer's may have reached this one."""
+    """Whether broken frames of the other peer may have reached this peer."""
     return 0 <= case.peer.broken_at < case.me.knowledge.could
 
 
 def _late_request(case: Case091, method: Method) -> i64:
-    """The packet of the request that came after this peer's close and that a method of it answers, else 0."""
+    """The packet of the request that arrived after this peer's close and that this peer's method answers,
+    else 0.
+    """
     me = case.me
     if not me.whole or me.closed_could < 0:
         return 0

@@ -1,9 +1,9 @@
-"""What a close says that it is for: a message too large, an acknowledgement too late, a frame that had to be
-taken.
+"""Faults that show only in a close and its reply-text: a message is too large, an acknowledgement comes too
+late, a frame is refused that must be accepted.
 
-The words of a close are its sender's own, so nothing here is more than possible, but what stands in the
-method itself. Sources: classes basic and connection of amqp0-9-1.xml, sections 4.2.3 and 4.2.7, RabbitMQ's
-errata and its guide to consumers.
+The reply-text is the sender's own wording, so a finding is certain only if the method itself shows the fault.
+Sources: classes basic and connection of amqp0-9-1.xml, sections 4.2.3 and 4.2.7, RabbitMQ's errata and its
+guide to consumers.
 """
 
 from typing import Final
@@ -29,7 +29,7 @@ _CONSUME: Final = (60, 20)
 _PUBLISH: Final = (60, 40)
 _GET: Final = (60, 70)
 
-# A close that is about whether deliveries are acknowledged uses one of these words.
+# The reply-text of a close about acknowledgements contains one of these words.
 _OF_ACKS: Final = ("no-ack", "no_ack", "noack", "no ack", "auto-ack", "auto_ack", "autoack", "acknowledg")
 
 # Replies about a frame: frame error, command invalid, unexpected frame.
@@ -288,7 +288,7 @@ def judge_connection_close(case: Case091, code: i64, text: str, class_id: i64, m
 
 
 def judge_refused_mode(case: Case091, words: str, named: tuple[int, int]) -> None:
-    """A 540 for a consume or a get: whether it is about acknowledgements."""
+    """A close with 540 that names basic.consume or basic.get: whether it is about acknowledgements."""
     if not any(word in words for word in _OF_ACKS):
         return
     name = "basic.consume" if named == _CONSUME else "basic.get"
@@ -319,7 +319,7 @@ def judge_refused_mode(case: Case091, words: str, named: tuple[int, int]) -> Non
 
 
 def _begun(channel: Channel, request: MethodRequest) -> Consumer | None:
-    """The consumer that a basic.consume begins."""
+    """The consumer that a basic.consume starts."""
     if request.subject:
         return channel.consumers.live.get(request.subject)
     for consumer in channel.consumers.nameless:

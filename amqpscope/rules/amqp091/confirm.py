@@ -1,7 +1,7 @@
-"""Publisher confirms: confirm.select, and what a server says of publishes (RabbitMQ, "Publisher Confirms").
+"""Publisher confirms: confirm.select, and the confirms of a server (RabbitMQ, "Publisher Confirms").
 
-Messages are counted from 1 with the first one behind confirm.select; a message is published when its last
-frame can have come.
+Messages are counted from 1, beginning with the first one after confirm.select. A message counts as published
+when its last frame can have arrived.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ __all__ = ["judge_confirm", "judge_end", "judge_nack_refused", "judge_select"]
 RULES: Final = Rules("amqp091/confirm")
 
 
-# What a confirm may take before it is missed (ns): queues on several machines may wait for one of them.
+# How long a confirm may take (ns): queues on several machines may wait for one of them.
 _LONG: Final = 300 * 10**9
 
 
@@ -270,7 +270,7 @@ def judge_confirm(case: Case091, channel: Channel, tag: int, multiple: bool, pos
 
 
 def judge_end(case: Case091, channel: Channel) -> None:
-    """A server's channel.close-ok, or its close-ok of the connection."""
+    """A server's channel.close-ok or connection.close-ok."""
     publishes = channel.publishes
     oldest = publishes.oldest()
     if oldest is None or not channel.whole or not publishes.whole:
@@ -283,6 +283,6 @@ def judge_end(case: Case091, channel: Channel) -> None:
 
 
 def judge_nack_refused(case: Case091, channel: Channel) -> None:
-    """A client's close, of the channel or of the connection, that names basic.nack."""
+    """A client's channel.close or connection.close that names basic.nack."""
     if channel.publishes.nacked.firsts and case.me.whole:
         nack_not_coped_with(case)

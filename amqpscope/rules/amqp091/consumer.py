@@ -1,6 +1,6 @@
-"""Consumers: basic.consume, basic.cancel and their answers, qos and get with them (class basic; RabbitMQ).
+"""Consumers: basic.consume, basic.cancel, basic.get, basic.recover and their answers (class basic; RabbitMQ).
 
-Consumer-tags are the client's to choose, by channel; RabbitMQ's server may cancel a consumer, too.
+The client chooses the consumer-tags of a channel. A RabbitMQ server may cancel a consumer, too.
 """
 
 from typing import Final
@@ -462,7 +462,7 @@ def judge_consume(case: Case091, channel: Channel, method: BasicConsume) -> None
 
 
 def judge_replies(case: Case091, channel: Channel, method: BasicConsume) -> None:
-    """Direct reply-to: a basic.consume that may be of RabbitMQ's queue for replies."""
+    """Direct reply-to: a basic.consume that may name RabbitMQ's pseudo-queue for replies."""
     if method.queue != REPLIES:
         return
     if not method.no_ack:
@@ -498,7 +498,7 @@ def judge_cancel(case: Case091, channel: Channel, method: BasicCancel) -> None:
 
 
 def judge_cancel_ok(case: Case091, channel: Channel, method: BasicCancelOk) -> None:
-    """A client's basic.cancel-ok, of RabbitMQ."""
+    """A client's basic.cancel-ok (RabbitMQ)."""
     tag = method.consumer_tag
     if tag is not None and channel.whole and channel.consumers.cancelled.get(tag) == "server":
         if channel.awaited(True, "basic.cancel-ok") < 0:
@@ -552,7 +552,7 @@ def judge_server_cancel_ok(case: Case091, channel: Channel, method: BasicCancelO
 
 
 def judge_server_cancel(case: Case091) -> None:
-    """A server's basic.cancel, of RabbitMQ."""
+    """A server's basic.cancel (RabbitMQ)."""
     client = case.view.client
     if client is not None and client.lacks("consumer_cancel_notify"):
         cancel_not_asked_for(case)

@@ -1,6 +1,6 @@
-"""The frames of a content: the header, and that all of them come in order (section 4.2.6).
+"""The frames of a content: the content header, and the order of all frames (section 4.2.6).
 
-Each function is told by the dissector where the octets, or the frames before on the channel, break its rule.
+The dissector reports where the octets, or the earlier frames on the channel, break a rule.
 """
 
 from collections.abc import Callable
@@ -267,18 +267,20 @@ def body_of_no_octets(case: Case091) -> None:
 
 
 def _on_a_channel(case: Case091, problem: Problem) -> None:
-    """A frame of a content in the wrong order; on channel 0 that is another fault."""
+    """A content frame in the wrong order. On channel 0 another rule reports it."""
     if case.record.frame.channel != 0:
         prove(case, f"amqp091/{problem.code}", problem)
 
 
 def _cut_short(case: Case091, problem: Problem) -> None:
-    """Something else where a content goes on; who answers a close of the channel breaks it off rightly."""
+    """Another frame where a content should continue. A peer that answers channel.close may break the content
+    off.
+    """
     if not isinstance(case.record.frame.body, ChannelCloseOk):
         _on_a_channel(case, problem)
 
 
-# The rules of problems that take more than the octets to judge.
+# Rules whose problems cannot be judged by the octets alone.
 PROBLEMS: dict[str, Callable[[Case091, Problem], None]] = {
     F_CONTENT_CH_NONZERO: content_on_channel_0,
     F_CONTENT_HEADER_NEXT: _cut_short,

@@ -251,7 +251,7 @@ def judge_fetched(case: Case091, channel: Channel, method: BasicGetOk) -> None:
 
 
 def judge_tag(case: Case091, channel: Channel, tag: int) -> None:
-    """A delivery-tag of the server's."""
+    """A delivery-tag of the server."""
     last = channel.deliveries.last
     if tag > last:
         return
@@ -262,7 +262,7 @@ def judge_tag(case: Case091, channel: Channel, tag: int) -> None:
 
 
 def judge_absence(case: Case091, channel: Channel, tag: str) -> None:
-    """A delivery for a consumer that there is not."""
+    """A delivery for a consumer that does not exist."""
     by = channel.consumers.cancelled.get(tag)
     if by == "client":
         delivery_after_cancel_ok(case, tag)
@@ -282,13 +282,13 @@ def judge_absence(case: Case091, channel: Channel, tag: str) -> None:
 
 
 def judge_windows(case: Case091, channel: Channel, consumer: Consumer) -> None:
-    """Whether one more delivery to a consumer is within the windows."""
+    """Whether the prefetch limits allow one more delivery to a consumer."""
     deliveries = channel.deliveries
     held: i64 = deliveries.counts.get(consumer.tag, 0) - consumer.inherited
     limit = consumer.limit
     windows = channel.consumers.windows
     if not case.view.rabbitmq_since(3, 3):
-        # A later basic.qos may be for the consumers that there are, too.
+        # A later basic.qos may also apply to existing consumers.
         limit = max(limit, channel.consumers.window)
     certainty: i64 = CERTAIN
     of_channel = False
@@ -301,23 +301,23 @@ def judge_windows(case: Case091, channel: Channel, consumer: Consumer) -> None:
             return
         certainty = windows.judge(held)
         if case.view.server is None or case.view.rabbitmq_since(4, 0) or not of_the_living(channel, limit):
-            # RabbitMQ may have been told to take it for each consumer.
+            # RabbitMQ may be configured to apply it to each consumer.
             certainty = min(certainty, POSSIBLE)
         if consumer.end < windows.ends[len(windows.ends) - 1]:
-            # RabbitMQ still sends what its queues had handed out before.
+            # RabbitMQ still sends the messages that its queues had handed out before.
             return
         of_channel = True
     if certainty == LEGAL or consumer.streaming or not channel.whole or not deliveries.whole:
         return
     if deliveries.pointless_end >= 0:
-        # Which delivery that acknowledgement means nobody knows.
+        # Nobody knows which delivery that acknowledgement means.
         return
     whose = "the channel" if of_channel else f"consumer {consumer.tag!r}"
     more_than_the_window(case, held, limit, whose, certainty, consumer)
 
 
 def of_the_living(channel: Channel, limit: i64) -> bool:
-    """Whether consumers that are still there have so many unacknowledged deliveries."""
+    """Whether active consumers have so many unacknowledged deliveries."""
     held: i64 = 0
     for tag, count in channel.deliveries.counts.items():
         if tag is not None and tag in channel.consumers.live:

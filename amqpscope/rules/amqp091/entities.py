@@ -1,8 +1,8 @@
-"""What a server keeps of exchanges, queues, bindings and consumers, and what it lets be done to them.
+"""Exchanges, queues, bindings and consumers of a server, and which operations on them the server accepts.
 
-They belong to a virtual host: what one connection was told binds the server towards all others. Nothing here
-is ever certain that rests on nobody else having changed them: others than those captured may have, and a
-server's own policies (limits, idle time, a restart).
+They belong to a virtual host, so a confirmation on one connection binds the server on all connections. A
+finding is never certain if it assumes that nobody else changed them. Clients outside the capture may have
+changed them, or the server itself (by a limit, an idle time or a restart).
 """
 
 from typing import Final
@@ -23,7 +23,7 @@ RULES: Final = Rules("amqp091/entities")
 
 
 def differences(made: TopologyOperation, operation: TopologyOperation) -> list[str]:
-    """In what two declarations of a queue, or of an exchange, differ."""
+    """The properties in which two declarations of a queue, or of an exchange, differ."""
     found: list[str] = []
     if operation.method == "exchange.declare" and made.kind != operation.kind:
         found.append("type")
@@ -46,12 +46,12 @@ def differences(made: TopologyOperation, operation: TopologyOperation) -> list[s
 
 
 def _pairs(octets: bytes) -> list[str]:
-    """The pairs of a table, in an order that is always the same."""
+    """The pairs of a table, always in the same order."""
     return sorted(f"{name!r}: {value!r}" for name, value in FieldTable(octets).read().pairs)
 
 
 def _named(operation: TopologyOperation) -> str:
-    """What is declared, as words."""
+    """The declared exchange or queue, as words."""
     if operation.method.startswith("exchange."):
         return f"exchange {shown(operation.exchange)}"
     return f"queue {shown(operation.queue)}"
@@ -311,7 +311,7 @@ def passive_queue_compared(operation: TopologyOperation) -> Finding:
     return about_answer(Q_DECL_PASSIVE_IGNORE, POSSIBLE, message, operation)
 
 
-# What others were told
+# Confirmed to other clients
 
 
 CH_VISIBLE: Final = RULES.rule("CH-VISIBLE", "MUST", "tier B", by="server")
@@ -482,7 +482,7 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
 
 
 def queue_in_use_deleted(operation: TopologyOperation, consumer: TopologyOperation) -> Finding:
-    """With if-unused set a queue is deleted that has a consumer on another channel; see `queue`."""
+    """A queue.delete with if-unused deletes a queue that has a consumer on another channel; see `queue`."""
     message = (
         f"queue {shown(operation.queue)} is deleted as unused, but has the consumer {shown(consumer.tag)}"
     )
@@ -585,7 +585,7 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     return about_answer(Q_BIND_TRANSIENT_X, POSSIBLE, message, operation, made)
 
 
-# How many there may be
+# Minimum limits
 
 
 Q_BIND_MIN_4: Final = RULES.rule("Q-BIND-MIN-4", "SHOULD", "tier B", by="server")
@@ -676,11 +676,11 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
     return about_answer(B_CONSUME_MIN_16, POSSIBLE, message, operation)
 
 
-# Consumers, on other connections; those on the same one are the concern of `consumer`
+# Consumers on other connections (`consumer` judges those on the same connection)
 
 
 def exclusive_consumer_beside_others(operation: TopologyOperation, consumer: TopologyOperation) -> Finding:
-    """A client asks to be the only consumer of a queue that has one on another connection."""
+    """A client asks for exclusive access to a queue that has a consumer on another connection."""
     message = f"queue {shown(operation.queue)} has a consumer, but basic.consume sets exclusive"
     return about_request(B_CONSUME_EXCL, POSSIBLE, message, operation, consumer)
 

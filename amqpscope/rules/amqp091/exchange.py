@@ -1,4 +1,4 @@
-"""Exchanges: their names and types, and what may be done with those that are there from the start.
+"""Exchanges: their names and types, and which operations on the predeclared ones are allowed.
 
 Sources: the class exchange of amqp0-9-1.xml, sections 3.1.3 and 3.1.10 of the general specification;
 RabbitMQ's exchange.bind and its errata.
@@ -35,7 +35,7 @@ _ALLOWED: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXY
 
 
 def odd_character(name: str) -> str:
-    """The first character of a name that names may not have, "" if there is none."""
+    """The first character that a name must not contain, "" if there is none."""
     for character in name:
         if character not in _ALLOWED:
             return character
@@ -256,7 +256,7 @@ def _judge_answer(case: Case091, channel: Channel) -> None:
 
 
 def judge_method(case: Case091, channel: Channel, method: Method) -> None:
-    """A method of the class."""
+    """A method of the class exchange."""
     if case.me.by_client:
         if isinstance(method, ExchangeDeclare):
             _judge_declare(case, method)

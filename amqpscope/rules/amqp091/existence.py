@@ -1,9 +1,9 @@
-"""Exchanges and queues that are used and do not exist (the rules `must-exist` and their like).
+"""Uses of exchanges and queues that do not exist (the rules `must-exist` and similar ones).
 
-What exists is a matter of the virtual host. That something does not is known by the server's word, 404, or
-from what was done before: it was deleted, or the server said that it was not there, and nobody was seen to
-declare it since. Others than those captured may have. So only who was told so itself, and refused with 404
-for it, is at fault for certain.
+Existence is a matter of the virtual host. A queue or exchange is known to be missing if the server answers
+404, or if it was deleted or reported missing before, and nobody has declared it since. A client outside the
+capture may have declared it. A finding is therefore certain only if the same connection had learnt that it
+was missing, and the server answers 404.
 """
 
 from typing import Final
@@ -260,10 +260,9 @@ _EXCHANGES: Final = {
 def missing(
     operation: TopologyOperation, kind: str, name: str, gone: TopologyOperation | None
 ) -> Finding | None:
-    """A request uses a queue or an exchange that does not exist; None if no rule forbids that.
+    """A finding about a request that uses a missing queue or exchange; None if no rule forbids the request.
 
-    kind: `queue` or `exchange`. gone: what showed before that it does not exist, None if only the answer
-    does.
+    kind: `queue` or `exchange`. gone: what showed before that it is missing, None if only the answer does.
     """
     rule = (_QUEUES if kind == "queue" else _EXCHANGES).get(operation.method)
     if rule is None:

@@ -1,4 +1,4 @@
-"""channel.flow: who has confirmed that it stops sends no content (channel.flow of amqp0-9-1.xml)."""
+"""channel.flow: a peer that has confirmed that it stops sends no content (channel.flow of amqp0-9-1.xml)."""
 
 from typing import Final
 
@@ -101,7 +101,7 @@ def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
 
 
 def judge_promptness(case: Case091, channel: Channel) -> None:
-    """basic.publish or basic.deliver of a peer that has something to answer."""
+    """A basic.publish or basic.deliver of a peer that owes a channel.flow-ok."""
     if not channel.whole:
         return
     for demand in channel.demands if case.me.by_client else channel.requests:
@@ -112,7 +112,7 @@ def judge_promptness(case: Case091, channel: Channel) -> None:
 
 
 def judge_content(case: Case091, channel: Channel) -> None:
-    """basic.publish or basic.deliver of a peer that has said that it stops."""
+    """A basic.publish or basic.deliver of a peer that has confirmed that it stops."""
     if not channel.whole:
         return
     for demand in channel.demands if case.me.by_client else channel.requests:
@@ -122,7 +122,7 @@ def judge_content(case: Case091, channel: Channel) -> None:
 
 
 def judge_flow_ok(case: Case091, channel: Channel, method: ChannelFlowOk) -> None:
-    """channel.flow-ok, compared with the oldest channel.flow that waits for it."""
+    """A channel.flow-ok, compared with the oldest channel.flow that waits for an answer."""
     at = channel.awaited(case.me.by_client, "channel.flow-ok")
     if at < 0 or not channel.whole:
         return

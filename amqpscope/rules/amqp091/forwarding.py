@@ -1,7 +1,7 @@
 """What a broker does to a message on its way from a publisher to consumers.
 
-A message is found again by its message-id, or by a body that only one message has that was captured. Nothing
-here is ever certain: a program that was not captured may have published the like.
+A message is recognized by its message-id, or by a body that no other captured message has. No finding here is
+certain, because a program outside the capture may have published the same message.
 """
 
 from typing import Final
@@ -31,7 +31,7 @@ def _finding(rule: str, message: str, content: Content, earlier: Content) -> Fin
     return finding
 
 
-# What a message is
+# The content of a message
 
 
 B_CONTENT_INTACT: Final = RULES.rule("B-CONTENT-INTACT", "MUST NOT", "tier B", by="server")
@@ -137,7 +137,7 @@ def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
     return _finding(C_OPEN_VHOST_SEPARATION, message, content, came)
 
 
-# When it comes
+# The order and the time of deliveries
 
 
 B_ORDER: Final = RULES.rule("B-ORDER", "MUST", "tier B", by="server")
@@ -228,7 +228,7 @@ def delivered_before_its_commit(content: Content, came: Content) -> Finding:
     return _finding(TX_DEFER, f"the transaction of the publish {how}", content, came)
 
 
-# That it comes again
+# Repeated deliveries
 
 
 B_DELIVER_ONE_CLIENT: Final = RULES.rule(

@@ -1,6 +1,6 @@
 """Frames and methods: what their octets prove (sections 4.2.2 to 4.2.4 and 4.2.7).
 
-The dissector says where the octets break a rule; most rules need nothing more.
+The dissector reports where the octets break a rule; most rules need nothing more.
 """
 
 from collections.abc import Callable
@@ -125,7 +125,7 @@ def method_of_a_channel_on_channel_0(case: Case091, problem: Problem) -> None:
     proved(case, F_METHOD_CH_NONZERO, problem)
     method = case.record.frame.body
     if isinstance(method, Method) and method.definition().content:
-        # Its content has to follow it there: the same fault.
+        # The content has to follow on the same channel: that is the same fault.
         case.reported.add((case.me.peer, F_CONTENT_CH_NONZERO))
 
 
@@ -202,12 +202,12 @@ def method_of_the_other_peer(case: Case091, name: str) -> None:
     if case.me.whole:
         who = "a client" if case.me.by_client else "a server"
         case.report(F_METHOD_DIRECTION, f"{who} must not send {name}")
-        # Which method is meant nobody knows: what its sender says next may rest on it, too.
+        # Nobody knows which method is meant. Later frames of the sender may depend on it, too.
         case.astray = ALL if case.channel is None else CHANNEL
         case.me.disturb(case.record.frame.channel, case.astray)
 
 
-# The rules of problems that take more than the octets to judge.
+# Rules whose problems cannot be judged by the octets alone.
 PROBLEMS: dict[str, Callable[[Case091, Problem], None]] = {
     F_METHOD_CH_NONZERO: method_of_a_channel_on_channel_0,
 }

@@ -1,8 +1,8 @@
-"""Silence: heartbeats that do not come, and what peers do about it (section 4.2.7).
+"""Missing heartbeats, and how peers react to a silent peer (section 4.2.7).
 
-The delay is what tune-ok says, 0 for none; it holds for both. Any octet is as good as a heartbeat. Time is
-what the capturing machine took it for: a silence is certain only as far as frames in between attest that it
-was no step of the clock (`tracking.pace`).
+Both peers use the heartbeat delay of connection.tune-ok; 0 means no heartbeats. Any octet counts as a
+heartbeat. Times are those of the capturing machine, whose clock may be stepped. A silence is therefore
+certain only as far as frames in between confirm how much time passed (`tracking.clock`).
 """
 
 from typing import Final
@@ -32,7 +32,7 @@ RULES: Final = Rules("amqp091/heartbeat")
 _SECOND: Final = 1_000_000_000
 _MILLISECOND: Final = 1_000_000
 
-# Delays after which a peer that looks only once a delay must have seen that the other one is gone.
+# After so many delays, a peer that checks only once a delay must have noticed that the other peer is gone.
 _GIVEN_UP: Final = 3
 
 
@@ -150,7 +150,7 @@ def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
 
 
 def judge_silence(case: Case091) -> None:
-    """A frame that ends its sender's silence, or is said into the other one's."""
+    """A frame that ends the silence of its sender, or that is sent to a silent peer."""
     view = case.view
     delay = view.agreed.heartbeat
     if delay <= 0:
@@ -180,7 +180,7 @@ def judge_silence(case: Case091) -> None:
         and me.whole
         and peer.whole
     ):
-        # It was there when two delays were over, and said something later.
+        # The peer was alive when two delays had passed, and sent something later.
         if me.last_time - since > limit - delay * _SECOND and view.ending.state == "OPEN":
             if not _stalled(case, since) and case.pace.attested(since, now) > limit:
                 silence_put_up_with(case, now - since, delay)
@@ -204,7 +204,7 @@ def overdue(connection: Connection, me: Endpoint091, now: i64) -> Overdue | None
 
 
 def judge_heartbeat(case: Case091) -> None:
-    """A heartbeat: whether the time for it has come."""
+    """A heartbeat: whether the heartbeat delay is already agreed."""
     me = case.me
     if me.whole and (case.view.proposed.end if me.by_client else case.view.agreed.end) < 0:
         heartbeat_too_early(case)
@@ -213,18 +213,18 @@ def judge_heartbeat(case: Case091) -> None:
 def judge_end(case: Case091, reason: str, acknowledged: i64, after_peer: bool) -> bool:
     """A stream ended: whether its sender was silent before.
 
-    True: the other one was silent so long that ending the stream is what is asked for, or may have been.
+    True: the other peer was silent, or may have been silent, for so long that the peer should end its stream.
     """
     spot = case.spot
     delay = case.view.agreed.heartbeat
     if spot is None or delay <= 0 or after_peer or (reason != "fin" and reason != "rst"):
         return False
     if not case.peer.whole:
-        return True  # for all that is known it was silent
+        return True  # as far as anybody knows, it was silent
     if not case.me.whole or acknowledged < 0 or acknowledged > case.peer.sent_end:
         return False
     if reason == "fin":
-        # What a reset leaves unsaid is not known.
+        # Nobody knows which octets a reset has discarded.
         _silent_till_the_end(case, case.me, spot.time)
     if case.pace.jumped():
         return False
@@ -232,9 +232,10 @@ def judge_end(case: Case091, reason: str, acknowledged: i64, after_peer: bool) -
 
 
 def may_have_given_up(case: Case091) -> bool:
-    """Whether the times in doubt let a silence of the other one be a reason for the end at `case.spot`.
+    """Whether a silence of the other peer may explain the end at `case.spot`, as far as the times are in
+    doubt.
 
-    They are in doubt by as much as the clock went back.
+    The times are in doubt by as much as the clock was set back.
     """
     spot = case.spot
     delay = case.view.agreed.heartbeat
@@ -248,9 +249,9 @@ def may_have_given_up(case: Case091) -> bool:
 
 
 def _last_heard(case: Case091, time: i64) -> i64:
-    """When a peer that ends its stream at `time` (ns) heard of the other one last.
+    """When a peer that ends its stream at `time` (ns) last received something from the other peer.
 
-    What that said later this end cannot have waited for.
+    Later octets of the other peer cannot be what this end waited for.
     """
     since = case.peer.last_time
     if since > time and case.peer.silent_until >= time:
@@ -259,7 +260,9 @@ def _last_heard(case: Case091, time: i64) -> i64:
 
 
 def judge_given_up(case: Case091, ended: FrameRef) -> None:
-    """One peer, `case.me`, ended its stream at `ended`, before the other one did: whether that was silent."""
+    """The peer `case.me` ended its stream at `ended`, before the other peer did: whether the other peer was
+    silent.
+    """
     if case.view.agreed.heartbeat <= 0 or not case.me.whole or not case.peer.whole:
         return
     before = case.spot
@@ -289,7 +292,9 @@ def _silent_till_the_end(case: Case091, end: Endpoint091, time: i64) -> None:
 
 
 def _allowed(delay: i64) -> i64:
-    """For how long (ns) a peer may be silent, with what the way takes."""
+    """For how long (ns) a peer may be silent, including the tolerance for the way to the capturing
+    machine.
+    """
     allowed: i64 = delay * _SECOND
     return allowed + max(allowed // 10, HEARTBEAT_SLACK)
 
@@ -298,19 +303,19 @@ def _attested(case: Case091, since: i64, until: i64, limit: i64) -> i64:
     attested = case.pace.attested(since, until)
     last = case.pace.last
     if last < until:
-        # At the end of a stream: since the last frame nothing attests anything.
+        # At the end of a stream: no frame confirms the time since the last frame.
         attested = min(attested, (last if last > since else since) - since)
     return CERTAIN if attested > limit else POSSIBLE
 
 
 def _over(end: Endpoint091) -> bool:
-    """Whether a peer has nothing more to say: close-ok was said, by it or to it."""
+    """Whether a peer has nothing more to send: one of the two peers has sent connection.close-ok."""
     return end.view.ending.client_done > 0 or end.view.ending.server_done > 0
 
 
 def _stalled(case: Case091, since: i64) -> bool:
-    """Whether the server had blocked the client at any time since: then it reads nothing, and the client's
-    octets may be stuck.
+    """Whether the server had blocked the client at any time since then. A server that blocks a client reads
+    nothing, so the client's octets may be stuck.
     """
     mine = case.me.view
     theirs = case.peer.view

@@ -1,7 +1,7 @@
-"""What the two tell of themselves, and how the client logs in: start, start-ok, secure-ok.
+"""The properties of both peers, and the login of the client: start, start-ok, secure, secure-ok.
 
-The server begins with its version, its properties, and which mechanisms and locales there are to choose from;
-the client answers with its own properties and its choice (class connection, section 2.2.4).
+The server begins with its version, its properties, and the mechanisms and locales that it offers. The client
+answers with its own properties and its choice (class connection, section 2.2.4).
 """
 
 from typing import Final
@@ -18,15 +18,15 @@ __all__ = ["RULES", "judge_secure_ok", "judge_start", "judge_start_ok", "listed"
 RULES: Final = Rules("amqp091/introduction")
 
 
-# What the two tell of themselves, by the specification's lists.
+# The properties that the specification lists for each peer.
 _SERVER_PROPERTIES: Final = ["host", "product", "version", "platform", "copyright", "information"]
 _CLIENT_PROPERTIES: Final = ["product", "version", "platform", "copyright", "information"]
 
-# Mechanisms of SASL that show the password, or nothing at all; and such that do not.
+# SASL mechanisms that reveal the password or prove nothing at all; and mechanisms that protect it.
 _WEAK: Final = ("PLAIN", "AMQPLAIN", "ANONYMOUS")
 _STRONG: Final = ("SCRAM-", "GSSAPI", "GS2-", "CRAM-MD5", "DIGEST-MD5")
 
-# Mechanisms that always begin with the client's word, and such that need not.
+# Mechanisms that need an initial response of the client, and mechanisms that do not.
 _SPEAKS_FIRST: Final = ("PLAIN", "AMQPLAIN")
 _MAY_BE_EMPTY: Final = ("EXTERNAL", "ANONYMOUS", "GSSAPI", "CRAM-MD5", "DIGEST-MD5")
 
@@ -368,11 +368,11 @@ def odd_capabilities(case: Case091, properties: PeerProperties) -> None:
     case.report(C_CAP_TABLE, properties.odd_capabilities)
 
 
-# Who is brought before them
+# Which methods these rules judge
 
 
 def judge_start(case: Case091, method: ConnectionStart) -> None:
-    """The server's first word."""
+    """The server's connection.start."""
     start_of_a_higher_version(case, method)
     properties = PeerProperties(method.server_properties)
     if method.mechanisms == b"":
@@ -389,7 +389,7 @@ def judge_start(case: Case091, method: ConnectionStart) -> None:
 
 
 def judge_start_ok(case: Case091, method: ConnectionStartOk) -> None:
-    """The client's answer."""
+    """The client's connection.start-ok."""
     view = case.view
     mechanism = method.mechanism
     if view.server is not None and mechanism is not None and any(view.login.mechanisms):
@@ -431,5 +431,5 @@ def _properties_missing(case: Case091, rule: str, wanted: list[str], properties:
 
 
 def listed(words: list[str]) -> str:
-    """The mechanisms or locales of start, as evidence."""
+    """The mechanisms or locales of connection.start, as evidence."""
     return " ".join(words)[:200]

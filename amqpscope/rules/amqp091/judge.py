@@ -1,7 +1,7 @@
-"""Which rules a frame of AMQP 0-9-1 is brought before, in which order: from the frame up to what it is about.
+"""Which rules judge a frame of AMQP 0-9-1, and in which order: from the frame itself to its meaning.
 
-One fault, one finding. A frame that already broke a rule of an outer layer is not judged by the layers
-inside it: a method on a channel that is not open has no consumer to cancel.
+One fault gives one finding. If a frame breaks a rule of an outer layer, the rules of the inner layers do not
+judge it: a method on a channel that is not open has no consumer to cancel.
 """
 
 from collections.abc import Callable
@@ -97,7 +97,7 @@ class Judge091(Judge):
         # A stream ended.
         self.over: bool = False
         self.topology_log: TopologyLog = TopologyLog(connection, allowance or CorrelationBudget())
-        # Where the streams ended, the client's first, None if by the end of the capture.
+        # Where the streams ended, the client's first; None if only the capture ended.
         self.ends: list[FrameRef | None] = []
 
     def take(self, record: FrameRecord) -> None:
@@ -123,7 +123,7 @@ class Judge091(Judge):
         case.astray = NOTHING
         blind = record.unseen or not record.started or (peer.frames == 0 and record.acknowledged > 0)
         if blind and not me.view.blind:
-            # What is missing, or is not understood, lies before this frame, whenever the capture says so.
+            # Missing or unreadable octets lie before this frame, whenever the capture reports them.
             me.lost()
         me.view.blind = blind
         error: PeerError | None = None
@@ -147,13 +147,13 @@ class Judge091(Judge):
         peer.deliver(record, publish)
         if case.astray != NOTHING or (frame.problems and out_of_order(frame)):
             peer.deliver_disorder(record, case.astray == ALL)
-        # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
+        # The frame lies in the reader's buffer. A connection that sends nothing more would keep this buffer.
         case.record = NO_RECORD
 
     def surround(self, context: Context, operation: TopologyOperation) -> None:
-        """Give a request that is answered the frames around it, and around its answer, for findings later.
+        """Give a request that is answered the frames around it, and around its answer, for later findings.
 
-        Half of what may be kept is for those that are refused: most findings are about these.
+        Half of the frames that may be kept are for refused requests, because most findings are about these.
         """
         allowance = self.topology_log.allowance
         least: i64 = 0 if operation.outcome.refused else MAX_KEPT_EXCERPTS // 2
@@ -165,9 +165,9 @@ class Judge091(Judge):
                 operation.outcome.around = context.around(answer)[0]
 
     def error(self, me: Endpoint091, record: FrameRecord, processed: i64) -> PeerError | None:
-        """The error that a close has, and what it is for; None if it has none.
+        """The error in a close, and what it is for; None if the close has no error.
 
-        processed: octets of the other peer's that its sender had shown to have processed before.
+        processed: how many octets of the other peer the closing peer had proved to have processed before.
         """
         body = record.frame.body
         if not isinstance(body, (ConnectionClose, ChannelClose)) or body.reply_code in (0, 200):
@@ -183,13 +183,14 @@ class Judge091(Judge):
         return error
 
     def answers(self, finding: Finding, error: PeerError) -> bool:
-        """A close of a channel is for what was said there; one that names a method is for that method.
+        """Whether a close is the other peer's reaction to a finding.
 
-        What is no method may be part of what the method began: a content. That a frame was not expected
-        (505) is told of the method whose content was, and what is wrong with a frame of any method. A note is
-        answered only by what names its frame: peers do not mind. Nothing is for what its sender cannot have
-        had yet. For a silence the connection is closed, or the stream just ends: so it may be for what the
-        specification asks that for.
+        A channel.close reacts to what was sent on that channel. A close that names a method reacts to that
+        method. A frame that is no method may belong to the content of the method: reply-code 505 (unexpected
+        frame) then names the method that the content belongs to. A reply-code about frames may name any
+        method. A close reacts to a note only if it names the frame of the note, because peers ignore notes. A
+        close cannot react to a frame that the closing peer had not received yet. After a silence, the peer
+        sends connection.close or ends the stream, so either may be the reaction.
         """
         silence = finding.since < finding.time
         if error.name == FIN or error.name == RST:
@@ -206,7 +207,7 @@ class Judge091(Judge):
         if not error.method:
             return not is_note
         if finding.frame == error.method or finding.frame == error.method + "-ok":
-            # RabbitMQ names connection.tune when it refuses tune-ok.
+            # RabbitMQ names connection.tune when it refuses connection.tune-ok.
             return True
         if finding.frame == "header" or "." in finding.frame:
             return error.condition == _UNEXPECTED_FRAME and not is_note
@@ -215,7 +216,7 @@ class Judge091(Judge):
         return finding.frame != _END and error.condition in _OF_FRAMES
 
     def judge(self, case: Case091, record: FrameRecord) -> None:
-        """Bring the frame before the rules."""
+        """Judge the frame by all rules."""
         frame = record.frame
         sized = True
         if frame.problems:
@@ -238,7 +239,7 @@ class Judge091(Judge):
         if case.view.agreed.heartbeat > 0:
             heartbeat.judge_silence(case)
         if not sized or (frame.missing > 0 and frame.payload_size == 0 and isinstance(body, Method)):
-            # What seems absent among its arguments may only not have been captured.
+            # Arguments that seem absent may only be missing from the capture.
             return
         view = case.view
         if frame.kind == "heartbeat":
@@ -249,10 +250,10 @@ class Judge091(Judge):
         of_connection = False
         if frame.kind == "method":
             if not isinstance(body, Method) or isinstance(body, UnknownMethod):
-                # Which method it is nobody knows: it may be the one that is due.
+                # Nobody knows which method it is: it may be the one that is due.
                 return
             method = body
-            # On another channel it is a fault of its own, and what it means all the same.
+            # On another channel the method is a fault, but keeps its meaning.
             of_connection = method.definition().class_id == CONNECTION_CLASS
         if view.ending.state != "OPEN" and not closing.judge_frame(case):
             return
@@ -265,7 +266,7 @@ class Judge091(Judge):
             case.channel = view.channel(frame.channel)
         if isinstance(body, ContentHeader):
             if frame.problems and (unreadable(frame) or out_of_order(frame)):
-                # Whether it belongs to the method before it is not known.
+                # Nobody knows whether it belongs to the preceding method.
                 return
             if body.flags & _JUDGED_PROPERTIES != 0 and body.sound and case.is_sure():
                 types.judge_properties(case, body)
@@ -286,7 +287,9 @@ class Judge091(Judge):
             values.judge_values(case, method, not frame.problems)
 
     def connection_method(self, case: Case091, method: Method) -> None:
-        """A method on channel 0: the connection's set-up, its end, and what is about it as a whole."""
+        """A method on channel 0: the connection set-up, the end of the connection, and other methods about
+        the whole connection.
+        """
         if isinstance(method, (ConnectionClose, ConnectionCloseOk)):
             channel_rules.judge_end(case, case.record.time, True)
         if case.view.state != "OPEN" or not isinstance(method, (ConnectionClose, ConnectionCloseOk)):
@@ -312,7 +315,7 @@ class Judge091(Judge):
             negotiation.judge_update_secret(case, method)
 
     def channel_method(self, case: Case091, method: Method) -> None:
-        """A method on a channel: first whether it may be said there at all, then what it is about."""
+        """A method on a channel: first whether it is allowed there at all, then its meaning."""
         if case.record.frame.problems and unreadable(case.record.frame):
             return
         channel = case.channel
@@ -324,7 +327,7 @@ class Judge091(Judge):
         if not requests.judge_method(case, channel, method):
             return
         if not channel.is_open and not isinstance(method, ChannelClose):
-            # The other one has closed it, which this peer may not know: what it says there is discarded.
+            # The other peer has closed the channel, which this peer may not know: the method is discarded.
             return
         if isinstance(method, BasicDeliver):
             if channel.server_stopped:
@@ -345,7 +348,7 @@ class Judge091(Judge):
         basic.judge_method(case, channel, method)
 
     def naming_method(self, case: Case091, channel: Channel, method: Method) -> None:
-        """A method that is no delivery and no publish: by its class."""
+        """A method that is neither a delivery nor a publish: judged by its class."""
         class_id = method.definition().class_id
         if class_id == _EXCHANGE:
             exchange.judge_method(case, channel, method)
@@ -365,13 +368,13 @@ class Judge091(Judge):
             closing.judge_code(case, method.reply_code)
 
     def problems(self, case: Case091, frame: Frame) -> bool:
-        """What the dissector found: the rules that are broken, unless it accuses nobody.
+        """Problems that the dissector found: which rules they break, unless they prove no fault.
 
-        Returns whether the frame's size can be believed.
+        Returns whether the size of the frame can be trusted.
         """
         for problem in frame.problems:
             if f"amqp091/{problem.code}" == framing.F_FRAME_END:
-                # What is wrong with its payload follows from its size.
+                # Problems of the payload follow from the wrong size.
                 prove(case, framing.F_FRAME_END, problem)
                 reaction.note_offence(case, _REACTIONS[framing.F_FRAME_END])
                 return False
@@ -391,7 +394,7 @@ class Judge091(Judge):
         return True
 
     def follow(self) -> None:
-        """Let both endpoints know when they could not write, as it goes on with the connection's TCP."""
+        """Let both endpoints know when they could not write, according to the connection's TCP."""
         connection = self.connection
         self.client.stalls, self.server.stalls = connection.stalls
         if connection.client == 1:
@@ -442,7 +445,7 @@ class Judge091(Judge):
         channel_rules.judge_end(case, me.last_time, reason in ("fin", "rst"))
         ended = reason == "fin" or reason == "rst"
         if ended and not 0 <= acknowledged <= peer.sent_end:
-            peer.lost()  # it has said something more
+            peer.lost()  # it has sent something more
         self.ends.append(spot if ended else None)
         if len(self.ends) == 2:
             self.given_up(case, self.ends[0], self.ends[1])
@@ -471,7 +474,7 @@ class Judge091(Judge):
         return summary
 
     def given_up(self, case: Case091, client: FrameRef | None, server: FrameRef | None) -> None:
-        """Both ends are known: whether the one that went first had waited for the other in vain."""
+        """Both ends are known: whether the peer that ended first had waited in vain for the other peer."""
         if client is not None and (server is None or client.time < server.time):
             case.me, case.peer, case.view = self.client, self.server, self.client.view
             heartbeat.judge_given_up(case, client)
@@ -510,7 +513,7 @@ class Judge091(Judge):
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge091":
-        """A judge that goes on where `dump` left off."""
+        """A judge that continues where `dump` left off."""
         client, server, pace, made, reported, (topology_log, over), errors = state
         judge = Judge091(connection, findings, False)
         judge.client = Endpoint091.load(client)
@@ -529,10 +532,10 @@ class Judge091(Judge):
 # The reply-code of a frame that was not expected.
 _UNEXPECTED_FRAME: Final = "505"
 
-# Those of frames that are not as they should be.
+# Reply-codes of malformed frames.
 _OF_FRAMES: Final = ("501", "502", "503", "504", "505", "540", "541")
 
-# What stands for a frame in a finding about the end of a stream.
+# The name that a finding about the end of a stream has instead of a frame's name.
 _END: Final = "end of stream"
 
 # Octets of a frame without payload.
@@ -540,14 +543,14 @@ _EMPTY: Final = 8
 
 _JUDGED_PROPERTIES: Final = HAS_HEADERS | HAS_TIMESTAMP | HAS_RESERVED
 
-# The rules of problems that take more than the octets to judge.
+# Rules whose problems cannot be judged by the octets alone.
 _JUDGED: Final[dict[str, Callable[[Case091, Problem], None]]] = {
     **framing.PROBLEMS,
     **opening.PROBLEMS,
     **content_frames.PROBLEMS,
 }
 
-# On which of them the other peer has to react, and how `reaction` calls that.
+# The rules on which the other peer has to react, and what `reaction` calls them.
 _REACTIONS: Final[dict[str, str]] = {
     framing.F_FRAME_END: "fatal",
     framing.F_FRAME_TYPE: "fatal",

@@ -1,8 +1,8 @@
-"""In which order a connection is set up: start, secure, tune, open (section 2.2.4, class connection).
+"""The order of the connection set-up: start, secure, tune, open (section 2.2.4, class connection).
 
-The order stands in the table `states.CONNECTION`, of which each peer knows its own steps at once and the
-other's as far as it had acknowledged them: what has no cell there was said too early, or twice. What is said
-in the right order is brought before the rules about it from here.
+The table `states.CONNECTION` has the order. Each peer knows its own steps at once, and the steps of the other
+peer as far as it had acknowledged them. A method without a cell in the table was sent too early, or twice.
+Methods in the right order are passed on to the rules about them.
 """
 
 from typing import Final
@@ -33,7 +33,7 @@ __all__ = ["RULES", "channel_too_early", "judge_first", "judge_set_up", "judge_u
 RULES: Final = Rules("amqp091/negotiation")
 
 
-# Noted once one of the two is out of order: from then on nobody can say whose turn it is.
+# Noted once one of the two peers is out of order: from then on nobody can say whose turn it is.
 _OUT_OF_STEP: Final = ("", "out of step")
 
 
@@ -199,11 +199,11 @@ def secret_at_the_wrong_time(case: Case091, why: str) -> None:
     case.report(C_UPDATE_SECRET, f"update-secret {why}")
 
 
-# Who is brought before them
+# Which methods these rules judge
 
 
 def judge_first(case: Case091) -> bool:
-    """The server's first frame. False: it is not what it has to be."""
+    """The server's first frame. False: it is not connection.start."""
     me = case.me
     if me.by_client or me.frames > 0 or not me.whole or case.view.state not in ("START", "HEADED"):
         return True
@@ -216,7 +216,7 @@ def judge_first(case: Case091) -> bool:
 
 
 def judge_set_up(case: Case091, method: Method) -> bool:
-    """A method on channel 0 that may be one of the set-up. False: it is, and out of order."""
+    """A method on channel 0 that may belong to the set-up. False: it does, and is out of order."""
     me = case.me
     by_client = me.by_client
     if isinstance(method, (ConnectionStart, ConnectionSecure, ConnectionTune, ConnectionOpenOk)):
@@ -257,7 +257,7 @@ def judge_set_up(case: Case091, method: Method) -> bool:
 
 
 def judge_update_secret(case: Case091, method: ConnectionUpdateSecret) -> None:
-    """update-secret: on a connection that is open, one at a time."""
+    """connection.update-secret: only on an open connection, one at a time."""
     me = case.me
     if not me.by_client or not me.whole:
         return

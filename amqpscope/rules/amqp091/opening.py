@@ -1,7 +1,8 @@
-"""How the two streams begin: the client's protocol header, and a server's that refuses it (section 4.2.2).
+"""How the two streams begin: the client's protocol header, and the header of a server that refuses it
+(section 4.2.2).
 
-A client may ask for any version with a header of that version, and a server that does not speak it answers
-with its own: that is negotiation, and nobody's fault.
+A client may request any version by a protocol header of that version. A server that does not support the
+version answers with its own protocol header. That is negotiation, and no fault.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ RULES: Final = Rules("amqp091/opening")
 
 
 def judge_first_frame(case: Case091) -> None:
-    """The first frame of an endpoint, or the octets with which it begins instead."""
+    """The first frame of an endpoint, or the octets that it sends instead."""
     me = case.me
     peer = case.peer
     frame = case.record.frame
@@ -45,7 +46,7 @@ _NO_HEADER = "the stream begins with neither a protocol header nor a frame"
 
 
 def _wrong_opening(client: Endpoint091) -> str:
-    """What is wrong with how the client began its stream, "" if nothing is known to be."""
+    """What is wrong with the beginning of the client's stream, "" if nothing is known to be wrong."""
     if not client.began_well:
         return _NO_HEADER
     for by_client, protocol, major, minor, revision in client.view.headers:
@@ -55,7 +56,7 @@ def _wrong_opening(client: Endpoint091) -> str:
 
 
 def _wrong_revision(protocol: int, major: int, minor: int, revision: int) -> str:
-    """What is wrong with a protocol header that asks for version 0-9, but for none of its revisions."""
+    """What is wrong with a protocol header that requests version 0-9, but an unknown revision."""
     if (protocol, major, minor) == (0, 0, 9) and revision != 1:
         return f"the protocol header ends in 0 0 9 {revision}, that of AMQP 0-9-1 in 0 0 9 1"
     return ""
@@ -130,7 +131,7 @@ def answer_that_is_no_header(case: Case091, problem: Problem) -> None:
 
 
 def judge_answer(case: Case091) -> None:
-    """A frame of a server's behind its own protocol header."""
+    """A frame of the server after the server's own protocol header."""
     if case.record.frame.kind != "skipped":
         frames_behind_a_refusal(case)
 
@@ -159,7 +160,7 @@ def frames_behind_a_refusal(case: Case091) -> None:
         )
 
 
-# The rules of problems that take more than the octets to judge.
+# Rules whose problems cannot be judged by the octets alone.
 PROBLEMS: dict[str, Callable[[Case091, Problem], None]] = {
     F_PROTO_HDR: answer_that_is_no_header,
     F_PROTO_HDR_ONCE: second_protocol_header,

@@ -1,4 +1,4 @@
-"""Reporting what the dissector has proved, with where it stands."""
+"""Reports faults that the dissector has proved, with their path in the frame."""
 
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
@@ -9,7 +9,7 @@ __all__ = ["prove", "proved"]
 
 
 def prove(case: Case091, rule: str, problem: Problem) -> None:
-    """Report the rule that the problem's code names, if there is one that the problem alone proves."""
+    """Report the rule that the problem's code names, if the problem alone proves the fault."""
     declared = DECLARED.get(rule)
     if declared is not None and declared.proved == "properties":
         _proved_of_properties(case, rule, problem)
@@ -23,9 +23,10 @@ def proved(case: Case091, rule: str, problem: Problem) -> None:
 
 
 def _proved_of_properties(case: Case091, rule: str, problem: Problem) -> None:
-    """The same of what may stand among the properties of a message.
+    """The same for problems that may be among the properties of a message.
 
-    A broker hands them on as they came: of a server it is possible only, and told once.
+    A broker forwards properties unchanged. A finding about a server is therefore only possible, and is
+    reported once.
     """
     if case.record.frame.kind != "content-header":
         proved(case, rule, problem)

@@ -1,7 +1,7 @@
-"""What a client publishes, and what the server returns of it: properties, basic.publish, basic.return (class
-basic).
+"""The messages that a client publishes, and those that the server returns: properties, basic.publish,
+basic.return (class basic).
 
-What RabbitMQ and LavinMQ ask of properties holds where the server says that it is one of them.
+Rules of RabbitMQ and LavinMQ about properties apply only if the server identifies itself as one of them.
 """
 
 from typing import Final
@@ -296,13 +296,13 @@ def judge_properties(case: Case091, channel: Channel, header: ContentHeader) -> 
 
 
 def counts_milliseconds(text: str) -> bool:
-    """Whether RabbitMQ takes it for a number of milliseconds."""
+    """Whether RabbitMQ accepts the value as a number of milliseconds."""
     digits = text[1:] if text.startswith("+") else text
     return digits.isascii() and digits.isdigit()
 
 
 def judge_copies(case: Case091, headers: FieldTable) -> None:
-    """The headers of a message, in which CC stands somewhere."""
+    """The headers of a message that contain CC or BCC."""
     for name, value in headers.read(RABBITMQ).pairs:
         if name in ("CC", "BCC"):
             if not isinstance(value, FieldArray) or not all(isinstance(item, (str, bytes)) for item in value):
@@ -310,7 +310,7 @@ def judge_copies(case: Case091, headers: FieldTable) -> None:
 
 
 def _certainty(channel: Channel) -> i64:
-    """How certain it is that all messages are known that the server can have taken for whole."""
+    """How certain it is that amqpscope knows all messages that the server may consider complete."""
     return POSSIBLE if channel.publishing else CERTAIN
 
 

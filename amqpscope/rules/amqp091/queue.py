@@ -1,4 +1,4 @@
-"""Queues: their names, the current one of a channel, what their answers say, and RabbitMQ's arguments.
+"""Queues: their names, the current queue of a channel, the answers about queues, and RabbitMQ's arguments.
 
 Sources: the class queue and the domain queue-name of amqp0-9-1.xml; RabbitMQ's arguments of queue.declare.
 """
@@ -379,7 +379,7 @@ def _overflow(value: object) -> str:
     return _string(value) or ("" if text in _OVERFLOWS else "none of those that there are")
 
 
-# What is wrong with the value of an argument, "" if nothing is; unknown ones are ignored.
+# What is wrong with the value of an argument, "" if nothing is; unknown arguments are ignored.
 _ARGUMENTS: Final[dict[str, Callable[[object], str]]] = {
     "x-expires": _period,
     "x-message-ttl": _count,
@@ -485,7 +485,7 @@ def _judge_delete_ok(case: Case091, channel: Channel, method: QueueDeleteOk) -> 
 
 
 def judge_method(case: Case091, channel: Channel, method: Method) -> None:
-    """A method of the class."""
+    """A method of the class queue."""
     if not case.me.by_client:
         if channel.whole:
             if isinstance(method, QueueDeclareOk):
@@ -509,7 +509,7 @@ def judge_method(case: Case091, channel: Channel, method: Method) -> None:
 
 
 def judge_deliver(case: Case091, channel: Channel, method: BasicDeliver) -> None:
-    """A delivery on a channel where consumers were ended."""
+    """A delivery on a channel on which consumers were ended."""
     tag = method.consumer_tag
     if tag is not None and channel.consumers.cancelled.get(tag) == QUEUE_DELETED and channel.whole:
         delivery_of_a_deleted_queue(case, tag)

@@ -1,7 +1,7 @@
-"""What a peer does about frames that it must refuse (sections 4.2.3, 4.2.5.5, 4.2.6).
+"""How a peer reacts to frames that it must refuse (sections 4.2.3, 4.2.5.5, 4.2.6).
 
-The first offence of a peer waits until the other one has received it and either closes the connection or
-answers something that came behind. How brokers do it differs, so all of this is a note.
+The first fault of a peer is remembered until the other peer has received it, and either closes the connection
+or answers a later frame. Brokers react differently, so all these findings are notes.
 """
 
 from typing import Final
@@ -20,8 +20,8 @@ _HARD_ERRORS: Final = (501, 502, 503, 504, 505, 540, 541)
 
 
 def note_offence(case: Case091, kind: str) -> None:
-    """This frame breaks a rule on which the other peer has to react: "fatal", "size", "channel 0", "content"
-    or "name".
+    """This frame breaks a rule on which the other peer has to react. The kind is "fatal", "size", "channel
+    0", "content" or "name".
     """
     peer = case.peer
     if case.me.whole and not peer.pending.kind:
@@ -39,10 +39,10 @@ def judge_reaction(case: Case091) -> None:
         return
     method = case.record.frame.body
     if isinstance(method, ConnectionCloseOk):
-        return  # the connection is over: whether it would have gone on is not known
+        return  # the connection is over: nobody knows whether the peer would have gone on
     if not isinstance(method, ConnectionClose):
         if kind != "fatal" and me.knowledge.confirmed(me.pending.end):
-            # It answers what came behind, as if nothing had happened.
+            # The peer answers a later frame, as if nothing had happened.
             me.pending.kind = "over"
             _reaction(case, kind, 0)
         return
@@ -53,7 +53,7 @@ def judge_reaction(case: Case091) -> None:
 
 
 def _reaction(case: Case091, kind: str, code: int) -> None:
-    """It was done: a close with this code, or nothing, then it is 0."""
+    """The peer has reacted: by a close with this reply-code, or not at all (0)."""
     if kind == "fatal":
         close_behind_a_fatal_frame(case, code)
     elif kind == "size":

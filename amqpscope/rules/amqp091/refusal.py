@@ -1,9 +1,9 @@
-"""Exchanges and queues that the server refuses to make or to bind: what its close tells.
+"""Exchanges, queues and bindings that the server refuses to create, and the reason in its close.
 
-Why a request is refused shows only in the close that names it, so nothing here that takes a reason for
-granted is more than possible. The finding stands where the request was said, or, where the refusal itself is
-at fault, at the close. What does not exist, or is otherwise than declared, is compared with what all
-connections have done: see `entities` and `existence`.
+Only the close that names a request shows why the request was refused. A finding that assumes a reason is
+therefore only possible. The finding points at the request, or at the close if the refusal itself is the
+fault. `entities` and `existence` judge missing or differently declared entities, by the operations of all
+connections.
 
 Sources: the classes exchange and queue of amqp0-9-1.xml; RabbitMQ's errata.
 """
@@ -33,7 +33,7 @@ _PREDECLARED: Final = (
     "amq.rabbitmq.trace",
 )
 
-# Methods by class-id and method-id, as a close names them: those that may be refused.
+# Methods that may be refused, by class-id and method-id as a close names them.
 _REFUSABLE: Final[dict[tuple[int, int], str]] = {
     (40, 10): "exchange.declare",
     (50, 10): "queue.declare",
@@ -43,7 +43,7 @@ _REFUSABLE: Final[dict[tuple[int, int], str]] = {
 
 
 class Refusal:
-    """A request, on its channel, and the close that names it. text: in small letters."""
+    """A request on its channel, and the close that names it. text: the reply-text in lower case."""
 
     def __init__(self, channel: Channel, request: MethodRequest, code: i64, text: str) -> None:
         self.channel: Channel = channel
@@ -53,7 +53,7 @@ class Refusal:
 
 
 def _blame(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
-    """The client's request breaks a rule, as the server's close says."""
+    """Report the client's request, because the server's close shows that it breaks a rule."""
     request = refusal.request
     record = case.record
     before = case.spot
@@ -72,7 +72,7 @@ def _blame(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
 
 
 def _complain(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
-    """The server must not refuse the request."""
+    """Report the server, because it must not refuse the request."""
     request = refusal.request
     case.report(
         rule,
@@ -83,7 +83,7 @@ def _complain(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
     )
 
 
-# What the client named
+# Requests that break a rule
 
 
 Q_DECL_RESERVED: Final = RULES.rule(
@@ -153,7 +153,7 @@ def type_not_supported(case: Case091, refusal: Refusal) -> None:
     _blame(case, X_DECL_TYPE_SUPPORT, refusal, f"asks for the type {refusal.request.other!a}")
 
 
-# What the server had to carry out
+# Requests that the server must carry out
 
 
 X_DEFAULT_EXISTS: Final = RULES.rule("X-DEFAULT-EXISTS", "MUST", "tier B", by="server")
@@ -418,7 +418,7 @@ def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     )
 
 
-# Which of them it is
+# Which rule applies
 
 
 def _queue_declare(case: Case091, refusal: Refusal) -> None:
@@ -484,8 +484,9 @@ def _judge(case: Case091, refusal: Refusal, waited: bool) -> None:
 
 
 def _request(channel: Channel, name: str) -> MethodRequest | None:
-    """The request of this kind that a close means: the oldest that waits for its answer, else one with
-    no-wait."""
+    """The request of this kind that a close means: the oldest that waits for its answer, or else one with
+    no-wait.
+    """
     for request in channel.requests:
         if request.name == name:
             return request
@@ -493,7 +494,7 @@ def _request(channel: Channel, name: str) -> MethodRequest | None:
 
 
 def judge_close(case: Case091, channel: Channel, code: i64, text: str, class_id: i64, method_id: i64) -> None:
-    """channel.close of a server that names a method."""
+    """A server's channel.close that names a method."""
     name = _REFUSABLE.get((int(class_id), int(method_id)))
     if name is None or not channel.whole:
         return
@@ -507,7 +508,9 @@ def judge_close(case: Case091, channel: Channel, code: i64, text: str, class_id:
 
 
 def judge_connection_close(case: Case091, code: i64, text: str, class_id: i64, method_id: i64) -> None:
-    """connection.close of a server that names a method: which channel it means shows if only one has it."""
+    """A server's connection.close that names a method. It means the only channel with such a request, if
+    there is only one.
+    """
     name = _REFUSABLE.get((int(class_id), int(method_id)))
     if name is None:
         return

@@ -1,7 +1,7 @@
-"""What a server's refusal, or the lack of one, tells of a publish, an acknowledgement or a recover (class
-basic).
+"""Faults that show when the server refuses, or does not refuse, a publish, an acknowledgement or a recover
+(class basic).
 
-Source: the rules of basic.publish and basic.ack in amqp0-9-1.xml, and the reply codes.
+Source: the rules of basic.publish and basic.ack in amqp0-9-1.xml, and the reply-codes.
 """
 
 from typing import Final
@@ -191,7 +191,7 @@ def recover_not_answered(case: Case091, request: MethodRequest) -> None:
 
 
 def _blamed(channel: Channel, text: str) -> str:
-    """The exchange that a refused publish named: by the reply text, else the one that was named first."""
+    """The exchange of a refused publish: the one in the reply-text, or else the first one that was named."""
     pending = channel.pending
     last = channel.publish_exchange
     names = list(pending)
@@ -230,7 +230,7 @@ def judge_commit_ok(case: Case091, channel: Channel) -> None:
 
 
 def bad_ack_known(channel: Channel) -> bool:
-    """Whether an acknowledgement that the server can have read is of no delivery."""
+    """Whether the server can have read an acknowledgement that names no delivery."""
     deliveries = channel.deliveries
     return deliveries.pointless_end >= 0 and channel.whole and deliveries.whole and deliveries.gapless
 

@@ -1,4 +1,4 @@
-"""Requests and their answers: each synchronous method is answered once, in its turn.
+"""Requests and their answers: each synchronous method is answered once, in order.
 
 Sources: sections 2.2.1, 3.2.1 and 4.7 of the general specification; the elements "response" and the domain
 "no-wait" of amqp0-9-1.xml; RabbitMQ's methods (exchange.bind, confirm.select and others).
@@ -20,7 +20,7 @@ __all__ = ["judge_close_ok", "judge_method"]
 RULES: Final = Rules("amqp091/requests")
 
 
-# Requests whose answers wait for the queues, not only for the channel, and may come too late for it.
+# Requests whose answers wait for the queues, not only for the channel, and may come after the channel's end.
 _OF_THE_QUEUE: Final = ("basic.consume", "basic.cancel", "tx.commit")
 
 
@@ -172,7 +172,7 @@ def request_never_answered(case: Case091, request: MethodRequest) -> None:
 
 
 def judge_method(case: Case091, channel: Channel, method: Method) -> bool:
-    """A method on an open channel: as an answer, and as the next one after a request."""
+    """A method on an open channel: as an answer, and as the next method after a request."""
     definition = method.definition()
     by_client = case.me.by_client
     if not channel.whole:
@@ -198,7 +198,9 @@ def judge_method(case: Case091, channel: Channel, method: Method) -> bool:
 
 
 def judge_close_ok(case: Case091, channel: Channel) -> None:
-    """channel.close-ok of a server: all that the client had asked for before is answered by now."""
+    """A server's channel.close-ok: by now the server has to have answered all earlier requests of
+    the client.
+    """
     closing = channel.closed_by_client
     if closing is None or channel.closed_by_server is not None or not channel.whole:
         return

@@ -1,7 +1,8 @@
-"""A set-up that cannot succeed: what is said where the specification wants the socket closed without a word.
+"""A connection set-up that fails, although the specification wants the socket closed without any frame.
 
-Before a connection is open there is no close (section 2.2.4). All brokers say one nevertheless, which tells
-more than silence does; and some go on where they should have hung up.
+The specification has no close before the connection is open (section 2.2.4). All brokers send
+connection.close nevertheless, which is more useful. Some brokers continue although they should close the
+socket.
 """
 
 from typing import Final
@@ -147,7 +148,7 @@ def virtual_host_unknown(case: Case091, code: i64) -> None:
     case.spot = before
 
 
-# What has to be answered by hanging up
+# Faults after which the server has to close the socket
 
 
 C_STARTOK_MECH_REACT: Final = RULES.rule(
@@ -247,11 +248,11 @@ def too_large_channel_max_answered(case: Case091) -> None:
     )
 
 
-# Who is brought before them
+# Which methods these rules judge
 
 
 def judge_close(case: Case091, method: ConnectionClose) -> None:
-    """A close, if the connection is not open yet."""
+    """A connection.close before the connection is open."""
     me = case.me
     view = case.view
     if not me.whole or view.state == "OPEN" or (me.by_client and view.state == "OPENING"):
@@ -286,7 +287,7 @@ def judge_close(case: Case091, method: ConnectionClose) -> None:
 
 
 def judge_answer(case: Case091, method: Method) -> None:
-    """The server goes on with the set-up: secure, tune or open-ok."""
+    """The server continues the set-up by secure, tune or open-ok."""
     view = case.view
     if not case.me.whole:
         return

@@ -1,4 +1,4 @@
-"""How large frames may be, and that they are whole (sections 4.2.1 to 4.2.3; tune and tune-ok)."""
+"""The size of frames, and whether they are complete (sections 4.2.1 to 4.2.3; tune and tune-ok)."""
 
 from typing import Final
 
@@ -14,12 +14,12 @@ RULES: Final = Rules("amqp091/sizes")
 
 
 ALWAYS_TAKEN: Final = 4096
-"""Octets of a frame that every peer takes, whatever was agreed: frame-min-size."""
+"""The size of a frame (octets) that every peer accepts, whatever was agreed: frame-min-size."""
 
-# RabbitMQ takes frames with so many octets of payload as a frame may have in all.
+# RabbitMQ accepts frames whose payload alone has frame-max octets.
 _TOLERATED: Final = 8
 
-# While the connection is in one of these nothing is agreed yet.
+# In these states of the connection, frame-max is not agreed yet.
 _UNTUNED: Final = ("START", "HEADED", "STARTED", "ANSWERED", "CHALLENGED", "TUNED")
 
 

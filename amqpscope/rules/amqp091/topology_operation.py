@@ -1,4 +1,4 @@
-"""Findings about what a client asked for, or how a server answered, beside what was known of it before."""
+"""Findings about an operation of a client, or a server's answer, that contradicts an earlier operation."""
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.reaction import OTHER_ERROR, Reaction
@@ -8,7 +8,7 @@ from dissectors.wire import i64
 
 __all__ = ["about_answer", "about_request", "shown"]
 
-# Characters of a name that a sentence shows.
+# How many characters of a name a message shows.
 _SHOWN = 60
 
 
@@ -19,9 +19,9 @@ def about_request(
     operation: TopologyOperation,
     earlier: TopologyOperation | None = None,
 ) -> Finding:
-    """The client is at fault: it asked for this. earlier: what was known by.
+    """The client is at fault, because it sent this request. earlier: the operation that proves the fault.
 
-    The reaction is how the server answered: by a close, or by no error.
+    The reaction is the server's answer: a close, or no error.
     """
     finding = _finding(rule, certainty, message, operation, operation.spot, earlier)
     answer = operation.outcome.answer
@@ -42,7 +42,7 @@ def about_answer(
     operation: TopologyOperation,
     earlier: TopologyOperation | None = None,
 ) -> Finding:
-    """The server is at fault: it answered this so. earlier: what was known by."""
+    """The server is at fault, because it answered so. earlier: the operation that proves the fault."""
     spot = operation.outcome.answer
     if spot is None:
         spot = operation.spot
@@ -87,5 +87,5 @@ def _finding(
 
 
 def shown(name: str) -> str:
-    """A name of a queue or an exchange, quoted."""
+    """The name of a queue or an exchange, quoted."""
     return repr(name if len(name) <= _SHOWN else name[:_SHOWN] + "...")

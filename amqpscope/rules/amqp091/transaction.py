@@ -154,7 +154,7 @@ def immediate_in_transaction(case: Case091) -> None:
 
 
 def judge_transaction(case: Case091, channel: Channel, method: Method) -> None:
-    """A client's method, if it is of class tx."""
+    """A client's method of the class tx, if it is one."""
     if not channel.whole:
         return
     if isinstance(method, TxCommit):
@@ -169,7 +169,7 @@ def judge_transaction(case: Case091, channel: Channel, method: Method) -> None:
 
 
 def judge_pending(case: Case091, channel: Channel, method: Method) -> None:
-    """A client's method on a channel with a transaction."""
+    """A client's method on a channel in transaction mode."""
     if (
         not channel.whole
         or channel.state != "OPEN"
@@ -183,7 +183,7 @@ def judge_pending(case: Case091, channel: Channel, method: Method) -> None:
 
 
 def judge_publish(case: Case091, channel: Channel, method: BasicPublish) -> None:
-    """A client's basic.publish on a channel with a transaction."""
+    """A client's basic.publish on a channel in transaction mode."""
     if channel.whole:
         if method.mandatory:
             mandatory_in_transaction(case)

@@ -1,6 +1,7 @@
-"""What is agreed on: how large a frame may be, and how many channels there may be (tune, tune-ok).
+"""The agreed limits: the size of frames and the number of channels (tune, tune-ok).
 
-The server proposes, and the client takes that or less. 0 is no limit (class connection).
+The server proposes a limit, and the client accepts it or chooses a lower one. 0 means no limit (class
+connection).
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """Strings, field tables and properties of messages (section 4.2.5).
 
-Most functions are told by the dissector where the octets break their rule.
+For most rules, the dissector reports where the octets break the rule.
 """
 
 from typing import Final
@@ -164,7 +164,9 @@ length field. Check the size of every value type, for example of timestamps, dec
 
 
 def is_of_the_printed_dialect(case: Case091) -> bool:
-    """Whether RabbitMQ is told a table of the printed dialect, which is then reported."""
+    """Whether a client sends RabbitMQ a table in the dialect of the specification's grammar, which is then
+    reported.
+    """
     frame = case.record.frame
     if case.view.rabbitmq and any(problem.code in _OF_TABLES for problem in frame.problems):
         if any(table.fits(PRINTED) and not table.fits(RABBITMQ) for table in _tables(frame)):
@@ -173,7 +175,7 @@ def is_of_the_printed_dialect(case: Case091) -> bool:
     return False
 
 
-# What a table in the wrong dialect looks like.
+# The problems that a table in the wrong dialect causes.
 _OF_TABLES: Final = ("T-TABLE-TAG", "T-TABLE-LEN", "T-LENGTH-BOUNDS", "T-SHORTSTR-NUL", "T-SHORTSTR-UTF8")
 
 

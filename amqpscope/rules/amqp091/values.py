@@ -1,7 +1,7 @@
-"""What stands in the fields of methods: names, reply codes, and what is to stay empty (amqp0-9-1.xml).
+"""The values of method fields: names, reply-codes, and fields that have to be empty (amqp0-9-1.xml).
 
-Of every method but acknowledgements the fields are looked at one by one, by their domains; of those that
-carry messages only the few that matter.
+All fields of a method are checked by their domains, except in acknowledgements. In methods that carry
+messages only the few relevant fields are checked.
 """
 
 from typing import Final
@@ -41,7 +41,7 @@ _CHANNEL: Final = 20
 
 
 def judge_values(case: Case091, method: Method, sound: bool) -> None:
-    """The values in a method that decodes. sound: its tables do, too."""
+    """The values in a method that can be decoded. sound: whether its tables can be decoded, too."""
     if isinstance(method, BasicDeliver):
         _exchange(case, method.exchange)
         return
@@ -82,7 +82,7 @@ def _text(case: Case091, definition: MethodType, field: ArgumentField, value: st
     domain = field.domain
     if domain == "exchange-name":
         if definition.name == "exchange.declare":
-            # Its characters are judged where it is declared.
+            # Another rule judges the characters where the name is declared.
             if _too_long(value):
                 exchange_name_too_long(case)
         else:
@@ -109,7 +109,7 @@ def _too_long(name: str) -> bool:
 
 
 def _exchange(case: Case091, name: str | None) -> None:
-    """The name of an exchange, which is mostly the same as before."""
+    """The name of an exchange, which is usually the same as in the previous method."""
     if not name or name == case.fine_exchange:
         return
     if _too_long(name):
@@ -123,7 +123,7 @@ def _exchange(case: Case091, name: str | None) -> None:
 
 
 def _certainty(case: Case091) -> i64:
-    """A server says the names that clients have made up."""
+    """The certainty is lower for a server, because a server repeats names that clients have chosen."""
     return CERTAIN if case.me.by_client else POSSIBLE
 
 
@@ -317,7 +317,9 @@ def no_reply_text(case: Case091) -> None:
 
 
 def _reserved(case: Case091, definition: MethodType, field: ArgumentField, value: object) -> None:
-    """A field that is to stay zero or empty has a value. Who asked for 0-9 knows it under its old name."""
+    """A field that has to be 0 or empty has a value. For a client that requested version 0-9, the old name of
+    the field is shown.
+    """
     if _asks_for_an_older_version(case):
         return
     class_id = definition.class_id
