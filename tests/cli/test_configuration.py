@@ -161,7 +161,11 @@ def test_spec_and_profile(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
         ("fail_on = 1", [], "amqpscope.toml, line 1: fail_on: there is no such key; did you mean fail-on?"),
         ("", ["--config", "none.toml"], "none.toml: No such file or directory"),
         ("", ["--config", "x", "--no-config"], "--config: goes without --no-config"),
-        ("", ["--select", "L-CREDTI"], "--select L-CREDTI: there is no such rule; similar rules: amqp10/L-CREDIT"),
+        (
+            "",
+            ["--select", "L-CREDTI"],
+            "--select L-CREDTI: there is no such rule; similar rules: amqp10/L-CREDIT",
+        ),
         ("", ["--ignore", "note,errors"], "--ignore errors: there is no such rule; "),
         ("output = ['x.yaml']", [], "--output x.yaml: no format is known by this name"),
     ],

@@ -142,7 +142,10 @@ def test_every_key(folder: Path) -> None:
         ("severity = 1", "x.toml, line 1: severity: must be a table of rules, as [severity] with "),
         ("[severity]\nL-CREDIT = 'off'", "x.toml, line 2: [severity] L-CREDIT: must be error, warning or "),
         ("[severity]\nL-CREDIT = 3", "x.toml, line 2: [severity] L-CREDIT: must be error, warning or note"),
-        ("[severity]\nL-CRDIT = 'note'", "x.toml, line 2: [severity] L-CRDIT: there is no such rule; similar "),
+        (
+            "[severity]\nL-CRDIT = 'note'",
+            "x.toml, line 2: [severity] L-CRDIT: there is no such rule; similar ",
+        ),
         ("[severity]\nnote = 'error'", "x.toml, line 2: [severity] note: must be a rule, or a pattern"),
         ("select = [", "x.toml: is no TOML: "),
         ("strict = true\nstrict = true", "x.toml: is no TOML: "),

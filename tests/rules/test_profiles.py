@@ -481,7 +481,9 @@ def test_a_name_that_no_profile_has() -> None:
     for choice in (AUTO, NONE, "uamqp", "rabbitmq-3,uamqp"):
         assert valid(choice) == choice
     for choice, name in (("rabbitmq-3,auto", "auto"), ("rabbitmq", "rabbitmq"), ("uamqp,", ""), ("", "")):
-        with pytest.raises(FilterError, match=f"--profile {name}: must be auto, none, or names out of rabbitmq-3, "):
+        with pytest.raises(
+            FilterError, match=f"--profile {name}: must be auto, none, or names out of rabbitmq-3, "
+        ):
             valid(choice)
     assert profile("uamqp").name == "uamqp"
 
