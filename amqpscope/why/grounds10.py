@@ -175,14 +175,13 @@ class Grounds10(Grounds, Listener10):
             add_known(found, FORBIDS, "began a session on this channel, which has not ended", half.begin)
         elif half is not None:
             add_known(found, SETS_UP, "ended the session that had the channel before", half.end)
-        what = "the begin that it answers"
-        session = self._conversation.answered_by(record, body)
-        if body.remote_channel is None:
-            what = "a begin that nothing had answered by then"
-            session = self._conversation.unanswered_by(record)
-        theirs = None if session is None else other.sessions.get(session)
-        if theirs is not None:
-            add_known(found, SETS_UP, what, theirs.begin)
+        for what, session in (
+            ("the begin that it answers", self._conversation.answered_by(record, body)),
+            ("a begin that nothing had answered by then", self._conversation.unanswered_by(record, body)),
+        ):
+            theirs = None if session is None else other.sessions.get(session)
+            if theirs is not None:
+                add_known(found, SETS_UP, what, theirs.begin)
 
     def _of_attach(
         self, found: list[Ground], record: FrameRecord, body: Attach, theirs: _SessionPlaces | None

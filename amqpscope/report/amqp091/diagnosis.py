@@ -18,7 +18,7 @@ from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import Listener091
 from amqpscope.tracking.amqp091.publishes import Publish
-from dissectors.amqp091.arguments import Method, UnknownMethod
+from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     ChannelClose,
     ChannelOpen,
@@ -62,25 +62,7 @@ class _Waiting:
             self.to_packet = int(record.packet)
 
 
-class _Waits(Listener091):
-    """How long deliveries and messages that were published waited, by channel."""
-
-    def __init__(self) -> None:
-        self.deliveries: dict[int, _Waiting] = {}
-        self.publishes: dict[int, _Waiting] = {}
-
-    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
-        for delivery in deliveries:
-            waiting = self.deliveries.setdefault(int(record.frame.channel), _Waiting())
-            waiting.over(int(delivery.time), int(delivery.packet), record)
-
-    def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
-        for publish in publishes:
-            waiting = self.publishes.setdefault(int(record.frame.channel), _Waiting())
-            waiting.over(int(publish.time), int(publish.packet), record)
-
-
-class Diagnosis091(Diagnosis):
+class Diagnosis091(Diagnosis, Listener091):
     """Watches one connection."""
 
     def __init__(self) -> None:
@@ -88,8 +70,10 @@ class Diagnosis091(Diagnosis):
         followed = Conversation091()
         self.conversation = self.followed = followed
         self.view = followed.view
-        self.waits = _Waits()
-        followed.listeners.append(self.waits)
+        followed.listeners.append(self)
+        # How long deliveries, and messages that were published, waited, by channel.
+        self.deliveries: dict[int, _Waiting] = {}
+        self.publishes: dict[int, _Waiting] = {}
         self.found: list[Diagnosed] = []
         self.left: list[Diagnosed] = []
         # The last methods of each channel and peer, with their packets and offsets.
@@ -108,10 +92,6 @@ class Diagnosis091(Diagnosis):
         packet, time = int(record.packet), int(record.time)
         by_client = peer == CLIENT
         self._silence(peer, packet, time, int(record.last_time))
-        if isinstance(frame.body, ProtocolHeader) and by_client:
-            self.headers += 1
-            if self.headers == 2:
-                self._tell("diag/header-twice", packet, "the client sends a second protocol header")
         channel = int(frame.channel)
         if any(problem.code.isupper() for problem in frame.problems):
             self.faulty.setdefault(peer, (packet, frame.name, channel, int(frame.offset)))
@@ -120,14 +100,11 @@ class Diagnosis091(Diagnosis):
                 self.interleaved.add(channel)
                 text = f"channel {channel}: {problem.reason}: two threads of the client may share the channel"
                 self._tell("diag/shared-channel", packet, text)
-        method = frame.body
-        if isinstance(method, Method) and not isinstance(method, UnknownMethod):
-            self._method(method, channel, record)
         self.followed.take(record)
 
     def reported(self) -> list[Diagnosed]:
-        for number, channel in self.view.table.channels.items():
-            self._leave(number, channel, "at the end of the capture")
+        for channel in self.view.table.channels.values():
+            self._leave(channel, "at the end of the capture")
         if self.blocked is not None:
             self._tell("diag/blocked", self.blocked[1], "publishers are blocked until the end of the capture")
         found = [*self.found, *self.left, *self._slow(), *self._lapses()]
@@ -152,10 +129,15 @@ class Diagnosis091(Diagnosis):
         if self.view.agreed.heartbeat > 0 and time - since > self.silences.get(peer, (0, 0, 0))[0]:
             self.silences[peer] = (time - since, known[1], packet)
 
-    def _method(self, method: Method, channel: int, record: FrameRecord) -> None:
+    def header(self, record: FrameRecord, header: ProtocolHeader) -> None:
+        if record.peer == CLIENT:
+            self.headers += 1
+            if self.headers == 2:
+                what = "the client sends a second protocol header"
+                self._tell("diag/header-twice", int(record.packet), what)
+
+    def connection_method(self, record: FrameRecord, method: Method) -> None:
         packet, time = int(record.packet), int(record.time)
-        name = method.definition().name
-        on = self.view.table.channels.get(channel)
         if isinstance(method, ConnectionBlocked) and self.blocked is None:
             self.blocked = (time, packet)
         elif isinstance(method, (ConnectionUnblocked, ConnectionClose)) and self.blocked is not None:
@@ -166,15 +148,37 @@ class Diagnosis091(Diagnosis):
                 f"publishers are blocked for {(time - since) / _SECOND:.3f} s, until packet {packet}{ended}"
             )
             self._tell("diag/blocked", first, text)
-        elif isinstance(method, ChannelOpen):
-            # What was said on the channel of this number before is over.
-            self.latest.pop((channel, record.peer), None)
-        elif isinstance(method, ChannelClose) and on is not None:
-            self._leave(channel, on, f"when the {record.peer} closed the channel in packet {packet}")
-        if isinstance(method, (ChannelClose, ConnectionClose)):
-            self._caused(method, channel, record)
+        if isinstance(method, ConnectionClose):
+            self._caused(method, 0, record)
+        self._keep(record, method, 0)
+
+    def channel_opened(self, record: FrameRecord, method: ChannelOpen, channel: Channel) -> None:
+        # What was said on the channel of this number before is over.
+        for peer in (CLIENT, SERVER):
+            self.latest.pop((int(channel.number), peer), None)
+
+    def channel_closed(self, record: FrameRecord, method: ChannelClose, channel: Channel) -> None:
+        self._leave(channel, f"when the {record.peer} closed the channel in packet {int(record.packet)}")
+        self._caused(method, int(channel.number), record)
+
+    def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
+        self._keep(record, method, int(channel.number))
+
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
+        for delivery in deliveries:
+            waiting = self.deliveries.setdefault(int(record.frame.channel), _Waiting())
+            waiting.over(int(delivery.time), int(delivery.packet), record)
+
+    def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
+        for publish in publishes:
+            waiting = self.publishes.setdefault(int(record.frame.channel), _Waiting())
+            waiting.over(int(publish.time), int(publish.packet), record)
+
+    def _keep(self, record: FrameRecord, method: Method, channel: int) -> None:
+        """A method is among the last of its channel and peer."""
+        name = method.definition().name
         kept = self.latest.setdefault((channel, record.peer), [])
-        newest = (packet, int(record.frame.offset), method)
+        newest = (int(record.packet), int(record.frame.offset), method)
         if name not in ("basic.ack", "basic.deliver") or not kept or kept[-1][2].definition().name != name:
             kept.append(newest)
         else:
@@ -182,10 +186,11 @@ class Diagnosis091(Diagnosis):
         if len(kept) > MAX_LATEST_METHODS:
             del kept[0]
 
-    def _leave(self, number: int, channel: Channel, when: str) -> None:
+    def _leave(self, channel: Channel, when: str) -> None:
         """What is not acknowledged, or not confirmed, on a channel that is over."""
         if len(self.left) >= MAX_DIAGNOSED or channel.state == "CLOSED":
             return
+        number = channel.number
         # What came before a loss may have been acknowledged in what is missing.
         lost = self.followed.lost_packet
         left = [one for one in channel.deliveries.unacknowledged.values() if one.packet > lost]
@@ -251,8 +256,8 @@ class Diagnosis091(Diagnosis):
     def _slow(self) -> list[Diagnosed]:
         found = []
         for code, what, table in (
-            ("diag/late-ack", "acknowledgement", self.waits.deliveries),
-            ("diag/late-confirm", "confirm", self.waits.publishes),
+            ("diag/late-ack", "acknowledgement", self.deliveries),
+            ("diag/late-confirm", "confirm", self.publishes),
         ):
             for number, waiting in table.items():
                 if waiting.slowest >= _LATE:

@@ -146,10 +146,12 @@ class Conversation10(Conversation):
         found = self._halves.get(_key(1 - _side(record), begin.remote_channel))
         return None if found is None or found.assumed else found.session
 
-    def unanswered_by(self, record: FrameRecord) -> Session | None:
-        """The newest session that the other peer of a frame has begun, not ended, and that is not
-        answered.
+    def unanswered_by(self, record: FrameRecord, begin: Begin) -> Session | None:
+        """The newest session that the other peer has begun, not ended, and that is not answered; None if a
+        begin names one.
         """
+        if begin.remote_channel is not None:
+            return None
         newest: SessionHalf | None = None
         other = 1 - _side(record)
         for half in self._halves.values():
