@@ -166,6 +166,22 @@ class Frame:
         self.place(self.raw, 0, self._body_start - shift, self.payload_start - shift, self._end - shift)
         return shift
 
+    def with_body(self, body: object) -> "Frame":
+        """The same frame with another body, which says the same in the terms of another edition."""
+        copy = Frame(self.offset, self.size, self.kind, self.name, self.channel)
+        copy.body = body
+        copy.missing = self.missing
+        copy.uncaptured = self.uncaptured
+        copy.guessed = self.guessed
+        copy.problems = self.problems
+        copy.trailer = self.trailer
+        copy.place(self.buffer, self._start, self._body_start, self.payload_start, self._end)
+        return copy
+
+    def claim_payload(self, octets: i64) -> None:
+        """Count so many octets at its end as payload: what its fields carry of a message."""
+        self.payload_start = self._end - self.trailer - octets
+
     def kept(self, most: i64) -> "Frame":
         """A copy to be kept: with at most so many octets, taken out of the large buffer they may lie in."""
         copy = Frame(self.offset, self.size, self.kind, self.name, self.channel)

@@ -155,6 +155,15 @@ class FrameRecord:
         """Who sent it: `client` or `server`."""
         return self.connection.peer(self.direction)
 
+    def with_frame(self, frame: Frame) -> "FrameRecord":
+        """The same record with another frame, which says the same in the terms of another edition."""
+        first = Provenance(self.packet, self.time, self.acknowledged)
+        last = Provenance(self.last_packet, self.last_time, -1)
+        copy = FrameRecord(self.connection, self.direction, first, last, frame)
+        copy.started = self.started
+        copy.unseen = self.unseen
+        return copy
+
     def dump(self) -> tuple[object, ...]:
         """As plain values, its connection not among them: of a protocol header, or of skipped octets.
 

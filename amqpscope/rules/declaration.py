@@ -17,11 +17,12 @@
 declaration has the words of the rule; `explanation` reads it. Nothing else lists the ids of rules.
 """
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from amqpscope.protocols import PROTOCOLS
 
-__all__ = ["DECLARED", "LAYERS", "SUBJECTS", "USUAL_SEVERITY", "Declaration", "Rules"]
+__all__ = ["DECLARED", "LAYERS", "SUBJECTS", "USUAL_SEVERITY", "Declaration", "Rules", "namespace_of"]
 
 USUAL_SEVERITY: Final = {
     "MUST": "error",
@@ -56,6 +57,8 @@ class Declaration(NamedTuple):
     renamed_from: earlier ids of the rule, the first one first, which configurations may still use. proved:
     how certain a problem of the dissector is whose code is the name of the rule: `certain`; `possible`, if
     the octets may be legal; `properties`, if a broker may have forwarded them. "" if a function judges.
+    same_as: the rule of another edition that has the function and the words, "" if the rule has its own.
+    section: the section of its own edition that states the rule.
     """
 
     id: str
@@ -71,6 +74,8 @@ class Declaration(NamedTuple):
     broker_codes: tuple[str, ...]
     renamed_from: tuple[str, ...]
     proved: str
+    same_as: str = ""
+    section: str = ""
 
     def first_name(self) -> str:
         """The first id that the rule had. Fingerprints of findings use it, whatever the rule is
@@ -86,15 +91,24 @@ SUBJECTS: Final[dict[str, "Rules"]] = {}
 """The files of rules that are imported, by their paths in `amqpscope/rules/`."""
 
 
+def namespace_of(subject: str) -> str:
+    """The namespace of the rules in a file: the name of its protocol."""
+    return subject.partition("/")[0].replace("_", "-")
+
+
 class Rules:
     """The rules of one file, in the order in which they are declared.
 
     subject: the file's path in `amqpscope/rules/`, without its ending: `amqp10/link`. ids: of its rules.
+    Where rules are the `same` as in another edition: document: what states them; terms: its words for those
+    of the other edition.
     """
 
-    def __init__(self, subject: str) -> None:
+    def __init__(self, subject: str, document: str = "", terms: Mapping[str, str] | None = None) -> None:
         self.subject = subject
-        self.namespace = subject.partition("/")[0]
+        self.document = document
+        self.terms: Mapping[str, str] = terms or {}
+        self.namespace = namespace_of(subject)
         self.ids: list[str] = []
         SUBJECTS[subject] = self
 
@@ -143,3 +157,27 @@ class Rules:
         )
         self.ids.append(whole)
         return whole
+
+    def in_its_terms(self, text: str) -> str:
+        """A text of the other edition with this edition's words."""
+        for other, term in self.terms.items():
+            text = text.replace(other, term)
+        return text
+
+    def same(self, other: str, section: str, answer: str | None = None) -> None:
+        """Declares the rule that another edition of the protocol has in the same words.
+
+        other: the id of that rule, which has the function and the docstring. section: where this edition
+        states the rule. answer: what this edition names for the fault, None for the same.
+        """
+        declared = DECLARED[other]
+        whole = f"{self.namespace}/{other.partition('/')[2]}"
+        if whole in DECLARED:
+            raise ValueError(f"{whole} is declared twice")
+        one = declared._replace(
+            id=whole, subject=self.subject, renamed_from=(), same_as=other, section=section
+        )
+        if answer is not None:
+            one = one._replace(answer=answer, answer_named=answer != "")
+        DECLARED[whole] = one
+        self.ids.append(whole)

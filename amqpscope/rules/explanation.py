@@ -10,6 +10,7 @@ from importlib import resources
 from inspect import cleandoc
 from typing import NamedTuple
 
+from amqpscope.rules.declaration import SUBJECTS, namespace_of
 from amqpscope.rules.registry import checked
 
 __all__ = ["Explanation", "explanation"]
@@ -64,7 +65,19 @@ class Explanation(NamedTuple):
 def explanation(rule: str) -> Explanation | None:
     """The words of a rule by its id; None if the rule is not checked, or the source is not installed."""
     declared = checked().get(rule)
-    return None if declared is None else _words(declared.subject).get(rule)
+    if declared is None:
+        return None
+    if not declared.same_as:
+        return _words(declared.subject).get(rule)
+    words = explanation(declared.same_as)
+    if words is None:
+        return None
+    rules = SUBJECTS[declared.subject]
+    return Explanation(
+        words.file,
+        words.function,
+        *(rules.in_its_terms(text) for text in words[2:]),
+    )._replace(source=f"{rules.document}, section {declared.section}")
 
 
 @cache
@@ -75,7 +88,7 @@ def _words(subject: str) -> dict[str, Explanation]:
         source = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return {}
-    namespace = subject.partition("/")[0]
+    namespace = namespace_of(subject)
     words: dict[str, Explanation] = {}
     for name, function, docstring in _DECLARED.findall(source):
         fault, *parts = _HEAD.split(cleandoc(docstring))

@@ -12,6 +12,7 @@ from amqpscope.tracking.serial import raw
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import Attach, Disposition, Transfer
+from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
 from dissectors.wire import i64
 
 __all__ = ["Case10", "attach_read"]
@@ -21,7 +22,7 @@ class Case10(Case):
     """One frame before the judge, or the end of a stream.
 
     me: the endpoint that sent it. peer: the other one. session, link: of this frame, as `me` knows them, or
-    None. ledger: the transactions of the two.
+    None. ledger: the transactions of the two. least_max_frame_size: octets that every peer takes in a frame.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -31,6 +32,7 @@ class Case10(Case):
         self.session: SessionEnd | None = None
         self.link: LinkEnd | None = None
         self.ledger: Ledger = NO_LEDGER
+        self.least_max_frame_size: i64 = MIN_MAX_FRAME_SIZE
 
     def place(self, finding: Finding) -> None:
         if self.spot is None:
@@ -51,6 +53,10 @@ class Case10(Case):
                 attaches.append(body)
         if attaches:
             finding.addresses = _addresses(attaches)
+
+    def rule_of_the_final(self, rule: str) -> str:
+        """The rule of the final specification that a finding's rule is; "" if it is none of those."""
+        return rule
 
     def message(self) -> Message | None:
         """What the frame completes."""

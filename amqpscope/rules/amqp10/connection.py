@@ -9,7 +9,6 @@ from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.legibility import ALL
 from amqpscope.tracking.amqp10.states import CONNECTION, SEND_CLOSE, SEND_FRAME, SEND_OPEN
 from dissectors.amqp10.performatives import Begin, Close, Open
-from dissectors.amqp10.registry import MIN_MAX_FRAME_SIZE
 from dissectors.amqp10.values import Map, UInt
 from dissectors.wire import i64
 
@@ -202,7 +201,9 @@ def open_larger_than_512_octets(case: Case10, size: i64) -> None:
     How to mend it: Keep the open within 512 octets: shorten the container-id, the properties and the
     capabilities, or wait for the other peer's open before sending a larger one.
     """
-    message = f"an open of {size} octets is sent before the peer's, at most {MIN_MAX_FRAME_SIZE} may be"
+    message = (
+        f"an open of {size} octets is sent before the peer's, at most {case.least_max_frame_size} may be"
+    )
     case.report(C_OPEN_SIZE, message, CERTAIN, {"frame_size": int(size)})
 
 
@@ -222,18 +223,19 @@ def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
     How to mend it: Wait for the other peer's open before sending frames larger than 512 octets, or keep all
     pipelined frames within 512 octets.
     """
-    message = f"{size} octets are sent before the peer's open, at most {MIN_MAX_FRAME_SIZE} may be"
+    message = f"{size} octets are sent before the peer's open, at most {case.least_max_frame_size} may be"
     case.report(C_PIPE_SIZE, message, CERTAIN, {"frame_size": int(size)})
 
 
 def _judge_size(case: Case10, size: i64) -> None:
     me = case.me
-    if size <= MIN_MAX_FRAME_SIZE:
+    least = case.least_max_frame_size
+    if size <= least:
         return
     theirs = me.peer_open
     if theirs is not None:
         limit = theirs.max_frame_size
-        if limit is not None and MIN_MAX_FRAME_SIZE <= limit < size:
+        if limit is not None and least <= limit < size:
             # Without the peer's open the limit would have been smaller still.
             frame_larger_than_agreed(case, size, limit)
     elif me.whole and me.layer == "AMQP 1.0":
@@ -487,7 +489,7 @@ def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
     Reject smaller values in the configuration.
     """
     size = body.max_frame_size
-    if size is not None and size < MIN_MAX_FRAME_SIZE:
+    if size is not None and size < case.least_max_frame_size:
         case.report(C_MAXFRAME_FLOOR, f"max-frame-size is {size}", CERTAIN, {"max_frame_size": size})
 
 

@@ -349,19 +349,23 @@ class Judge10(Judge):
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "Judge10":
         """A judge that goes on where `dump` left off."""
-        client, server, ledger, pace, made, reported, errors = state
         judge = Judge10(connection, findings, False)
-        judge.client = Endpoint10.load(client)
-        judge.server = Endpoint10.load(server)
-        judge.follow()
-        if ledger is not None:
-            judge.case.ledger = Ledger.load(ledger)
-        judge.case.pace = ClockStepGuard.load(pace)
-        judge.made += [Finding.load(finding, connection) for finding in made]
-        judge.case.reported = set(reported[0])
-        judge.case.garbled = list(reported[1])
-        judge.errors = [PeerError.load(error) for error in errors]
+        judge.restore(state)
         return judge
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Become what `dump` returned."""
+        client, server, ledger, pace, made, reported, errors = state
+        self.client = Endpoint10.load(client)
+        self.server = Endpoint10.load(server)
+        self.follow()
+        if ledger is not None:
+            self.case.ledger = Ledger.load(ledger)
+        self.case.pace = ClockStepGuard.load(pace)
+        self.made += [Finding.load(finding, self.connection) for finding in made]
+        self.case.reported = set(reported[0])
+        self.case.garbled = list(reported[1])
+        self.errors = [PeerError.load(error) for error in errors]
 
     def judge(self, case: Case10, record: FrameRecord) -> None:
         """Bring the frame before the rules."""

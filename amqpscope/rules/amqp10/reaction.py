@@ -130,14 +130,15 @@ _DUE: Final[dict[str, tuple[str, str, str]]] = {
 
 def owe_for(case: Case10, finding: Finding) -> None:
     """The frame before the judge is found to break a rule: what the other peer owes for it, if anything."""
-    due = _DUE.get(finding.rule)
+    broken = case.rule_of_the_final(finding.rule)
+    due = _DUE.get(broken)
     if due is None or finding.spot.offset != case.record.frame.offset:
         return
     rule, answer, condition = due
     if not finding.certain:
-        if finding.rule == L_CREDIT:
+        if broken == L_CREDIT:
             rule = L_REDUCE_REACT
-        elif finding.rule != L_ERRANT_INPUT:
+        elif broken != L_ERRANT_INPUT:
             return
     body = case.record.frame.body
     handle: i64 = -1

@@ -168,7 +168,7 @@ def frame_larger_than_512_octets(case: Case10) -> None:
     size = frame.size
     if frame.missing > 0 and not frame.guessed:
         size = frame.declared_size
-    if size > 512:
+    if size > case.least_max_frame_size:
         case.report(SA_FRAME_512, f"the SASL frame has {size} octets", CERTAIN, {"frame_size": int(size)})
 
 

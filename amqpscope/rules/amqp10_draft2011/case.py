@@ -1,0 +1,99 @@
+"""What a rule of the April-2011 draft is given: a frame in the terms of the final specification, and as sent.
+
+Functions of the final's rules report here under the final's ids. A rule that the draft has, too, is
+reported under the draft's id and in the draft's words; all others are dropped.
+"""
+
+from typing import Final
+
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.rules.amqp10.case import Case10
+from amqpscope.rules.amqp10.counting import L_CREDIT_DECR, L_CREDIT_FORMULA, L_CREDIT_NODC
+from amqpscope.rules.amqp10.link import (
+    L_CREDIT,
+    L_CREDIT_INIT,
+    L_CREDIT_OWNER,
+    L_HANDLE_INUSE,
+    L_UNATTACHED_FLOW,
+    L_UNATTACHED_TRANSFER,
+)
+from amqpscope.rules.amqp10_draft2011.same import RULES
+from amqpscope.rules.declaration import DECLARED
+from amqpscope.rules.judge import NO_RECORD
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.performatives import Transfer
+from dissectors.wire import i64
+
+__all__ = ["CaseDraft2011"]
+
+LEAST_MAX_FRAME_SIZE: Final = 4096
+"""MIN-MAX-FRAME-SIZE, section 3.8.22."""
+
+# Whether transfer-count goes up with the first or with the last transfer of a message the draft does not say.
+_OF_CREDIT: Final = (L_CREDIT, L_CREDIT_INIT, L_CREDIT_NODC)
+_OF_STATED_CREDIT: Final = (L_CREDIT_DECR, L_CREDIT_FORMULA, L_CREDIT_OWNER)
+
+# The draft names other conditions for these than the final, whose answers are due.
+_ANSWERED_OTHERWISE: Final = (L_HANDLE_INUSE, L_UNATTACHED_FLOW, L_UNATTACHED_TRANSFER)
+
+_FINAL: Final = "amqp10/"
+
+# What the final calls the evidence, and the draft.
+_EVIDENCE: Final[dict[str, str]] = {
+    "delivery_count": "transfer_count",
+    "delivery_id": "transfer_id",
+    "last_delivery_id": "last_transfer_id",
+    "unsettled_deliveries": "unsettled_transfers",
+}
+
+
+class CaseDraft2011(Case10):
+    """One frame before the judge. sent: the record of the frame as it was sent; `record` has the
+    translated.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.least_max_frame_size = LEAST_MAX_FRAME_SIZE
+        self.sent: FrameRecord = NO_RECORD
+
+    def sent_body(self) -> Composite | None:
+        """The performative as it was sent; None if the frame has none."""
+        body = self.sent.frame.body
+        return body if isinstance(body, Composite) else None
+
+    def rule_of_the_final(self, rule: str) -> str:
+        final = _FINAL + rule.partition("/")[2]
+        if DECLARED[rule].same_as != final or final in _ANSWERED_OTHERWISE:
+            return ""
+        return final
+
+    def report(
+        self,
+        rule: str,
+        message: str,
+        certainty: i64 = CERTAIN,
+        evidence: dict[str, object] | None = None,
+        others: list[int] | None = None,
+        since: i64 = -1,
+    ) -> None:
+        if rule.startswith(_FINAL):
+            own = f"{RULES.namespace}/{rule.partition('/')[2]}"
+            if own not in DECLARED:
+                return
+            if certainty == CERTAIN and self.is_of_pieces(rule):
+                certainty = POSSIBLE
+            rule = own
+            message = RULES.in_its_terms(message)
+            if evidence is not None:
+                evidence = {_EVIDENCE.get(key, key): value for key, value in evidence.items()}
+        super().report(rule, message, certainty, evidence, others, since)
+
+    def is_of_pieces(self, rule: str) -> bool:
+        """Whether a fault rests on when a message of several transfers counts."""
+        body = self.record.frame.body
+        if isinstance(body, Transfer):
+            return rule in _OF_CREDIT and body.more is True
+        link = self.link
+        return rule in _OF_STATED_CREDIT and link is not None and link.open is not None

@@ -1,0 +1,225 @@
+"""Fragments and sections: how the parts of a message follow each other (sections 3.6.11, 3.8.9 and 4.2.1)."""
+
+from typing import Final
+
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.rules.amqp10_draft2011.case import CaseDraft2011
+from amqpscope.rules.declaration import Rules
+from amqpscope.tracking.amqp10_draft2011.sections import (
+    FOOTER,
+    HEADER,
+    PROPERTIES,
+    UNKNOWN,
+    Fragment,
+    Progress,
+)
+from dissectors.wire import i64
+
+__all__ = ["judge_fragment"]
+
+RULES: Final = Rules("amqp10_draft2011/fragments")
+
+_NAMES: Final = ("header", "properties", "footer")
+
+
+M_FRAG_ORDER: Final = RULES.rule(
+    "M-FRAG-ORDER", "MUST", "keyword", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
+def fragment_out_of_order(case: CaseDraft2011, progress: Progress, fragment: Fragment) -> None:
+    """A sender sends a fragment of a section before the section that it has sent last.
+
+    Demands: Within a delivery, sections and their fragments are sent in order.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.6.11.2
+    Evidence: section-number of successive fragments of one delivery
+    Why it matters: The receiver assembles the message in the order in which fragments arrive. The message
+    that it hands on differs from the message that was sent.
+    Silent when: octets since the attach of the link were not captured, or a section-number could not be read.
+    How to mend it: Number the sections of a message from 0. Send all fragments of a section before the first
+    fragment of the next section.
+    """
+    case.report(
+        M_FRAG_ORDER,
+        f"a fragment of section {fragment.number} is sent after one of section {progress.number}",
+        CERTAIN,
+        {"section_number": int(progress.number)},
+    )
+
+
+M_FRAG_CODE: Final = RULES.rule(
+    "M-FRAG-CODE", "MUST", "keyword", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
+def section_code_changed(case: CaseDraft2011, progress: Progress, fragment: Fragment) -> None:
+    """A sender changes the section-code within a section.
+
+    Demands: All fragments of one section have the same section-code.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.8.9
+    Evidence: section-code of fragments that have the same section-number
+    Why it matters: The section-code says how the octets of the section are to be read. The receiver cannot
+    tell what the section is.
+    Silent when: octets since the attach of the link were not captured, or a field of the fragment could not
+    be read.
+    How to mend it: Give all fragments of a section the section-code of its first fragment. Begin a new
+    section, with the next section-number, where the format changes.
+    """
+    case.report(
+        M_FRAG_CODE,
+        f"section {fragment.number} had section-code {progress.code}, and has {fragment.code} now",
+        CERTAIN,
+        {"section_number": int(fragment.number), "section_code": int(progress.code)},
+    )
+
+
+M_FRAG_BOUNDS: Final = RULES.rule(
+    "M-FRAG-BOUNDS", "MUST", "definition", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
+def flags_against_the_numbers(case: CaseDraft2011, message: str, number: i64) -> None:
+    """A sender sends a fragment whose flags first and last do not fit its section-number.
+
+    Demands: first is true where a section begins and last is true where it ends, and nowhere else.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2, 3.6.14 and 3.8.9
+    Evidence: first, last and section-number of successive fragments of one delivery
+    Why it matters: Only these flags show the receiver where a section begins and ends. Two sections are
+    joined, or one section is cut in two.
+    Silent when: octets since the attach of the link were not captured, a flag is null, or the delivery is
+    resumed.
+    How to mend it: Set first in the first fragment of every section and last in its last fragment. A section
+    that is sent whole has both. Leave both out of the fragments between.
+    """
+    case.report(M_FRAG_BOUNDS, message, CERTAIN, {"section_number": int(number)})
+
+
+M_FRAG_OFFSET: Final = RULES.rule(
+    "M-FRAG-OFFSET", "MUST", "definition", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
+def offset_that_does_not_follow(case: CaseDraft2011, fragment: Fragment, expected: i64) -> None:
+    """A sender sends a fragment whose section-offset is not the number of octets that it has sent of the
+    section.
+
+    Demands: section-offset is the offset of the payload within the section.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2 and 3.8.9
+    Evidence: section-offset and payload sizes of successive fragments of one section
+    Why it matters: The receiver states from the offset how much it holds. A transfer that is resumed then
+    goes on at the wrong octet.
+    Silent when: octets since the attach of the link were not captured, a field of the fragment is null, or
+    the delivery is resumed.
+    How to mend it: Begin each section with section-offset 0, and add the payload size of each fragment for
+    the next one.
+    """
+    case.report(
+        M_FRAG_OFFSET,
+        f"section-offset is {fragment.offset}, but {expected} octets of section {fragment.number} were sent",
+        CERTAIN,
+        {"section_offset": int(expected)},
+    )
+
+
+M_SECT_ORDER: Final = RULES.rule(
+    "M-SECT-ORDER", "MUST", "keyword", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
+def section_at_the_wrong_place(case: CaseDraft2011, name: str, why: str) -> None:
+    """A sender sends a header, properties or footer section at a place where it may not stand.
+
+    Demands: The header is the first section, the properties are the second, and the footer is the last.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2 and 4.2.1
+    Evidence: section-code and section-number of the fragments of one delivery
+    Why it matters: A receiver looks for these sections at their places. It may take them for data of the
+    application, or not find them.
+    Silent when: octets since the attach of the link were not captured, a field of the fragment could not be
+    read, or the message has another message-format than 0. That a section is missing is no fault here,
+    because the draft contradicts itself about it.
+    Only possible because: Sections that the sender counted but did not send may explain the place.
+    How to mend it: Send the sections in this order: header, properties, application data, footer.
+    """
+    case.report(M_SECT_ORDER, f"the {name} section {why}", POSSIBLE, {"section": name})
+
+
+M_SECT_ONCE: Final = RULES.rule(
+    "M-SECT-ONCE", "MUST", "definition", by="sender", usual_answer="amqp:invalid-field"
+)
+
+
+def section_sent_twice(case: CaseDraft2011, name: str) -> None:
+    """A sender sends two header, two properties or two footer sections in one message.
+
+    Demands: A message has at most one header, one properties and one footer section.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2
+    Evidence: section-code of the sections of one delivery
+    Why it matters: The receiver cannot know which of the two sections holds. Durability, priority or the
+    message-id may be lost.
+    Silent when: octets since the attach of the link were not captured, a field of the fragment could not be
+    read, or the message has another message-format than 0.
+    How to mend it: Write each of these sections once. Put all fields of the message's properties into one
+    section.
+    """
+    case.report(M_SECT_ONCE, f"the message has a second {name} section", CERTAIN, {"section": name})
+
+
+def judge_fragment(case: CaseDraft2011, progress: Progress, fragment: Fragment, plain: bool) -> None:
+    """The rules about a fragment, beside what was sent of its delivery before.
+
+    plain: the message has message-format 0, so that its section-codes are those of section 4.2.1.
+    """
+    if fragment.number == UNKNOWN:
+        return
+    begun = progress.number != UNKNOWN
+    if begun and fragment.number < progress.number:
+        fragment_out_of_order(case, progress, fragment)
+        return
+    same = begun and fragment.number == progress.number
+    found = case.found
+    if same and UNKNOWN not in (fragment.code, progress.code) and fragment.code != progress.code:
+        section_code_changed(case, progress, fragment)
+    if case.found == found and not progress.resumed:
+        _judge_flags(case, progress, fragment, begun, same)
+    if case.found == found and not progress.resumed:
+        _judge_offset(case, progress, fragment, same)
+    if case.found == found and plain and not same:
+        _judge_section(case, progress, fragment, begun)
+
+
+def _judge_flags(
+    case: CaseDraft2011, progress: Progress, fragment: Fragment, begun: bool, same: bool
+) -> None:
+    number = fragment.number
+    if same and fragment.first == 1:
+        flags_against_the_numbers(case, f"a second fragment of section {number} has first set", number)
+    elif same and progress.last == 1:
+        flags_against_the_numbers(
+            case, f"section {number} goes on after a fragment that has last set", number
+        )
+    elif not same and fragment.first == 0:
+        flags_against_the_numbers(case, f"section {number} begins with a fragment without first", number)
+    elif begun and not same and progress.last == 0:
+        flags_against_the_numbers(
+            case, f"section {number} begins, but section {progress.number} had no last fragment", number
+        )
+
+
+def _judge_offset(case: CaseDraft2011, progress: Progress, fragment: Fragment, same: bool) -> None:
+    expected: i64 = 0
+    if same:
+        expected = progress.end
+    if UNKNOWN not in (expected, fragment.offset) and fragment.offset != expected:
+        offset_that_does_not_follow(case, fragment, expected)
+
+
+def _judge_section(case: CaseDraft2011, progress: Progress, fragment: Fragment, begun: bool) -> None:
+    code = fragment.code
+    if HEADER <= code <= FOOTER and progress.has(code):
+        section_sent_twice(case, _NAMES[code])
+    elif code == HEADER and fragment.number > 0:
+        section_at_the_wrong_place(case, "header", f"is section {fragment.number}")
+    elif code == PROPERTIES and fragment.number > 1:
+        section_at_the_wrong_place(case, "properties", f"is section {fragment.number}")
+    elif begun and progress.has(FOOTER):
+        section_at_the_wrong_place(case, "footer", "is not the last one")

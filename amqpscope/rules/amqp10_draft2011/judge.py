@@ -1,0 +1,164 @@
+"""Judging a connection that speaks the April-2011 draft.
+
+The endpoints and most rules are those of the final specification: they take each frame in the final's terms
+(`tracking.amqp10_draft2011.translation`). What only the draft has is judged here, beside the frame as it
+was sent.
+"""
+
+from typing import Any, Final
+
+from amqpscope.limits import MAX_STATED
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.rules.amqp10.case import Case10
+from amqpscope.rules.amqp10.judge import Judge10
+from amqpscope.rules.amqp10_draft2011 import dispositions, fragments, transfers
+from amqpscope.rules.amqp10_draft2011.case import CaseDraft2011
+from amqpscope.rules.amqp10_draft2011.fields import RULES as _OF_FIELDS  # noqa: F401
+from amqpscope.rules.amqp10_draft2011.sizes import RULES as _OF_SIZES  # noqa: F401
+from amqpscope.tracking.amqp10.endpoint_state import doubt
+from amqpscope.tracking.amqp10.legibility import SESSION
+from amqpscope.tracking.amqp10.link import LinkEnd
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.amqp10.summary import Amqp10Summary
+from amqpscope.tracking.amqp10_draft2011.sections import Fragment, Progress
+from amqpscope.tracking.amqp10_draft2011.translation import fragments_of, translated
+from amqpscope.tracking.correlation_budget import CorrelationBudget
+from amqpscope.tracking.serial import nearest
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.performatives import Disposition, Transfer
+from dissectors.wire import i64
+
+__all__ = ["JudgeDraft2011"]
+
+_MESSAGE_FORMAT: Final = 0
+"""MESSAGE-FORMAT, section 4.5.13."""
+
+_TRANSFER_ID: Final = 3
+
+
+class JudgeDraft2011(Judge10):
+    """Replays one connection as two endpoints and judges each frame before it is applied."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        findings: list[Finding],
+        context: bool,
+        allowance: CorrelationBudget | None = None,
+    ) -> None:
+        super().__init__(connection, findings, context, allowance)
+        # The same as `case`, by its own class.
+        self.own: CaseDraft2011 = CaseDraft2011(connection)
+        self.case = self.own
+        self.made = self.own.findings
+        # The transfer-id that follows, by direction and number of the session.
+        self.next_ids: dict[tuple[int, int], int] = {}
+        # Deliveries under way of which some fragments were sent, by direction, channel and handle.
+        self.progress: dict[tuple[int, int, int], Progress] = {}
+
+    def take(self, record: FrameRecord) -> None:
+        me = self.endpoint(record.direction)
+        session = me.session_on(record.frame.channel)
+        link = None if session is None else _link_of(session, record.frame.body)
+        delivery = None if link is None else link.open
+        self.own.sent = record
+        super().take(record.with_frame(translated(record.frame, delivery is not None)))
+        if session is not None and link is not None and delivery is not None:
+            # A disposition may name all transfers of a message or only one, so it is not followed whether
+            # it is settled.
+            session.sending().unsettled.pop(int(delivery.number), None)
+            link.forget(delivery)
+
+    def saw(self, record: FrameRecord, found: i64) -> None:
+        super().saw(self.own.sent, found)
+
+    def judge(self, case: Case10, record: FrameRecord) -> None:
+        super().judge(case, record)
+        body = record.frame.body
+        session = case.session
+        if session is None or record.frame.missing > 0:
+            return
+        if isinstance(body, Transfer):
+            self.judge_transfer(self.own, session, body)
+        elif isinstance(body, Disposition):
+            dispositions.judge_disposition(self.own, session, body)
+
+    def judge_transfer(self, case: CaseDraft2011, session: SessionEnd, body: Transfer) -> None:
+        """The draft's own rules about a transfer."""
+        sent = case.sent_body()
+        if sent is None:
+            return
+        self.judge_transfer_id(case, session, sent.values()[_TRANSFER_ID])
+        link = case.link
+        if link is None:
+            return
+        delivery = link.open
+        if delivery is not None and not transfers.judge_continuation(case, link, delivery, body):
+            link.whole = False
+        self.judge_fragments(case, link, body, sent)
+
+    def judge_transfer_id(self, case: CaseDraft2011, session: SessionEnd, value: object) -> None:
+        """The transfer-id of a transfer; after a wrong one nothing is counted any more."""
+        begin = session.begin
+        if not isinstance(value, int) or begin is None or begin.next_outgoing_id is None:
+            return
+        key = (int(case.sent.direction), int(session.number))
+        if len(self.next_ids) >= MAX_STATED:
+            self.next_ids.clear()
+        expected = self.next_ids.get(key)
+        if expected is None:
+            if session.outgoing.next_id != begin.next_outgoing_id:
+                return
+            expected = begin.next_outgoing_id
+        if transfers.judge_transfer_id(case, session, int(value), expected):
+            self.next_ids[key] = expected + 1
+            return
+        self.next_ids[key] = int(nearest(int(value), expected)) + 1
+        case.astray = SESSION
+        doubt(session)
+
+    def judge_fragments(self, case: CaseDraft2011, link: LinkEnd, body: Transfer, sent: Composite) -> None:
+        """The fragments of a transfer, beside those of the same delivery before."""
+        key = (int(case.sent.direction), int(case.sent.frame.channel), int(link.handle))
+        progress = self.progress.pop(key, None)
+        if link.open is None:
+            progress = Progress(body.resume is True)
+        if progress is None or not link.whole or case.record.frame.problems:
+            return
+        plain = body.message_format == _MESSAGE_FORMAT
+        for one in fragments_of(sent):
+            fragment = Fragment(one)
+            if case.found == 0:
+                fragments.judge_fragment(case, progress, fragment, plain)
+            progress.take(fragment)
+        if body.more and not body.aborted and case.found == 0 and len(self.progress) < MAX_STATED:
+            self.progress[key] = progress
+
+    def left(self) -> Amqp10Summary | None:
+        return None
+
+    def dump(self) -> tuple[object, ...]:
+        return (
+            super().dump(),
+            tuple(self.next_ids.items()),
+            tuple((key, progress.dump()) for key, progress in self.progress.items()),
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "JudgeDraft2011":
+        """A judge that goes on where `dump` left off."""
+        final, next_ids, progress = state
+        judge = JudgeDraft2011(connection, findings, False)
+        judge.restore(final)
+        judge.next_ids = dict(next_ids)
+        judge.progress = {key: Progress.load(one) for key, one in progress}
+        return judge
+
+
+def _link_of(session: SessionEnd, body: object) -> LinkEnd | None:
+    """The link of a transfer, as it was sent."""
+    if not isinstance(body, Composite) or body.definition().name != "transfer":
+        return None
+    handle = body.values()[1]
+    return session.handles.get(handle) if isinstance(handle, int) else None

@@ -1,0 +1,87 @@
+"""Transfers: their ids, and which delivery they belong to (sections 3.5.6, 3.6.14 and 3.7.5)."""
+
+from typing import Final
+
+from amqpscope.model.certainty import CERTAIN
+from amqpscope.rules.amqp10_draft2011.case import CaseDraft2011
+from amqpscope.rules.declaration import Rules
+from amqpscope.tracking.amqp10.link import Delivery, LinkEnd
+from amqpscope.tracking.amqp10.session import SessionEnd
+from amqpscope.tracking.serial import nearest, raw
+from dissectors.amqp10.performatives import Transfer
+from dissectors.wire import i64
+
+__all__ = ["judge_continuation", "judge_transfer_id"]
+
+RULES: Final = Rules("amqp10_draft2011/transfers")
+
+
+D_ID_SEQ: Final = RULES.rule("D-ID-SEQ", "MUST", "definition", by="sender", usual_answer="amqp:invalid-field")
+
+
+def transfer_id_out_of_sequence(case: CaseDraft2011, value: int, expected: i64) -> None:
+    """A sender sends a transfer whose transfer-id does not follow that of the session's transfer before.
+
+    Demands: Each transfer frame of a session takes the next transfer-id, beginning with next-outgoing-id of
+    the begin.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.5.6
+    Evidence: next-outgoing-id of the begin, transfer-ids of all transfers of the session
+    Why it matters: The receiver counts its window from the transfer-id, and dispositions name ranges of
+    transfer-ids. Other transfers are settled than were meant.
+    Silent when: octets since the session's begin were not captured, or an earlier transfer of the session
+    broke the rule.
+    How to mend it: Take the transfer-id from one counter of the session that all links share. Add one for
+    every transfer frame, also for the frames that go on with a message.
+    """
+    case.report(
+        D_ID_SEQ,
+        f"transfer-id is {value}, the next of the session is {raw(expected)}",
+        CERTAIN,
+        {"transfer_id": int(raw(expected))},
+    )
+
+
+def judge_transfer_id(case: CaseDraft2011, session: SessionEnd, value: int, expected: i64) -> bool:
+    """The rule about the transfer-id of a transfer. expected: the one that follows. False if it is broken."""
+    if nearest(value, expected) == expected:
+        return True
+    if session.whole:
+        transfer_id_out_of_sequence(case, value, expected)
+    return False
+
+
+D_NOINTERLEAVE: Final = RULES.rule(
+    "D-NOINTERLEAVE", "MUST NOT", "keyword", by="sender", usual_answer="amqp:not-allowed"
+)
+
+
+def deliveries_interleave(case: CaseDraft2011, delivery: Delivery) -> None:
+    """A sender begins a new delivery on a link before the previous delivery on this link is complete.
+
+    Demands: Messages that are transferred along one link do not interleave.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.6.14
+    Evidence: another delivery-tag while more=true is pending on the handle
+    Why it matters: The receiver cannot tell which transfer belongs to which delivery. It may join parts of
+    two messages into one message.
+    Silent when: octets since the attach of the link were not captured.
+    How to mend it: Send all transfers of one delivery on a link before you start the next delivery on that
+    link, each with the delivery-tag of the delivery. Typical misuse: several threads send on the same link
+    without a lock around the whole message.
+    """
+    case.report(
+        D_NOINTERLEAVE,
+        f"a transfer has another delivery-tag than the delivery under way (packet {delivery.packet})",
+        CERTAIN,
+        None,
+        [int(delivery.packet)],
+    )
+
+
+def judge_continuation(case: CaseDraft2011, link: LinkEnd, delivery: Delivery, body: Transfer) -> bool:
+    """The rules about a transfer that goes on with a delivery. False if it belongs to another one."""
+    tag = body.delivery_tag
+    if tag is None or delivery.tag is None or tag == delivery.tag:
+        return True
+    if link.whole:
+        deliveries_interleave(case, delivery)
+    return False

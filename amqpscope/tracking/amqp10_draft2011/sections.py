@@ -1,0 +1,102 @@
+"""Which fragments of a message a sender has sent so far, link by link.
+
+A message of the April-2011 draft is a row of sections, each sent in one or more fragments, over one or more
+transfers. What is kept of a delivery under way is its newest fragment and which sections it had.
+
+Sources: the draft of 5 April 2011 (revision 1239M), sections 3.6.11, 3.8.9 and 4.2.1.
+"""
+
+from typing import Any, Final
+
+from dissectors.amqp10.composite import Composite
+from dissectors.wire import i64
+
+__all__ = ["FOOTER", "HEADER", "PROPERTIES", "UNKNOWN", "Fragment", "Progress"]
+
+# mypyc: sentinel, a number of a fragment that is not there, or could not be read.
+UNKNOWN: Final = -1
+
+HEADER: Final = 0
+PROPERTIES: Final = 1
+FOOTER: Final = 2
+
+_LARGEST: Final = 1 << 60
+"""Numbers of this size and beyond nobody sends; they are not counted with."""
+
+
+class Fragment:
+    """What a fragment says of its place. first, last: 1 or 0. octets: of its payload. or UNKNOWN."""
+
+    def __init__(self, fragment: Composite) -> None:
+        values = fragment.values()
+        self.first: i64 = _flag(values[0])
+        self.last: i64 = _flag(values[1])
+        self.code: i64 = _number(values[2])
+        self.number: i64 = _number(values[3])
+        self.offset: i64 = _number(values[4])
+        payload = values[5]
+        self.octets: i64 = len(payload) if isinstance(payload, bytes) else UNKNOWN
+
+
+class Progress:
+    """The fragments of one delivery so far.
+
+    number, code, last: of the newest fragment. end: the octet of its section behind it, UNKNOWN if not all of
+    the section can be counted. seen: the section-codes that sections had, a bit each. resumed: it goes on
+    where an earlier link left it.
+    """
+
+    def __init__(self, resumed: bool) -> None:
+        self.number: i64 = UNKNOWN
+        self.code: i64 = UNKNOWN
+        self.last: i64 = UNKNOWN
+        self.end: i64 = UNKNOWN
+        self.seen: i64 = 0
+        self.resumed: bool = resumed
+
+    def has(self, code: i64) -> bool:
+        """Whether an earlier section had this section-code."""
+        return 0 <= code < 8 and self.seen & (1 << code) != 0
+
+    def take(self, fragment: Fragment) -> None:
+        """The next fragment was sent; it was judged before."""
+        same = fragment.number == self.number and fragment.number != UNKNOWN
+        if fragment.octets == UNKNOWN or fragment.offset == UNKNOWN:
+            self.end = UNKNOWN
+        else:
+            self.end = fragment.offset + fragment.octets
+        if not same and 0 <= fragment.code < 8:
+            self.seen |= 1 << fragment.code
+        self.number = fragment.number
+        self.code = fragment.code
+        self.last = fragment.last
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (
+            int(self.number),
+            int(self.code),
+            int(self.last),
+            int(self.end),
+            int(self.seen),
+            self.resumed,
+        )
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Progress":
+        """What `dump` gave, as an object again."""
+        progress = Progress(state[5])
+        progress.number, progress.code, progress.last, progress.end, progress.seen = state[:5]
+        return progress
+
+
+def _flag(value: object) -> i64:
+    if isinstance(value, bool):
+        return 1 if value else 0
+    return UNKNOWN
+
+
+def _number(value: object) -> i64:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST:
+        return int(value)
+    return UNKNOWN
