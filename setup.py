@@ -29,9 +29,11 @@ COMPILED_FOLDERS = [
     "amqpscope/model",
     "amqpscope/reassembly",
     "amqpscope/rules/amqp10",
+    "amqpscope/rules/amqp10_draft2011",
     "amqpscope/rules/amqp091",
     "amqpscope/tracking",
     "amqpscope/tracking/amqp10",
+    "amqpscope/tracking/amqp10_draft2011",
     "amqpscope/tracking/amqp091",
 ]
 
