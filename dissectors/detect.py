@@ -131,7 +131,7 @@ def detect_foreign(buf: bytes) -> str:
         return MORE
     if _tls_opening(buf):
         return "tls"
-    found = _mqtt(buf, size)
+    found = _mqtt(buf)
     if found == UNKNOWN:
         found = _binary(buf, size)
     return MORE if more and found == UNKNOWN else found
@@ -164,7 +164,7 @@ def _tls_opening(buf: bytes) -> bool:
     return buf[0] == 0x15 and length == 2
 
 
-def _mqtt(buf: bytes, size: i64) -> str:
+def _mqtt(buf: bytes) -> str:
     """An MQTT CONNECT packet: type, remaining length in one to four octets, the protocol's name."""
     if buf[0] != 0x10:
         return UNKNOWN

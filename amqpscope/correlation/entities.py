@@ -131,7 +131,7 @@ class _Judge:
             self.findings.append(entities.standard_exchange_missing(operation, name))
             return True
         if known is not None and known.state == THERE:
-            if self.host.lasting(known, kind) is None:
+            if self.host.lasting(known) is None:
                 return True  # it may have gone by itself
             if known.by.has(NO_WAIT) and known.by.outcome.answer is None:
                 self.findings.append(entities.not_done_and_not_said(operation, kind, name, known.by))
@@ -190,7 +190,7 @@ class _Judge:
         if operation.method == "exchange.declare":
             self._declared("exchange", operation, known)
         elif operation.method == "basic.publish":
-            made = self.host.lasting(known, "exchange")
+            made = self.host.lasting(known)
             if made is not None and made.has(INTERNAL) and operation.outcome.ok:
                 self.findings.append(entities.internal_exchange_reached(operation, made))
         elif operation.method == "exchange.delete" and operation.outcome.ok and operation.has(IF_UNUSED):
@@ -235,7 +235,7 @@ class _Judge:
                 findings.append(entities.other_auto_delete_refused(operation, made))
             elif what or (made is None and "inequivalent" in operation.outcome.text):
                 findings.append(entities.queue_declared_otherwise(operation, made, what))
-        elif operation.outcome.ok and made is not None and self.host.lasting(known, kind) is not None:
+        elif operation.outcome.ok and made is not None and self.host.lasting(known) is not None:
             what = [one for one in what if one != "arguments"]
             if made.has(EXCLUSIVE) and "durable" in what:
                 what.remove("durable")  # RabbitMQ keeps none of these durable
@@ -262,7 +262,7 @@ class _Judge:
             self.findings.append(entities.exchange_declared_with_another_type(operation, made.kind, made))
         elif operation.outcome.ok and operation.outcome.answer is not None:
             what = [one for one in what if one != "arguments"]
-            if what and self.host.lasting(known, "exchange") is not None:
+            if what and self.host.lasting(known) is not None:
                 self.findings.append(entities.unlike_exchange_accepted(operation, made, what))
 
     # Exclusive queues

@@ -214,7 +214,7 @@ class VirtualHost:
         at = places.get(id(operation))
         return None if at is None else self.known(operations, at, kind, name)
 
-    def lasting(self, known: KnownEntity | None, kind: str) -> TopologyOperation | None:
+    def lasting(self, known: KnownEntity | None) -> TopologyOperation | None:
         """How something was declared that is there and does not go by itself."""
         if known is None or known.state != THERE or known.made is None:
             return None
@@ -231,9 +231,7 @@ class VirtualHost:
         later = [one for one in operations if precedes(operation, one)]
         at = len(operations) - len(later)
         # As if the message were one of the queue's operations.
-        return self.lasting(
-            self.known([*operations[:at], operation, *operations[at:]], at, "queue", name), "queue"
-        )
+        return self.lasting(self.known([*operations[:at], operation, *operations[at:]], at, "queue", name))
 
     def is_about(self, operation: TopologyOperation, kind: str, name: str) -> bool:
         """Whether a 404 is about this of what the method names."""

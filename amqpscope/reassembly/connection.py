@@ -357,7 +357,7 @@ class TcpConnection:
                 own.midstream = False
         offset: i64 = unwrap(seq, own.origin, own.next)
         if flags & _FLAG_RST:
-            self._reset(own, other, time, packet, offset, ack)
+            self._reset(own, time, packet, offset, ack)
             return
         distance: i64 = offset - own.next
         if distance > SEQUENCE_WINDOW or distance + SEQUENCE_WINDOW < 0 or size > SEQUENCE_WINDOW:
@@ -610,7 +610,7 @@ class TcpConnection:
         own.limit = offset
         self._order.wait_end(own, FIN, offset, provenance)
 
-    def _reset(self, own: Direction, other: Direction, time: i64, packet: i64, offset: i64, ack: i64) -> None:
+    def _reset(self, own: Direction, time: i64, packet: i64, offset: i64, ack: i64) -> None:
         """RST at `offset`, that acknowledges `ack`."""
         if own.ended or own.limit >= 0 or own.reset_at != UNKNOWN:
             return  # it only says again that the stream is over

@@ -15,11 +15,11 @@ import pytest
 from support.commands import amqpscope, unprintable
 from support.thorough import share
 
-import dissectors
 from amqpscope.conformance import coverage as proving
 from amqpscope.rules.catalogue import catalogue, guards, named, severity
 from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.registry import checked
+from dissectors import spec
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures" / "rules"
 LISTED = re.compile(
@@ -291,9 +291,7 @@ def test_coverage_of_the_rules_that_the_xml_names(capsys: pytest.CaptureFixture[
     first = next(n for n, line in enumerate(result.lines) if "rules that its XML names" in line)
     assert result.lines[first].startswith("AMQP 0-9-1, the 115 rules that its XML names: ")
     lines = result.lines[first + 1 : first + 116]
-    tree = ElementTree.parse(
-        Path(dissectors.__file__).parent / "spec" / "amqp091" / "amqp-0-9-1.xml"
-    ).getroot()
+    tree = ElementTree.parse(Path(spec.__file__).parent / "amqp091" / "amqp-0-9-1.xml").getroot()
     assert len(lines) == len(list(tree.iter("rule"))) == 115
     for line, one in zip(lines, named(), strict=True):
         ids = [name.partition("/")[2] for name in one.rules]

@@ -38,7 +38,7 @@ def details(frame: Frame, message: Amqp091Message | None, guarded: bool) -> Line
 
     guarded: its octets may be a secret.
     """
-    return _frame(frame, message, guarded) + _ended(frame, message)
+    return _frame(frame, message, guarded) + _ended(message)
 
 
 def _frame(frame: Frame, message: Amqp091Message | None, guarded: bool) -> Line:
@@ -62,7 +62,7 @@ def _size(frame: Frame) -> Line:
     return [("", f"{frame.size} octets ")]
 
 
-def _ended(frame: Frame, message: Amqp091Message | None) -> Line:
+def _ended(message: Amqp091Message | None) -> Line:
     """What is to be said of a message that ends before its time, or of which not all is there."""
     if message is None or message.complete:
         return []

@@ -164,7 +164,7 @@ def _map_json(value: Map, keys: type) -> str:
 # Composites
 
 
-def _field_json(composite: Composite, field: Field, value: object) -> str:
+def _field_json(field: Field, value: object) -> str:
     """A field's value, which is of the field's type."""
     if isinstance(value, str):
         return text_json(value) if field.type != "*" else value_json(value)
@@ -201,7 +201,7 @@ def _fields_json(composite: Composite) -> list[str]:
             if secretive and hides_field(composite, field, value):
                 members.append(f'"{field.name}": {hidden_json(value)}')
             else:
-                members.append('"' + field.name + '": ' + _field_json(composite, field, value))
+                members.append('"' + field.name + '": ' + _field_json(field, value))
         elif odd is not None and index in odd:
             value = odd[index]
             shown = hidden_json(value) if secretive else f'{{"odd": {value_json(value)}}}'

@@ -256,7 +256,7 @@ class TopView:
         elif self._picked is None:
             body = []
         elif page == _TIMELINE:
-            body = self._timeline(self._picked, width, room)
+            body = self._timeline(self._picked, room)
         else:
             body = self._inside(self._picked, width, room)
         body = body[:room] + [[] for _ in range(room - len(body))]
@@ -323,7 +323,7 @@ class TopView:
             shown += timeline[-left:]
         return shown
 
-    def _timeline(self, row: Row, width: int, room: int) -> list[Line]:
+    def _timeline(self, row: Row, room: int) -> list[Line]:
         self._shown = []
         self._height = max(room - 1, 1)
         timeline = row.history.lines

@@ -71,7 +71,7 @@ def judge_method(case: Case091, channel: Channel, method: Method) -> None:
         elif isinstance(method, BasicRecoverAsync):
             complaint.judge_recover_async(case)
         elif isinstance(method, ConfirmSelect):
-            confirm.judge_select(case, channel, method)
+            confirm.judge_select(case, channel)
         elif isinstance(method, ChannelClose):
             judge_client_close(case, channel, method)
         else:

@@ -11,7 +11,6 @@ from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.publishes import Publish
-from dissectors.amqp091.methods import ConfirmSelect
 from dissectors.wire import i64
 
 __all__ = ["judge_confirm", "judge_end", "judge_nack_refused", "judge_select"]
@@ -234,7 +233,7 @@ def nack_not_coped_with(case: Case091) -> None:
     case.report(CF_NACK_HANDLE, "the client closes because of a basic.nack")
 
 
-def judge_select(case: Case091, channel: Channel, method: ConfirmSelect) -> None:
+def judge_select(case: Case091, channel: Channel) -> None:
     """A client's confirm.select."""
     server = case.view.server
     if server is not None and server.lacks("publisher_confirms"):

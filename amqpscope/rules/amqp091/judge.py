@@ -312,7 +312,7 @@ class Judge091(Judge):
         elif isinstance(method, (ConnectionBlocked, ConnectionUnblocked)):
             blocked.judge_blocked(case, isinstance(method, ConnectionBlocked))
         elif isinstance(method, ConnectionUpdateSecret):
-            negotiation.judge_update_secret(case, method)
+            negotiation.judge_update_secret(case)
 
     def channel_method(self, case: Case091, method: Method) -> None:
         """A method on a channel: first whether it is allowed there at all, then its meaning."""

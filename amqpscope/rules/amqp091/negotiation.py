@@ -25,7 +25,6 @@ from dissectors.amqp091.methods import (
     ConnectionStartOk,
     ConnectionTune,
     ConnectionTuneOk,
-    ConnectionUpdateSecret,
 )
 
 __all__ = ["RULES", "channel_too_early", "judge_first", "judge_set_up", "judge_update_secret"]
@@ -256,7 +255,7 @@ def judge_set_up(case: Case091, method: Method) -> bool:
     return True
 
 
-def judge_update_secret(case: Case091, method: ConnectionUpdateSecret) -> None:
+def judge_update_secret(case: Case091) -> None:
     """connection.update-secret: only on an open connection, one at a time."""
     me = case.me
     if not me.by_client or not me.whole:

@@ -29,7 +29,7 @@ _TARGET = 6
 L_HANDLE_LOWEST: Final = RULES.rule("L-HANDLE-LOWEST", "SHOULD", "wording")
 
 
-def handle_that_is_not_the_lowest(case: Case10, session: SessionEnd, handle: int, lowest: i64) -> None:
+def handle_that_is_not_the_lowest(case: Case10, handle: int, lowest: i64) -> None:
     """A peer attaches a link on a handle although a lower handle is free.
 
     Demands: attach preferably takes the lowest free handle.
@@ -60,7 +60,7 @@ L_HANDLE_REUSE: Final = RULES.rule(
 )
 
 
-def handle_not_free_for_both(case: Case10, session: SessionEnd, handle: int, before: LinkEnd) -> None:
+def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None:
     """A peer gives a handle to another link before the other peer has detached the link that had the handle.
 
     Demands: A handle may serve another link once the old link is closed in both directions (the detach text
@@ -90,12 +90,12 @@ def _judge_handle(case: Case10, session: SessionEnd, body: Attach) -> None:
         return
     before = session.freed.get(handle)
     if before is not None and before.name != body.name and before.whole:
-        handle_not_free_for_both(case, session, handle, before)
+        handle_not_free_for_both(case, handle, before)
     if not session.high_told and len(session.handles) + len(session.freed) <= MAX_HANDLES_SEARCHED:
         lowest = session.lowest_handle()
         if lowest < handle:
             session.high_told = True
-            handle_that_is_not_the_lowest(case, session, handle, lowest)
+            handle_that_is_not_the_lowest(case, handle, lowest)
 
 
 def _remember_attach_in_the_same_role(case: Case10, session: SessionEnd, body: Attach) -> None:

@@ -423,7 +423,7 @@ def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
     )
 
 
-def _judge_unsettled(case: Case10, link: LinkEnd, fate: Fate, source: Source, here: bool, count: int) -> None:
+def _judge_unsettled(case: Case10, fate: Fate, source: Source, here: bool, count: int) -> None:
     if fate.gone:
         return
     if here:
@@ -501,7 +501,7 @@ def judge_message(case: Case10, session: SessionEnd, link: LinkEnd, message: Mes
     state = fate.state
     if state is None or isinstance(state, Received):
         if not fate.settled:
-            _judge_unsettled(case, link, fate, source, here, count)
+            _judge_unsettled(case, fate, source, here, count)
         elif here and not fate.presettled and isinstance(source.default_outcome, Accepted):
             sent_again_though_settled_by_default(case, fate, count)
     elif isinstance(state, Accepted):

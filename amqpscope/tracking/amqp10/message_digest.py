@@ -24,7 +24,6 @@ HEADER: Final = 0x70
 ANNOTATIONS: Final = 0x72
 PROPERTIES: Final = 0x73
 APPLICATION: Final = 0x74
-BARE: Final = (0x73, 0x74, 0x75, 0x76, 0x77)
 
 
 class MessageDigest:

@@ -72,7 +72,6 @@ RECEIVE_END_WITH_ERROR: Final = "R:END(error)"
 
 # Inputs of a connection and of a session.
 SEND_FRAME: Final = "S:FRAME"
-RECEIVE_FRAME: Final = "R:FRAME"
 
 # Inputs of a link; those that are sent are inputs of its handle, too.
 SEND_ATTACH: Final = "S:ATTACH"
