@@ -26,7 +26,7 @@ UNDECODED: Final = {
 """The names of the versions of AMQP of which only the protocol header is read, by what that announces."""
 
 # Checked in this order: one may be the beginning of another.
-_TEXT = (
+_TEXT: Final = (
     (b"GET ", "http"),
     (b"PUT ", "http"),
     (b"POST ", "http"),
@@ -88,7 +88,7 @@ _TEXT = (
 )
 
 # What stands behind others: the first octets, how many may be anything, and those that follow.
-_BEHIND = (
+_BEHIND: Final = (
     (b"\x00\x00", 2, b"\x01ActiveMQ", "openwire"),
     (b"\x00\x00", 2, b"\x00\x03\x00\x00user\x00", "postgresql"),
     (b"\x00\x00", 2, b"\xffSMB", "smb"),

@@ -19,7 +19,7 @@ class ProtocolHeader(Body):
 
     def protocol(self) -> str:
         """What it announces: `AMQP 1.0`, `SASL`, `TLS`, another version of AMQP, or `unknown`."""
-        version = (int(self.protocol_id), int(self.major), int(self.minor), int(self.revision))
+        version: i64 = self.protocol_id << 24 | self.major << 16 | self.minor << 8 | self.revision
         return _PROTOCOLS.get(version, "unknown")
 
     def title(self) -> str:
@@ -36,19 +36,20 @@ class ProtocolHeader(Body):
         return f"ProtocolHeader({self.protocol_id}, {self.major}, {self.minor}, {self.revision})"
 
 
-# transport.xml "version-negotiation", security.xml; the older ones from their own specifications. Two are of
-# 0-8, which gives its version as 8-0, and as 9-1 in the print that py-amqplib goes by; RabbitMQ takes both.
-_PROTOCOLS: dict[tuple[int, int, int, int], str] = {
-    (0, 1, 0, 0): "AMQP 1.0",
-    (2, 1, 0, 0): "TLS",
-    (3, 1, 0, 0): "SASL",
-    (0, 0, 9, 1): "AMQP 0-9-1",
-    (1, 1, 0, 10): "AMQP 0-10",
-    (1, 1, 0, 9): "AMQP 0-9",
-    (1, 1, 9, 0): "AMQP 0-9",
-    (0, 0, 9, 0): "AMQP 0-9",
-    (1, 1, 8, 0): "AMQP 0-8",
-    (1, 1, 9, 1): "AMQP 0-8",
+# By the last four octets of the header. transport.xml "version-negotiation", security.xml; the older ones
+# from their own specifications. Two are of 0-8, which gives its version as 8-0, and as 9-1 in the print that
+# py-amqplib goes by; RabbitMQ takes both.
+_PROTOCOLS: Final[dict[int, str]] = {
+    0x00_01_00_00: "AMQP 1.0",
+    0x02_01_00_00: "TLS",
+    0x03_01_00_00: "SASL",
+    0x00_00_09_01: "AMQP 0-9-1",
+    0x01_01_00_0A: "AMQP 0-10",
+    0x01_01_00_09: "AMQP 0-9",
+    0x01_01_09_00: "AMQP 0-9",
+    0x00_00_09_00: "AMQP 0-9",
+    0x01_01_08_00: "AMQP 0-8",
+    0x01_01_09_01: "AMQP 0-8",
 }
 
 _PROTOCOL: Final = BodyField("protocol", "string")

@@ -1,5 +1,7 @@
 """The numbers of connections, as Wireshark and as this program count them."""
 
+from typing import Final
+
 from amqpscope.capture.segment import Segment
 from amqpscope.limits import MAX_PAIRS
 from dissectors.wire import i64
@@ -7,8 +9,8 @@ from dissectors.wire import i64
 __all__ = ["Numbering", "PairNumbers", "reverse_key"]
 
 # TCP flag bits (RFC 9293, section 3.1).
-_FLAG_SYN = 0x02
-_FLAGS_SYN_ACK = 0x12
+_FLAG_SYN: Final = 0x02
+_FLAGS_SYN_ACK: Final = 0x12
 
 
 class PairNumbers:

@@ -10,6 +10,8 @@ too many, or too many that never said anything. What the next connection between
 forgotten one is its numbers.
 """
 
+from typing import Final
+
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.kept import Correlation, KeptConnections, Totals
 from amqpscope.analysis.numbering import Numbering, reverse_key
@@ -34,19 +36,19 @@ from dissectors.wire import i64
 __all__ = ["ConnectionTable"]
 
 # TCP flag bits (RFC 9293, section 3.1).
-_FLAG_FIN = 0x01
-_FLAG_SYN = 0x02
-_FLAG_RST = 0x04
-_FLAG_ACK = 0x10
-_FLAGS_FIN_RST = 0x05
-_FLAGS_SYN_ACK = 0x12
+_FLAG_FIN: Final = 0x01
+_FLAG_SYN: Final = 0x02
+_FLAG_RST: Final = 0x04
+_FLAG_ACK: Final = 0x10
+_FLAGS_FIN_RST: Final = 0x05
+_FLAGS_SYN_ACK: Final = 0x12
 
 # The first octet of every protocol header, and those that are known.
-_A = 0x41
-_HEADERS = (b"AMQP\0\1\0\0", b"AMQP\2\1\0\0", b"AMQP\3\1\0\0", b"AMQP\0\0\x09\1")
+_A: Final = 0x41
+_HEADERS: Final = (b"AMQP\0\1\0\0", b"AMQP\2\1\0\0", b"AMQP\3\1\0\0", b"AMQP\0\0\x09\1")
 
 # `ConnectionAnalysis.closing` when both directions are over.
-_CLOSED = 3
+_CLOSED: Final = 3
 
 
 class _Knock:

@@ -3,7 +3,7 @@
 import os
 import stat
 import sys
-from typing import Any
+from typing import Any, Final
 
 from amqpscope.capture.decompression import Unpacked
 from amqpscope.capture.packet import PacketDecoder
@@ -14,7 +14,12 @@ from amqpscope.errors import CaptureError
 __all__ = ["CaptureSource", "is_capture"]
 
 # Files that are no captures but often hold one. The first two are read, but not within one another.
-_COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zX", "xz"), (b"BZh", "bzip2"))
+_COMPRESSED: Final = (
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"\xfd7zX", "xz"),
+    (b"BZh", "bzip2"),
+)
 
 
 class CaptureSource:

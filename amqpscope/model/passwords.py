@@ -1,10 +1,11 @@
 """Passwords in URLs, which some peers put into addresses and names of links: never shown or stored."""
 
 import re
+from typing import Final
 
 __all__ = ["without_password"]
 
-_URL_PASSWORD = re.compile(r"(://[^/@:]*):[^@]*@")
+_URL_PASSWORD: Final = re.compile(r"(://[^/@:]*):[^@]*@")
 
 
 def without_password(text: str) -> str:

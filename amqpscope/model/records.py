@@ -1,7 +1,8 @@
 """What the analysis of a capture gives out: connections, and the frames that were said on them."""
 
 import ipaddress
-from typing import Any
+import socket
+from typing import Any, Final
 
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.provenance import Provenance
@@ -12,9 +13,9 @@ from dissectors.wire import i64, u16
 
 __all__ = ["CLIENT", "END_OF_STREAM", "SERVER", "Connection", "Counter", "FrameRecord", "FrameRef"]
 
-CLIENT = "client"
-SERVER = "server"
-END_OF_STREAM = "end of stream"
+CLIENT: Final = "client"
+SERVER: Final = "server"
+END_OF_STREAM: Final = "end of stream"
 
 
 class Connection:
@@ -52,7 +53,9 @@ class Connection:
         key = self.key
         width = (len(key) - 4) // 2
         address = key[direction * width : (direction + 1) * width]
-        return str(ipaddress.ip_address(address)), self.port(direction)
+        if width == 4:
+            return socket.inet_ntoa(address), self.port(direction)
+        return str(ipaddress.IPv6Address(address)), self.port(direction)
 
     def port(self, direction: int) -> int:
         """The port of the end that sends in `direction`."""

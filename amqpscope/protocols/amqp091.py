@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from amqpscope.report.json_renderer import JsonRenderer
     from amqpscope.report.links import LinkNames
     from amqpscope.report.text_renderer import TextRenderer
+    from amqpscope.rules.amqp091.judge import Judge091
     from amqpscope.rules.judge import Judge
     from amqpscope.tracking.correlation_budget import CorrelationBudget
     from amqpscope.tracking.summary import ConnectionSummary
@@ -103,14 +105,10 @@ class Amqp091(Protocol):
         context: bool,
         budget: CorrelationBudget | None,
     ) -> Judge:
-        from amqpscope.rules.amqp091.judge import Judge091
-
-        return Judge091(connection, findings, context, budget)
+        return _judge()(connection, findings, context, budget)
 
     def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
-        from amqpscope.rules.amqp091.judge import Judge091
-
-        return Judge091.load(state, connection, findings)
+        return _judge().load(state, connection, findings)
 
     def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
         from amqpscope.tracking.amqp091.summary import Amqp091Summary
@@ -155,3 +153,11 @@ class Amqp091(Protocol):
 
         forms = CanonicalFrames091(names)
         return lambda connection: Transcript091(connection, room, table, names, forms)
+
+
+@cache
+def _judge() -> type[Judge091]:
+    """Imported when the first connection is judged, and only then: an import takes as long as a judge."""
+    from amqpscope.rules.amqp091.judge import Judge091
+
+    return Judge091

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from amqpscope.report.json_renderer import JsonRenderer
     from amqpscope.report.links import LinkNames
     from amqpscope.report.text_renderer import TextRenderer
+    from amqpscope.rules.amqp10.judge import Judge10
     from amqpscope.rules.judge import Judge
     from amqpscope.tracking.correlation_budget import CorrelationBudget
     from amqpscope.tracking.summary import ConnectionSummary
@@ -98,14 +100,10 @@ class Amqp10(Protocol):
         context: bool,
         budget: CorrelationBudget | None,
     ) -> Judge:
-        from amqpscope.rules.amqp10.judge import Judge10
-
-        return Judge10(connection, findings, context, budget)
+        return _judge()(connection, findings, context, budget)
 
     def load_judge(self, state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> Judge:
-        from amqpscope.rules.amqp10.judge import Judge10
-
-        return Judge10.load(state, connection, findings)
+        return _judge().load(state, connection, findings)
 
     def load_summary(self, state: tuple[Any, ...]) -> ConnectionSummary:
         from amqpscope.tracking.amqp10.summary import Amqp10Summary
@@ -145,3 +143,11 @@ class Amqp10(Protocol):
 
         forms = CanonicalFrames10(names)
         return lambda connection: Transcript10(connection, room, table, names, forms, links)
+
+
+@cache
+def _judge() -> type[Judge10]:
+    """Imported when the first connection is judged, and only then: an import takes as long as a judge."""
+    from amqpscope.rules.amqp10.judge import Judge10
+
+    return Judge10

@@ -51,7 +51,7 @@ class WaitingOctets:
         self.covered_time: i64 = 0
 
 
-_GONE = WaitingOctets(DATA, 0, 0, b"", Provenance(0, 0, UNKNOWN))
+_GONE: Final = WaitingOctets(DATA, 0, 0, b"", Provenance(0, 0, UNKNOWN))
 """Stands where a piece was taken from the front of the list, so that its octets are free."""
 
 

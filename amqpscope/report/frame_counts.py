@@ -1,5 +1,7 @@
 """Counting frames: what `read --count` shows. Compiled, for it looks at every frame of a capture."""
 
+from typing import Final
+
 from amqpscope.model.records import Counter, FrameRecord
 from dissectors.interface import Frame
 from dissectors.wire import i64
@@ -54,7 +56,7 @@ class Census(Counter):
         ]
 
 
-_ORDER = (
+_ORDER: Final = (
     "header",
     "sasl-mechanisms",
     "sasl-init",

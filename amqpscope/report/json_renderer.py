@@ -7,6 +7,7 @@ and what was skipped.
 
 import math
 from json.encoder import encode_basestring_ascii as quote
+from typing import Final
 
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import FrameRecord
@@ -19,8 +20,8 @@ from dissectors.protocol_header import ProtocolHeader
 
 __all__ = ["JsonRenderer", "float_json", "hidden_json", "problems_json", "text_json"]
 
-_NO_PROBLEMS: list[Problem] = []
-_NOWHERE: list[str] = []
+_NO_PROBLEMS: Final[list[Problem]] = []
+_NOWHERE: Final[list[str]] = []
 
 
 def text_json(text: str) -> str:

@@ -1,15 +1,16 @@
 """Points in time as text."""
 
 import datetime
+from typing import Final
 
 from dissectors.wire import i64
 
 __all__ = ["Moments", "iso"]
 
-_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_LAST = datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.UTC)
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_LAST: Final = datetime.datetime(9999, 12, 31, 23, 59, 59, tzinfo=datetime.UTC)
 
-_SECOND = 1_000_000_000
+_SECOND: Final = 1_000_000_000
 
 
 class Moments:

@@ -13,26 +13,29 @@ shown only where none of these can be among them.
 """
 
 import re
+from typing import Final
 
 from dissectors.interface import Problem
 
 __all__ = ["hides_octets", "is_secret_key", "problem_path", "shown_path", "size_of"]
 
 # Of keys in lower case and without the signs between words.
-_WORDS = (
+_WORDS: Final = (
     "passw(?:or)?d|passphrase|passcode|pwd|secret|credential|authori[sz]ation|(?<!lock)token"
     "|sharedaccess|apikey|privatekey|bearer|jwt"
 )
-_SECRET_KEY = re.compile(_WORDS)
-_SECRET_OCTETS = re.compile(_WORDS.encode())
-_BETWEEN = re.compile("[-_. ]")
+_SECRET_KEY: Final = re.compile(_WORDS)
+_SECRET_OCTETS: Final = re.compile(_WORDS.encode())
+_BETWEEN: Final = re.compile("[-_. ]")
 
 # Octets that are searched at a time: each search takes two copies of them, and there may be megabytes.
-_PIECE = 256 * 1024
-_OVERLAP = 4096  # so that a name is found where two pieces meet, also one with zeros between its letters
+_PIECE: Final = 256 * 1024
+_OVERLAP: Final = (
+    4096  # so that a name is found where two pieces meet, also one with zeros between its letters
+)
 
 # Where a path names a map's key (an index is digits only).
-_KEY_IN_PATH = re.compile(r"\[(?!\d+\])|\{")
+_KEY_IN_PATH: Final = re.compile(r"\[(?!\d+\])|\{")
 
 _known_keys: dict[str, bool] = {}
 

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.note import Note
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import Connection, FrameRecord, endpoint
 from amqpscope.protocols import is_amqp, label
+from amqpscope.reassembly.stream import StreamFacts
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.json_renderers import FORMS
@@ -19,11 +20,11 @@ from dissectors.detect import FOREIGN_PROTOCOLS
 
 __all__ = ["CaptureSummary", "add_frame", "connection_object", "protocol_name", "summary_json"]
 
-_OTHERS = {"unknown": "not AMQP", "": "no data"}
+_OTHERS: Final = {"unknown": "not AMQP", "": "no data"}
 
-_PLAIN_PORTS = (5672,)
+_PLAIN_PORTS: Final = (5672,)
 
-_TCP_ENDS = {"fin": "FIN", "rst": "RST", "": "still open"}
+_TCP_ENDS: Final = {"fin": "FIN", "rst": "RST", "": "still open"}
 
 
 def protocol_name(protocol: str) -> str:
@@ -104,6 +105,16 @@ def _misdirected(analysis: ConnectionAnalysis, name: str, answer: str) -> Diagno
     return None
 
 
+def _could_not_write(facts: dict[str, StreamFacts]) -> dict[str, Any] | None:
+    """For how long (seconds) TCP kept each peer from being heard; None if it kept neither."""
+    if all(fact.shut == 0 and fact.unheard == 0 for fact in facts.values()):
+        return None
+    return {
+        peer: {"window_seconds": fact.shut / 1e9, "resent_seconds": fact.unheard / 1e9}
+        for peer, fact in facts.items()
+    }
+
+
 def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) -> dict[str, Any]:
     """One connection as an object for JSON."""
     connection = analysis.connection
@@ -123,10 +134,7 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview 
         "missing": {peer: int(fact.missing) for peer, fact in facts.items()},
         "retransmitted": {peer: int(fact.retransmitted) for peer, fact in facts.items()},
         "captured_twice": {peer: int(fact.duplicated) for peer, fact in facts.items()},
-        "could_not_write": {
-            peer: {"window_seconds": fact.shut / 1e9, "resent_seconds": fact.unheard / 1e9}
-            for peer, fact in facts.items()
-        },
+        "could_not_write": _could_not_write(facts),
         "midstream": any(fact.midstream for fact in facts.values()),
         "tcp_ended": {peer: fact.ended or None for peer, fact in facts.items()},
     }

@@ -28,20 +28,33 @@ class Machine:
         self.repairs: Table = repairs
         # Inputs that are another one where they have no cell of their own, as a close with an error.
         self.plain: dict[str, str] = plain
+        # The legal inputs of each state, and what follows each input that changes the state: looked up for
+        # every frame, so worked out once.
+        self._legal: dict[str, frozenset[str]] = {}
+        self._after: dict[str, dict[str, str]] = {}
+        inputs = {action for _, action in (*self.cells, *repairs)} | set(plain)
+        for state in {start, *self.cells.values(), *repairs.values(), *(one for one, _ in self.cells)}:
+            self._legal[state] = frozenset(one for one in inputs if self._has_cell(state, one))
+            self._after[state] = {one: self._following(state, one) for one in inputs}
 
     def allows(self, state: str, action: str) -> bool:
         """Whether an input is legal in a state: whether it has a cell."""
-        if (state, action) in self.cells:
-            return True
-        plain = self.plain.get(action)
-        return plain is not None and (state, plain) in self.cells
+        legal = self._legal.get(state)
+        return legal is not None and action in legal
 
     def after(self, state: str, action: str) -> str:
         """The state after an input: by its cell; if it has none, by the repairs; else unchanged."""
+        following = self._after.get(state)
+        return state if following is None else following.get(action, state)
+
+    def _has_cell(self, state: str, action: str) -> bool:
+        return (state, action) in self.cells or (state, self.plain.get(action, action)) in self.cells
+
+    def _following(self, state: str, action: str) -> str:
         following = self.cells.get((state, action))
         if following is not None:
             return following
         plain = self.plain.get(action)
         if plain is not None:
-            return self.after(state, plain)
+            return self._following(state, plain)
         return self.repairs.get((state, action), state)

@@ -14,7 +14,7 @@ BEGINS: Final = "begins"
 """A stream of AMQP 0-9-1 begins so."""
 
 # The numbers of the classes: connection to queue, basic, confirm, tx; access of 0-8.
-_CLASSES = (10, 20, 30, 40, 50, 60, 85, 90)
+_CLASSES: Final = (10, 20, 30, 40, 50, 60, 85, 90)
 
 # A frame whose end was not captured yet is believed up to this size: the default of every broker.
 _MAX_FRAME: Final = 131_072

@@ -47,10 +47,10 @@ _SMALL_MAGIC: Final = 0x616D7170  # "amqp"
 _EMPTY_ROW: Final = 4
 
 # Wrong headers whose size may be right, and at which octet they are wrong.
-_WRONG_AT = {"F-DOFF-MIN": 4, "F-DOFF-RANGE": 4, "F-TYPE-KNOWN": 5}
+_WRONG_AT: Final = {"F-DOFF-MIN": 4, "F-DOFF-RANGE": 4, "F-TYPE-KNOWN": 5}
 
 # Faults that real peers commit in otherwise sound frames: no reason to distrust a boundary.
-_TOLERATED = ("T-COMP-EXTRA", "T-DESC-DOMAIN0", "T-DESC-RESERVED", "T-DESC-SYMFORM", "T-UUID-4122")
+_TOLERATED: Final = ("T-COMP-EXTRA", "T-DESC-DOMAIN0", "T-DESC-RESERVED", "T-DESC-SYMFORM", "T-UUID-4122")
 
 
 def credible_frame(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:
@@ -464,7 +464,7 @@ def _without_content(body: object) -> object:
     return Raw(b"")
 
 
-_HEADER_REASONS = {
+_HEADER_REASONS: Final = {
     "cut": UNSURE,
     NO_HEADER: "the stream does not begin with a protocol header, nor with a frame",
     "F-SIZE-MIN": "the frame size is below 8",

@@ -18,7 +18,7 @@ from dissectors.wire import i64
 __all__ = ["BATCH_FORMAT", "DURABLE", "OPTED", "RESERVED", "Message", "Section"]
 
 # Event Hubs and Service Bus: the body is data sections, each holding one encoded message of format 0.
-BATCH_FORMAT = 0x80013700
+BATCH_FORMAT: Final = 0x80013700
 
 # mypyc: null object, of all messages of which nothing is left to join. Nothing writes to it.
 NO_PARTS: Final[list[bytes]] = []
@@ -32,7 +32,7 @@ RESERVED: Final = 4
 
 _ANNOTATIONS: Final = ("delivery-annotations", "message-annotations", "footer")
 
-_SECTION_CODES: dict[str, int] = {symbol: code for code, (_, symbol, _) in SECTIONS.items()}
+_SECTION_CODES: Final[dict[str, int]] = {symbol: code for code, (_, symbol, _) in SECTIONS.items()}
 
 
 class Section:

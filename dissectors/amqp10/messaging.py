@@ -26,7 +26,7 @@ __all__ = [
     "Target",
 ]
 
-TERMINUSEXPIRYPOLICY = ('link-detach', 'session-end', 'connection-close', 'never')
+TERMINUSEXPIRYPOLICY: Final = ('link-detach', 'session-end', 'connection-close', 'never')
 
 RECEIVED: Final = CompositeType(
     'received',

@@ -16,6 +16,7 @@ While `hiding`, what is read may be a credential: reasons then hold nothing that
 
 import struct
 import uuid
+from typing import Final
 
 from dissectors.amqp10.decimals import read_decimal
 from dissectors.amqp10.values import (
@@ -42,10 +43,10 @@ from dissectors.wire import i64, u16, u32, u64
 
 __all__ = ["BLURRING", "FORMAT_CODES", "SIZE_FAULTS", "ValueReader", "type_name"]
 
-SIZE_FAULTS = ("T-SIZE-OVERRUN", "T-LIST-FIT", "T-MAP-FIT", "T-ARR-FIT", "T-CODE-UNKNOWN")
+SIZE_FAULTS: Final = ("T-SIZE-OVERRUN", "T-LIST-FIT", "T-MAP-FIT", "T-ARR-FIT", "T-CODE-UNKNOWN")
 """Faults after which it is unknown where a value ends."""
 
-BLURRING = (
+BLURRING: Final = (
     *SIZE_FAULTS,
     *("T-CODE-EXT", "T-DESC-CTOR", "T-ARR-CTOR", "T-MAP-EVEN"),
     *("T-COMP-TYPE", "T-COMP-LIST", "T-COMP-DESC", "T-COMP-MULT-ARRAY"),
@@ -53,7 +54,7 @@ BLURRING = (
 """Those, and faults that are what a value looks like where none begins."""
 
 # types.xml, section "encodings": every format code that is assigned, and its type.
-FORMAT_CODES: dict[int, str] = {
+FORMAT_CODES: Final[dict[int, str]] = {
     0x40: "null",
     0x56: "boolean",
     0x41: "boolean",
@@ -95,7 +96,7 @@ FORMAT_CODES: dict[int, str] = {
     0xF0: "array",
 }
 
-_TYPE_OF_CLASS: dict[type, str] = {
+_TYPE_OF_CLASS: Final[dict[type, str]] = {
     type(None): "null",
     bool: "boolean",
     UByte: "ubyte",
@@ -121,13 +122,13 @@ _TYPE_OF_CLASS: dict[type, str] = {
     Raw: "undecodable value",
 }
 
-_BYTE_ORDER_MARK = "\ufeff"
+_BYTE_ORDER_MARK: Final = "\ufeff"
 
-_NIL_UUID = bytes(16)
-_MAX_UUID = b"\xff" * 16
+_NIL_UUID: Final = bytes(16)
+_MAX_UUID: Final = b"\xff" * 16
 
 # Of these types equal means the same. Not of floating point numbers (0.0 and -0.0, 1.0 and 1.00).
-_COMPARABLE: frozenset[type] = frozenset(
+_COMPARABLE: Final[frozenset[type]] = frozenset(
     {
         type(None),
         bool,
@@ -149,12 +150,12 @@ _COMPARABLE: frozenset[type] = frozenset(
 )
 
 # The rule that size and count of a compound or array break together.
-_FIT = {"list": "T-LIST-FIT", "map": "T-MAP-FIT", "array": "T-ARR-FIT"}
+_FIT: Final = {"list": "T-LIST-FIT", "map": "T-MAP-FIT", "array": "T-ARR-FIT"}
 
 # Problems whose reasons name types and fields only, no numbers that were read.
-_REVEALING_NOTHING = frozenset({"T-COMP-TYPE", "T-COMP-DESC", "T-COMP-LIST", "T-COMP-REQUIRES"})
+_REVEALING_NOTHING: Final = frozenset({"T-COMP-TYPE", "T-COMP-DESC", "T-COMP-LIST", "T-COMP-REQUIRES"})
 
-_HIDDEN = "what stands here does not fit; it may be a credential and is not shown"
+_HIDDEN: Final = "what stands here does not fit; it may be a credential and is not shown"
 
 
 def type_name(value: object) -> str:

@@ -68,7 +68,7 @@ from dissectors.wire import i64
 
 __all__ = ["Amqp10JsonRenderer", "body_json", "composite_json", "message_json", "value_json"]
 
-_NUMBERS: dict[type, str] = {
+_NUMBERS: Final[dict[type, str]] = {
     UByte: '{"ubyte": ',
     UShort: '{"ushort": ',
     UInt: '{"uint": ',
@@ -79,7 +79,7 @@ _NUMBERS: dict[type, str] = {
     Long: '{"long": ',
 }
 
-_DECIMALS: dict[type, str] = {Decimal32: "decimal32", Decimal64: "decimal64", Decimal128: "decimal128"}
+_DECIMALS: Final[dict[type, str]] = {Decimal32: "decimal32", Decimal64: "decimal64", Decimal128: "decimal128"}
 
 
 # Values

@@ -33,7 +33,7 @@ _SHORT: Final = 40
 _LAST_TIMESTAMP: Final = 9_000_000_000_000
 """Milliseconds since 1970, in the year 2255: as nanoseconds still below 2**63."""
 
-_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF8_MARK: Final = b"\xef\xbb\xbf"
 
 
 class QuickValues:

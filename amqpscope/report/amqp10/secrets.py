@@ -5,6 +5,8 @@
   with the operation `put-token` or the subject `set-token`, wherever they are sent.
 """
 
+from typing import Final
+
 from amqpscope.tracking.amqp10.identity import Link, carries_tokens
 from dissectors.amqp10.composite import Composite, Field
 from dissectors.amqp10.message import Message
@@ -15,8 +17,8 @@ from dissectors.interface import Frame
 __all__ = ["hides_body", "hides_field", "hides_raw", "is_unclear"]
 
 # The descriptors of SASL's types (security.xml).
-_SASL_CODES = range(0x40, 0x45)
-_SASL_SYMBOL = "amqp:sasl-"
+_SASL_CODES: Final = range(0x40, 0x45)
+_SASL_SYMBOL: Final = "amqp:sasl-"
 
 
 def hides_field(composite: Composite, field: Field, value: object) -> bool:

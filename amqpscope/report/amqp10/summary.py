@@ -1,5 +1,7 @@
 """What AMQP 1.0 frames say for a summary."""
 
+from typing import Final
+
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.tracking.amqp10.identity import Link
@@ -19,7 +21,7 @@ from dissectors.amqp10.values import Map
 
 __all__ = ["summarize"]
 
-_SASL_CODES = {0: "ok", 1: "auth", 2: "sys", 3: "sys-perm", 4: "sys-temp"}
+_SASL_CODES: Final = {0: "ok", 1: "auth", 2: "sys", 3: "sys-perm", 4: "sys-temp"}
 
 
 def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:

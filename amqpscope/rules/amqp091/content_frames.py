@@ -281,7 +281,7 @@ def _cut_short(case: Case091, problem: Problem) -> None:
 
 
 # Rules whose problems cannot be judged by the octets alone.
-PROBLEMS: dict[str, Callable[[Case091, Problem], None]] = {
+PROBLEMS: Final[dict[str, Callable[[Case091, Problem], None]]] = {
     F_CONTENT_CH_NONZERO: content_on_channel_0,
     F_CONTENT_HEADER_NEXT: _cut_short,
     F_CONTENT_NO_METHOD: _cut_short,

@@ -208,6 +208,6 @@ def method_of_the_other_peer(case: Case091, name: str) -> None:
 
 
 # Rules whose problems cannot be judged by the octets alone.
-PROBLEMS: dict[str, Callable[[Case091, Problem], None]] = {
+PROBLEMS: Final[dict[str, Callable[[Case091, Problem], None]]] = {
     F_METHOD_CH_NONZERO: method_of_a_channel_on_channel_0,
 }

@@ -42,7 +42,7 @@ def judge_first_frame(case: Case091) -> None:
         wrong_protocol_header(case, _wrong_opening(peer), peer.opening)
 
 
-_NO_HEADER = "the stream begins with neither a protocol header nor a frame"
+_NO_HEADER: Final = "the stream begins with neither a protocol header nor a frame"
 
 
 def _wrong_opening(client: Endpoint091) -> str:
@@ -161,7 +161,7 @@ def frames_behind_a_refusal(case: Case091) -> None:
 
 
 # Rules whose problems cannot be judged by the octets alone.
-PROBLEMS: dict[str, Callable[[Case091, Problem], None]] = {
+PROBLEMS: Final[dict[str, Callable[[Case091, Problem], None]]] = {
     F_PROTO_HDR: answer_that_is_no_header,
     F_PROTO_HDR_ONCE: second_protocol_header,
 }

@@ -1,5 +1,7 @@
 """Findings about an operation of a client, or a server's answer, that contradicts an earlier operation."""
 
+from typing import Final
+
 from amqpscope.model.finding import Finding
 from amqpscope.model.reaction import OTHER_ERROR, Reaction
 from amqpscope.model.records import FrameRef
@@ -9,7 +11,7 @@ from dissectors.wire import i64
 __all__ = ["about_answer", "about_request", "shown"]
 
 # How many characters of a name a message shows.
-_SHOWN = 60
+_SHOWN: Final = 60
 
 
 def about_request(

@@ -21,9 +21,9 @@ __all__ = ["input_for_a_failed_link", "judge_attach", "judge_detach", "judge_fir
 RULES: Final = Rules("amqp10/attachment")
 
 
-_UNSETTLED = 7
-_SOURCE = 5
-_TARGET = 6
+_UNSETTLED: Final = 7
+_SOURCE: Final = 5
+_TARGET: Final = 6
 
 
 L_HANDLE_LOWEST: Final = RULES.rule("L-HANDLE-LOWEST", "SHOULD", "wording")

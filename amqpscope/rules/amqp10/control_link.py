@@ -142,7 +142,7 @@ def value_that_is_no_such(case: Case10, problem: Problem) -> None:
 
 
 # The rules of problems that take more than the octets to judge.
-PROBLEMS: dict[str, Callable[[Case10, Problem], None]] = {T_COMP_REQUIRES: value_that_is_no_such}
+PROBLEMS: Final[dict[str, Callable[[Case10, Problem], None]]] = {T_COMP_REQUIRES: value_that_is_no_such}
 
 
 # What a controller says on it

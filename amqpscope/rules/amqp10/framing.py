@@ -199,7 +199,7 @@ def second_header_behind_the_first(case: Case10, problem: Problem) -> None:
 
 
 # The rules of problems that take more than the octets to judge.
-PROBLEMS: dict[str, Callable[[Case10, Problem], None]] = {
+PROBLEMS: Final[dict[str, Callable[[Case10, Problem], None]]] = {
     F_BODY_PERF: frame_body_that_is_no_performative,
     C_HDR_VERMATCH: second_header_behind_the_first,
 }

@@ -15,7 +15,7 @@ __all__ = ["judge_message", "plainly_sound"]
 RULES: Final = Rules("amqp10/message")
 
 
-_ORDER = {
+_ORDER: Final = {
     "header": 0,
     "delivery-annotations": 1,
     "message-annotations": 2,
@@ -28,7 +28,7 @@ _ORDER = {
 }
 
 # Faults after which it is not known which sections there are.
-_STRUCTURE = ("T-SIZE-OVERRUN", "T-DESC-CTOR", "T-CODE-UNKNOWN", "T-CODE-EXT", "limit")
+_STRUCTURE: Final = ("T-SIZE-OVERRUN", "T-DESC-CTOR", "T-CODE-UNKNOWN", "T-CODE-EXT", "limit")
 
 
 # What `outline` calls sections: those before the body, and the footer, go up; the body is one kind.

@@ -22,7 +22,7 @@ RULES: Final = Rules("amqp10/outcome")
 
 
 # The least octets that a section takes: a described value of which the descriptor has three.
-_SMALLEST_SECTION = 4
+_SMALLEST_SECTION: Final = 4
 
 
 D_ABORT_DISCARD: Final = RULES.rule(

@@ -107,9 +107,9 @@ def _tell(case: Case10, pending_error: PendingErrorResponse, certainty: i64) -> 
     )
 
 
-_FRAMING = "amqp:connection:framing-error"
-_UNATTACHED = "amqp:session:unattached-handle"
-_LIMIT = "amqp:link:transfer-limit-exceeded"
+_FRAMING: Final = "amqp:connection:framing-error"
+_UNATTACHED: Final = "amqp:session:unattached-handle"
+_LIMIT: Final = "amqp:link:transfer-limit-exceeded"
 
 # What is due for which rule broken for certain: the rule of the answer, the answer, its condition.
 _DUE: Final[dict[str, tuple[str, str, str]]] = {

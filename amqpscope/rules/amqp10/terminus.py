@@ -21,7 +21,7 @@ RULES: Final = Rules("amqp10/terminus")
 
 
 # The distribution modes of the specification (messaging.xml, "std-dist-mode").
-_MODES = ("move", "copy")
+_MODES: Final = ("move", "copy")
 
 
 M_ADDR_TYPE: Final = RULES.rule(

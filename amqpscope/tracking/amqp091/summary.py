@@ -1,6 +1,6 @@
 """What is kept of an AMQP 0-9-1 connection that is over, for those of the same capture set beside it."""
 
-from typing import Any
+from typing import Any, Final
 
 from amqpscope.model.records import Connection
 from amqpscope.tracking.amqp091.contents import Content
@@ -11,7 +11,7 @@ from dissectors.wire import i64
 __all__ = ["Amqp091Summary"]
 
 # Operations that take as much as a link of AMQP 1.0.
-_OPERATIONS_A_LINK = 4
+_OPERATIONS_A_LINK: Final = 4
 
 
 class Amqp091Summary(ConnectionSummary):

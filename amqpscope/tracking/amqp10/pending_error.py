@@ -3,15 +3,15 @@
 It waits at the peer that has to answer until that one does, or shows that it goes on.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from dissectors.wire import i64
 
 __all__ = ["CLOSE", "DETACH", "END", "PendingErrorResponse"]
 
-CLOSE = "close"
-END = "end"
-DETACH = "detach"
+CLOSE: Final = "close"
+END: Final = "end"
+DETACH: Final = "detach"
 
 
 class PendingErrorResponse:
