@@ -87,6 +87,12 @@ class StreamDecoder(Dissector, ABC):
         self.hint: i64 = 0
         # Everything from here on is ciphertext.
         self.opaque: bool = False
+        # Its protocol has dialects that begin alike. The name of the protocol that stands for its dialect, ""
+        # while it is not known, or if there is but one; whether it is not known yet; and whether frames were
+        # given out that may be of another dialect than the one they were decoded in (see `decode_again`).
+        self.dialect: str = ""
+        self.undecided: bool = False
+        self.suspect: bool = False
 
     # What the protocol says
 
@@ -317,6 +323,15 @@ class StreamDecoder(Dissector, ABC):
         frame = Frame(self.offset, 8, "header", "header", -1)
         frame.body = ProtocolHeader(buf[at + 4], buf[at + 5], buf[at + 6], buf[at + 7])
         frame.place(buf, at, at + 4, at + 8, at + 8)
+        return frame
+
+    # Dialects
+
+    def settle_dialect(self) -> None:
+        """Nobody waits any longer for frames that tell the dialect: it is the usual one."""
+
+    def decode_again(self, frame: Frame) -> Frame:
+        """A frame that was given out while the decoder was `suspect`, in the dialect that was found since."""
         return frame
 
     # While the chain is broken

@@ -180,7 +180,15 @@ _UNDEFINED: Final = CompositeType("undefined", -1, "", (), "", "", ())
 
 
 class TypeTable:
-    """The composites a dialect knows, by descriptor."""
+    """The composites a dialect knows, by descriptor, and how it encodes values."""
+
+    def reader(self, budget: i64) -> "Reader":
+        """A reader of the dialect's values, with nothing to read yet."""
+        return Reader(b"", 0, 0, 0, self, budget)
+
+    def has_payload(self, body: "Composite") -> bool:
+        """Whether octets that follow this performative in its frame are a payload."""
+        return False
 
     def new(self, code: i64) -> Composite | None:
         """An empty composite for a numeric descriptor, or None if the dialect has none."""

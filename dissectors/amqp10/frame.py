@@ -10,10 +10,9 @@ payload may follow). For `MAX_CREDIBLE_FRAME` octets behind it a broken chain ac
 hold whole frames.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from dissectors.amqp10.composite import Composite, Reader, TypeTable
-from dissectors.amqp10.performatives import Transfer
 from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10.types import BLURRING, SIZE_FAULTS
 from dissectors.amqp10.values import Described, Raw, ULong
@@ -53,11 +52,11 @@ _WRONG_AT: Final = {"F-DOFF-MIN": 4, "F-DOFF-RANGE": 4, "F-TYPE-KNOWN": 5}
 _TOLERATED: Final = ("T-COMP-EXTRA", "T-DESC-DOMAIN0", "T-DESC-RESERVED", "T-DESC-SYMFORM", "T-UUID-4122")
 
 
-def credible_frame(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:
+def credible_frame(buf: bytes, at: i64, end: i64, last: bool = False, table: TypeTable = FINAL) -> i64:
     """Judge whether a frame or protocol header begins at `at`.
 
     Gives CREDIBLE, NOT_CREDIBLE, or how many octets from `at` on are needed to tell (about
-    RESYNC_WINDOW at most). last: nothing comes behind buf[:end].
+    RESYNC_WINDOW at most). last: nothing comes behind buf[:end]. table: of the dialect it may be in.
     """
     left = end - at
     if left < 8:
@@ -70,7 +69,7 @@ def credible_frame(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:
     if size < 8 or size > MAX_CREDIBLE_FRAME or buf[at + 4] != 2 or buf[at + 5] > 1:
         return NOT_CREDIBLE
     if size == 8:
-        return _credible_empty(buf, at, end, last)
+        return _credible_empty(buf, at, end, last, table)
     if size < 12:
         return NOT_CREDIBLE
     if left < 12:
@@ -84,7 +83,7 @@ def credible_frame(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:
         return NOT_CREDIBLE
     if need + 8 > left:
         return need + 8
-    return CREDIBLE if _sound_performative(buf, at, need, need == size - 8) else NOT_CREDIBLE
+    return CREDIBLE if _sound_performative(buf, at, need, need == size - 8, table) else NOT_CREDIBLE
 
 
 def holds_frame(octets: bytes) -> bool:
@@ -103,12 +102,16 @@ def holds_frame(octets: bytes) -> bool:
     return True
 
 
-def _sound_performative(buf: bytes, at: i64, need: i64, alone: bool) -> bool:
+def _sound_performative(buf: bytes, at: i64, need: i64, alone: bool, table: TypeTable) -> bool:
     """Whether the `need` octets of body of the frame at `at` are one of its type, without a fault.
 
     alone: they are the whole body.
     """
-    reader = Reader(buf, at + 8, at + 8 + need, at, FINAL, RESYNC_VALUES)
+    reader = table.reader(RESYNC_VALUES)
+    reader.buf = buf
+    reader.pos = at + 8
+    reader.end = at + 8 + need
+    reader.origin = at
     body = reader.value()
     for problem in reader.problems:
         if problem.code not in _TOLERATED:
@@ -117,10 +120,10 @@ def _sound_performative(buf: bytes, at: i64, need: i64, alone: bool) -> bool:
         return False
     if buf[at + 5] == 1:
         return body.definition().is_sasl_frame and alone
-    return body.definition().is_frame and (alone or isinstance(body, Transfer))
+    return body.definition().is_frame and (alone or table.has_payload(body))
 
 
-def _credible_empty(buf: bytes, at: i64, end: i64, last: bool) -> i64:
+def _credible_empty(buf: bytes, at: i64, end: i64, last: bool, table: TypeTable) -> i64:
     """Judge the empty frame at `at`: eight octets that anything might hold.
 
     On channel 0, where it should be sent, it is believed before another credible frame, in a row of
@@ -137,7 +140,7 @@ def _credible_empty(buf: bytes, at: i64, end: i64, last: bool) -> i64:
         return CREDIBLE
     if end - pos >= 8 and u32(buf, pos) == 8:
         return NOT_CREDIBLE
-    following = credible_frame(buf, pos, end, last)
+    following = credible_frame(buf, pos, end, last, table)
     return following if following <= 0 else pos - at + following
 
 
@@ -207,7 +210,9 @@ class FrameDecoder(StreamDecoder):
         # The first octets of the ciphertext, while they come without a hole: they are in clear.
         self.hello: bytes = b""
         self.listening: bool = False
-        self.reader: Reader = Reader(b"", 0, 0, 0, table)
+        # The types of its dialect, and what reads them.
+        self.table: TypeTable = table
+        self.reader: Reader = table.reader(MAX_VALUES)
 
     # The stream
 
@@ -326,6 +331,8 @@ class FrameDecoder(StreamDecoder):
                 frame.add_problem(Problem("SA-FRAME-EMPTY", body_at - at, "", "a SASL frame has no body"))
             self.give(frame, size)
             return
+        if self.undecided:
+            self.decide(buf, body_at, last)
         reader = self.reader
         reader.buf = buf
         reader.pos = body_at
@@ -344,6 +351,9 @@ class FrameDecoder(StreamDecoder):
             reader.problems = []
         self.judge_body(frame, body, sasl, reader.pos < last, body_at - at)
         self.give(frame, size)
+
+    def decide(self, buf: bytes, at: i64, end: i64) -> None:
+        """Find out by the body of a frame, buf[at:end], in which dialect this direction is."""
 
     def judge_body(self, frame: Frame, body: object, sasl: bool, more: bool, body_at: i64) -> None:
         """What the framing chapter demands of a frame's body. more: octets stand behind its value."""
@@ -367,7 +377,7 @@ class FrameDecoder(StreamDecoder):
                 frame.add_problem(
                     Problem("F-BODY-PERF", body_at, "", f"{frame.name} is no performative", True)
                 )
-            elif more and not isinstance(body, Transfer):
+            elif more and not self.table.has_payload(body):
                 frame.add_problem(Problem(TRAILING, behind, "", f"octets follow the {frame.name}", True))
         elif frame.missing == 0 and not any(_explains(problem) for problem in frame.problems):
             what = "a value without descriptor"
@@ -394,7 +404,7 @@ class FrameDecoder(StreamDecoder):
         self.layer = ""
 
     def credible(self, buf: bytes, at: i64, end: i64, last: bool) -> i64:
-        return credible_frame(buf, at, end, last)
+        return credible_frame(buf, at, end, last, self.table)
 
     def candidate(self, window: bytes, start: i64, end: i64) -> i64:
         # A frame header has the data offset 2 and the type 0 or 1 behind its size, whose first octet is at
@@ -444,9 +454,12 @@ class FrameDecoder(StreamDecoder):
     def load(state: tuple[object, ...], table: TypeTable = FINAL) -> "FrameDecoder":
         """A decoder that goes on where `dump` left off. Raises ValueError on another version's state."""
         decoder = FrameDecoder(False, table)
-        own = decoder.restore(state)
-        decoder.layer, decoder.framed, decoder.tls, decoder.hello, decoder.listening = own
+        decoder.restore_protocol(decoder.restore(state))
         return decoder
+
+    def restore_protocol(self, own: tuple[Any, ...]) -> None:
+        """Go on with what `dump_protocol` returned."""
+        self.layer, self.framed, self.tls, self.hello, self.listening = own
 
 
 def _explains(problem: Problem) -> bool:

@@ -303,5 +303,8 @@ class FinalTypes(TypeTable):
     def code_of(self, symbol: str) -> i64:
         return _CODES.get(symbol, -1)
 
+    def has_payload(self, body: Composite) -> bool:
+        return isinstance(body, Transfer)
+
 
 FINAL: Final = FinalTypes()

@@ -385,7 +385,14 @@ def registry_source(spec: Specification) -> str:
     for name, constant, file in spec.constants:
         lines += [f"{name.replace('-', '_')} = {constant}", f'"""{file}."""']
     creations = [(code, name) for code, name, _, _ in every]
-    return table_source(lines, "Final", "The composites of AMQP 1.0 final (October 2011).", creations)
+    payload = [
+        "",
+        "    def has_payload(self, body: Composite) -> bool:",
+        "        return isinstance(body, Transfer)",
+    ]
+    return table_source(
+        lines, "Final", "The composites of AMQP 1.0 final (October 2011).", creations, payload
+    )
 
 
 def conditions_source(spec: Specification) -> list[str]:
@@ -403,14 +410,25 @@ def conditions_source(spec: Specification) -> list[str]:
     ]
 
 
-def table_source(lines: list[str], name: str, says: str, creations: list[tuple[int, str]]) -> str:
-    """The whole of a registry: these lines, and the `TypeTable` that creates composites by descriptor."""
+def table_source(
+    lines: list[str], name: str, says: str, creations: list[tuple[int, str]], more: Sequence[str] = ()
+) -> str:
+    """The whole of a registry: these lines, and the `TypeTable` that creates composites by descriptor.
+
+    more: its other methods.
+    """
     lines += ["", "", f"class {name}Types(TypeTable):", f'    """{says}"""', ""]
     lines += ["    def new(self, code: i64) -> Composite | None:"]
     for code, created in creations:
         lines += [f"        if code == 0x{code:02X}:", f"            return {class_name(created)}()"]
     lines += ["        return None", "", "    def code_of(self, symbol: str) -> i64:"]
-    lines += ["        return _CODES.get(symbol, -1)", "", "", f"{name.upper()}: Final = {name}Types()"]
+    lines += [
+        "        return _CODES.get(symbol, -1)",
+        *more,
+        "",
+        "",
+        f"{name.upper()}: Final = {name}Types()",
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -132,10 +132,15 @@ def _registry(spec: Specification, composites: list[ElementTree.Element]) -> str
         "",
     ]
     lines += ["from typing import Final", ""]
-    lines += ["from dissectors.amqp10.composite import Composite, CompositeType, TypeTable"]
+    lines += ["from dissectors.amqp10.composite import Composite, CompositeType, Reader, TypeTable"]
     imported = sorted([class_name(name) for name in names] + [attribute(name).upper() for name in names])
     lines += ["from dissectors.amqp10_draft2011.performatives import ("]
-    lines += [*(f"    {name}," for name in imported), ")", "from dissectors.wire import i64", ""]
+    lines += [*(f"    {name}," for name in imported), ")"]
+    lines += [
+        "from dissectors.amqp10_draft2011.reader import DraftReader",
+        "from dissectors.wire import i64",
+        "",
+    ]
     lines += ["_CODES: dict[str, int] = {"]
     lines += [f"    {symbol_of(element)!r}: 0x{code_of(element):02X}," for element in composites]
     lines += ["}", "", "COMPOSITES: tuple[CompositeType, ...] = ("]
@@ -156,4 +161,9 @@ def _registry(spec: Specification, composites: list[ElementTree.Element]) -> str
             (code, element.attrib["name"])
             for code in (code_of(element), *([int(alias, 16)] if alias else []))
         ]
-    return table_source(lines, "Draft", "The composites of the draft of 5 April 2011.", creations)
+    reader = [
+        "",
+        "    def reader(self, budget: i64) -> Reader:",
+        '        return DraftReader(b"", 0, 0, 0, self, budget)',
+    ]
+    return table_source(lines, "Draft", "The composites of the draft of 5 April 2011.", creations, reader)

@@ -1,0 +1,127 @@
+"""Frames of one direction of AMQP 1.0, in whichever dialect it is: the final one, or the draft of April 2011.
+
+Framing is the same in both. While the dialect is not known (`undecided`), each frame body is evidence
+(`dialect`), and is decoded as a final one. If the evidence does not suffice, the frame is suspect: whoever
+took it has to have it decoded again when the dialect is known. Nearly always the first frame decides; then
+nothing is looked at any more.
+"""
+
+from typing import Any, Final
+
+from dissectors.amqp10.composite import TypeTable
+from dissectors.amqp10.frame import FrameDecoder, credible_frame
+from dissectors.amqp10.registry import FINAL
+from dissectors.amqp10_draft2011.dialect import DialectEvidence
+from dissectors.amqp10_draft2011.registry import DRAFT
+from dissectors.interface import Frame
+from dissectors.limits import MAX_VALUES
+from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE
+from dissectors.wire import i64
+
+__all__ = ["DRAFT_2011", "FINAL_2011", "DialectDecoder", "credible_draft"]
+
+DRAFT_2011: Final = "draft2011"
+"""The name of the draft's dialect."""
+
+FINAL_2011: Final = "final"
+"""The name of the final specification's dialect, where one is asked for."""
+
+
+def credible_draft(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:
+    """As `credible_frame`, of a frame that can only be the draft's."""
+    verdict = credible_frame(buf, at, end, last, DRAFT)
+    if verdict == CREDIBLE and buf[at] != 0x41:
+        evidence = DialectEvidence()
+        evidence.weigh(buf, at + 8, end)
+        if not evidence.says_draft():
+            return NOT_CREDIBLE
+    return verdict
+
+
+class DialectDecoder(FrameDecoder):
+    """Decodes one direction of an AMQP 1.0 connection into `frames`.
+
+    forced: the dialect that it is taken for, "" to find out.
+    """
+
+    def __init__(self, midstream: bool, forced: str = "") -> None:
+        super().__init__(midstream, DRAFT if forced == DRAFT_2011 else FINAL)
+        self.dialect = DRAFT_2011 if forced == DRAFT_2011 else ""
+        self.undecided = forced == ""
+        self.evidence: DialectEvidence = DialectEvidence()
+
+    def decide(self, buf: bytes, at: i64, end: i64) -> None:
+        evidence = self.evidence
+        evidence.weigh(buf, at, end)
+        if evidence.says_final():
+            self.become("", FINAL)
+        elif evidence.says_draft():
+            self.become(DRAFT_2011, DRAFT)
+        else:
+            self.suspect = True
+
+    def become(self, dialect: str, table: TypeTable) -> None:
+        """The dialect is known."""
+        self.undecided = False
+        self.dialect = dialect
+        if dialect:
+            self.table = table
+            self.reader = table.reader(MAX_VALUES)
+        if self.suspect:
+            self.suspect = False
+            self.frames = [self.decode_again(frame) for frame in self.frames]
+
+    def settle_dialect(self) -> None:
+        if self.undecided:
+            self.become("", FINAL)
+
+    def decode_again(self, frame: Frame) -> Frame:
+        if frame.kind == "header" or frame.kind == "skipped":
+            return frame
+        raw = frame.raw
+        taken, offset, framed = self.frames, self.offset, self.framed
+        self.frames = []
+        self.offset = frame.offset
+        self.decode(raw, 0, frame.declared_size, len(raw))
+        again = self.frames[0]
+        self.frames = taken
+        self.offset = offset
+        self.framed = framed
+        again.size = frame.size
+        again.uncaptured = frame.uncaptured
+        again.guessed = frame.guessed
+        for problem in frame.problems:
+            # What is missing of it was found out by whoever put it together.
+            if problem.code in ("cut", "limit", "incomplete") and problem.path == "":
+                again.add_problem(problem)
+        return again
+
+    def credible(self, buf: bytes, at: i64, end: i64, last: bool) -> i64:
+        verdict = super().credible(buf, at, end, last)
+        if verdict == NOT_CREDIBLE and self.undecided:
+            return credible_draft(buf, at, end, last)
+        return verdict
+
+    # Between processes
+
+    def dump_protocol(self) -> tuple[object, ...]:
+        about = (self.dialect, self.undecided, self.suspect)
+        return (super().dump_protocol(), about, (int(self.evidence.final), int(self.evidence.draft)))
+
+    @staticmethod
+    def load(state: tuple[object, ...], table: TypeTable = FINAL) -> "DialectDecoder":
+        """A decoder that goes on where `dump` left off. Raises ValueError on another version's state."""
+        decoder = DialectDecoder(False)
+        framing, about, evidence = decoder.restore(state)
+        decoder.restore_protocol(framing)
+        decoder.restore_dialect(about, evidence)
+        return decoder
+
+    def restore_dialect(self, about: tuple[Any, ...], evidence: tuple[int, int]) -> None:
+        """Go on with the dialect's part of the state."""
+        dialect, undecided, suspect = about
+        if dialect:
+            self.become(dialect, DRAFT)
+        self.undecided = undecided
+        self.suspect = suspect
+        self.evidence.final, self.evidence.draft = evidence
