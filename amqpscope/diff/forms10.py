@@ -15,7 +15,6 @@ from amqpscope.report.printable import word
 from dissectors.amqp10 import composite
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import BATCH_FORMAT, Message, Section
-from dissectors.amqp10.performatives import Error
 from dissectors.amqp10.transactions import Declare, Declared, Discharge, TransactionalState
 from dissectors.amqp10.values import Described, Map
 from dissectors.interface import Frame, Problem
@@ -55,6 +54,7 @@ _LEFT_OUT = frozenset(
         ("attach", "name"),
         ("attach", "handle"),
         ("attach", "initial-delivery-count"),
+        ("attach", "initial-transfer-count"),
         ("detach", "handle"),
         ("error", "description"),
         ("error", "info"),
@@ -179,8 +179,8 @@ class CanonicalFrames10:
         if (value is False and not field.choices) or (isinstance(value, list) and not value):
             return
         if isinstance(value, Composite):
-            if not isinstance(value, Error):
-                name = value.definition().name
+            name = value.definition().name
+            if name != "error":
                 collected.add(path, "given" if name == field.name else name)
             self._fields(collected, value, path + ".")
         elif field.multiple and isinstance(value, list):

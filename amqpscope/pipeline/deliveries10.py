@@ -11,6 +11,7 @@ from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow, give_out
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
+from amqpscope.tracking.amqp10_draft2011.spoken import carried_by
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Accepted
 from dissectors.amqp10.performatives import Disposition, End, Error, Transfer
@@ -64,7 +65,7 @@ class _Events(Listener10):
         self, record: FrameRecord, body: Transfer, delivery: OpenDelivery, row: DeliveryRow
     ) -> None:
         row.transfers += 1
-        row.payload += record.frame.payload_size
+        row.payload += carried_by(record.frame)
         if body.state is not None:
             _state(row, body.state)
         row.settled = delivery.settled

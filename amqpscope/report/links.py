@@ -10,7 +10,6 @@ from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.frame import ProtocolHeader
-from dissectors.amqp10.performatives import Open
 from dissectors.wire import i64
 
 __all__ = ["LinkNames"]
@@ -53,7 +52,7 @@ class LinkNames:
             known.conversation.take(record)
             link = known.conversation.link
             if link is None:
-                if isinstance(frame.body, Open):
+                if frame.name == "open":
                     known.begun |= 1 << record.direction
             elif link.tokens:
                 known.tokens = True

@@ -5,6 +5,7 @@ from amqpscope.model.records import CLIENT, Connection, FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
+from amqpscope.tracking.amqp10_draft2011.spoken import body_of
 from amqpscope.why.endings import CauseStep, Following, Thing
 from amqpscope.why.frame_ref import Position
 from amqpscope.why.grounds import name_text
@@ -66,7 +67,7 @@ class Following10(Following, Listener10):
         self.end(self.whole, how, _condition(body.error), record, None)
 
     def sasl(self, record: FrameRecord) -> None:
-        body = record.frame.body
+        body = body_of(record.frame)
         if isinstance(body, SaslOutcome) and body.code:
             what = (
                 "the login that is refused"

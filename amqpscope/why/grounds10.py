@@ -9,6 +9,7 @@ from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
+from amqpscope.tracking.amqp10_draft2011.spoken import body_of
 from amqpscope.why.frame_ref import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Position
 from amqpscope.why.grounds import Grounds, add_known, name_text
 from amqpscope.why.remembered import Recent
@@ -93,7 +94,7 @@ class Grounds10(Grounds, Listener10):
         way = self._ways[int(record.direction)]
         other = self._ways[1 - int(record.direction)]
         frame = record.frame
-        body = frame.body
+        body = body_of(frame)
         found: list[Ground] = []
         if isinstance(body, ProtocolHeader):
             add_known(found, SETS_UP, "the other peer's protocol header", other.header)
@@ -116,7 +117,7 @@ class Grounds10(Grounds, Listener10):
         if isinstance(body, Open) or way.open is None:
             add_known(found, SETS_UP, "chose the protocol layer", way.header)
         add_known(found, SETS_UP, "opened its sender's half of the connection", way.open)
-        self._limits(found, record, other)
+        self._limits(found, body, other)
         add_known(found, FORBIDS, "closed the connection for its sender: nothing may follow", way.close)
         add_known(found, FORBIDS, "closed the connection: only a close is due", other.close)
         if way.open is None and not isinstance(body, Open):
@@ -148,7 +149,7 @@ class Grounds10(Grounds, Listener10):
             self._on_link(found, record, body, half, theirs)
         return found
 
-    def _limits(self, found: list[Ground], record: FrameRecord, other: _Direction) -> None:
+    def _limits(self, found: list[Ground], body: object, other: _Direction) -> None:
         """What the other peer's open limits."""
         if other.open is None or other.open_body is None:
             return
@@ -156,7 +157,7 @@ class Grounds10(Grounds, Listener10):
         size = other.open_body.max_frame_size
         parts.append("no max-frame-size" if size is None else f"max-frame-size {size}")
         limiting = size is not None
-        if isinstance(record.frame.body, Begin):
+        if isinstance(body, Begin):
             most = other.open_body.channel_max
             limiting = limiting or most is not None
             parts.append("no channel-max" if most is None else f"channel-max {most}")
@@ -319,8 +320,9 @@ class Grounds10(Grounds, Listener10):
         return found
 
     def subject(self, record: FrameRecord) -> str:
-        if isinstance(record.frame.body, Attach):
-            return record.frame.body.name or ""
+        body = body_of(record.frame)
+        if isinstance(body, Attach):
+            return body.name or ""
         link = self._conversation.link_of(record)
         return "" if link is None else link.name
 

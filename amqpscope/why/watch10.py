@@ -4,6 +4,7 @@ from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
+from amqpscope.tracking.amqp10_draft2011.spoken import body_of
 from amqpscope.why.watch import AnswerWatch
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.performatives import (
@@ -31,7 +32,7 @@ class Watch10(AnswerWatch, Listener10):
     def __init__(self, record: FrameRecord, conversation: Conversation10) -> None:
         super().__init__()
         self._record = record
-        self._body = record.frame.body
+        self._body = body_of(record.frame)
         self._conversation = conversation
         self._session: Session | None = None
         self._link: Link | None = None

@@ -5,6 +5,7 @@ from typing import Final
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.tracking.amqp10.identity import Link
+from amqpscope.tracking.amqp10_draft2011.spoken import body_of, carried_by
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import (
     Attach,
@@ -26,7 +27,7 @@ _SASL_CODES: Final = {0: "ok", 1: "auth", 2: "sys", 3: "sys-perm", 4: "sys-temp"
 
 def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
     """Take one frame of a connection."""
-    body = record.frame.body
+    body = body_of(record.frame)
     if isinstance(body, Transfer):
         _transfer(summary, record, body, link)
     elif isinstance(body, Disposition):
@@ -49,7 +50,7 @@ def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
 def _transfer(
     summary: ConnectionOverview, record: FrameRecord, transfer: Transfer, link: Link | None
 ) -> None:
-    octets = int(record.frame.payload_size)
+    octets = int(carried_by(record.frame))
     message = record.message is not None
     peer = record.peer
     summary.message_octets[peer] += octets

@@ -11,6 +11,8 @@ What is illegal is taken as the endpoints of the rules take it (`tracking.amqp10
 a channel in use changes nothing, a second attach on a handle replaces the first. Where octets are missing the
 newest frame is believed: an end or a detach may be among them.
 
+A frame of the April-2011 draft is taken in the terms of the final (`amqp10_draft2011.spoken`).
+
 A frame on a channel or handle without a begin or an attach is a stray. What it tells is kept for all that:
 the begin may not have been captured, and an attach or a delivery on it is worth to be shown.
 
@@ -22,7 +24,17 @@ from typing import Final
 from amqpscope.limits import MAX_FORMER_LINKS, MAX_NAMED_DELIVERIES, MAX_UNANSWERED
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.events import Listener10
-from amqpscope.tracking.amqp10.identity import PEERS, Link, LinkHalf, OpenDelivery, Session, SessionHalf
+from amqpscope.tracking.amqp10.identity import (
+    PEERS,
+    Link,
+    LinkHalf,
+    OpenDelivery,
+    Session,
+    SessionHalf,
+    sender_of,
+    side_of,
+)
+from amqpscope.tracking.amqp10_draft2011.spoken import body_of, is_draft
 from amqpscope.tracking.events import Conversation
 from dissectors.amqp10.delivery import begins_message
 from dissectors.amqp10.frame import ProtocolHeader
@@ -37,12 +49,10 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
+from dissectors.amqp10_draft2011 import performatives as draft
 from dissectors.wire import i64
 
 __all__ = ["Conversation10"]
-
-_IDS: Final = 1 << 32
-"""How many delivery-ids there are: they are serial numbers of 32 bits (RFC 1982)."""
 
 _BOTH: Final = 3
 
@@ -76,8 +86,13 @@ class Conversation10(Conversation):
         body = frame.body
         if frame.missing > 0 or not record.started:
             self._gap = True
-        side = _side(record)
-        channel: i64 = frame.channel
+        self._said(record, side_of(record), frame.channel, body)
+        if self._closed == _BOTH:
+            # The connection is closed: what still comes is about nothing.
+            self.link = None
+
+    def _said(self, record: FrameRecord, side: i64, channel: i64, body: object) -> None:
+        """A frame whose body says this in the terms of the final specification."""
         if isinstance(body, Transfer):
             self._transfer(record, side, channel, body)
         elif isinstance(body, Disposition):
@@ -93,22 +108,19 @@ class Conversation10(Conversation):
         elif isinstance(body, End):
             self._end(record, side, channel, body)
         else:
-            self._outside(record, side, body)
-        if self._closed == _BOTH:
-            # The connection is closed: what still comes is about nothing.
-            self.link = None
+            self._outside(record, side, channel, body)
 
     # What a frame is about, before it is taken
 
     def half_of(self, record: FrameRecord) -> SessionHalf | None:
         """The half of a session that the channel of a frame stands for, or stood for before its end."""
-        found = self._halves.get(_key(_side(record), record.frame.channel))
+        found = self._halves.get(_key(side_of(record), record.frame.channel))
         return found.former if found is not None and found.assumed else found
 
     def link_of(self, record: FrameRecord) -> Link | None:
         """The link that the handle of a frame stands for, or stood for before a detach."""
         half = self.half_of(record)
-        body = record.frame.body
+        body = body_of(record.frame)
         if half is None or not isinstance(body, (Attach, Flow, Transfer, Detach)) or body.handle is None:
             return None
         on = half.handles.get(body.handle)
@@ -127,7 +139,7 @@ class Conversation10(Conversation):
         half = self.half_of(record)
         if half is None or attach.name is None:
             return (None, None)
-        key = (attach.name, _sender(half.side, attach))
+        key = (attach.name, sender_of(half.side, attach))
         other = half.other()
         own = half.names.get(key)
         theirs = None if other is None else other.names.get(key)
@@ -143,7 +155,7 @@ class Conversation10(Conversation):
         """The session that the channel named by a begin stands for; None if it names none."""
         if begin.remote_channel is None:
             return None
-        found = self._halves.get(_key(1 - _side(record), begin.remote_channel))
+        found = self._halves.get(_key(1 - side_of(record), begin.remote_channel))
         return None if found is None or found.assumed else found.session
 
     def unanswered_by(self, record: FrameRecord, begin: Begin) -> Session | None:
@@ -153,7 +165,7 @@ class Conversation10(Conversation):
         if begin.remote_channel is not None:
             return None
         newest: SessionHalf | None = None
-        other = 1 - _side(record)
+        other = 1 - side_of(record)
         for half in self._halves.values():
             if half.side == other and not half.assumed and not half.ended and half.other() is None:
                 newest = half
@@ -161,7 +173,7 @@ class Conversation10(Conversation):
 
     # The connection
 
-    def _outside(self, record: FrameRecord, side: i64, body: object) -> None:
+    def _outside(self, record: FrameRecord, side: i64, channel: i64, body: object) -> None:
         """A frame that is about no session."""
         if isinstance(body, ProtocolHeader):
             if self._closed == _BOTH:
@@ -178,6 +190,10 @@ class Conversation10(Conversation):
         elif record.frame.kind == "sasl":
             for listener in self.listeners:
                 listener.sasl(record)
+        elif isinstance(body, draft.Transfer):
+            self._draft_transfer(record, side, channel, body)
+        elif is_draft(body):
+            self._said(record, side, channel, body_of(record.frame))
         else:
             for listener in self.listeners:
                 listener.other(record)
@@ -290,7 +306,7 @@ class Conversation10(Conversation):
         if name is None:
             self._stray(record, half.session)
             return
-        key = (name, _sender(side, body))
+        key = (name, sender_of(side, body))
         link = self._join(half.session, side, key)
         link.attached |= 1 << side
         link.learn(body)
@@ -424,6 +440,21 @@ class Conversation10(Conversation):
             for listener in self.listeners:
                 listener.delivery_continued(record, body, delivery)
 
+    def _draft_transfer(self, record: FrameRecord, side: i64, channel: i64, body: draft.Transfer) -> None:
+        """A transfer of the April-2011 draft: it goes on with the delivery of its link that has its tag.
+
+        Each transfer has an id of its own, and a disposition may name the delivery by any of them.
+        """
+        key = _key(side, channel)
+        half = self._halves.get(key)
+        on = None if half is None or body.handle is None else half.handles.get(body.handle)
+        delivery = None if on is None or on.detached else on.going_on(body.delivery_tag)
+        self._said(record, side, channel, body_of(record.frame, delivery is not None))
+        if body.handle is not None:
+            self._halves[key].handles[body.handle].tag = body.delivery_tag
+        if half is not None and delivery is not None and body.transfer_id is not None:
+            half.continue_by(body.transfer_id, delivery)
+
     def _remember(self, half: SessionHalf, delivery: OpenDelivery, number: int, body: Transfer) -> None:
         """A delivery begins; dispositions name it by its id."""
         before: i64 = len(half.newer)
@@ -456,7 +487,7 @@ class Conversation10(Conversation):
                 self.link = known.link
         if not self.listeners:
             return
-        deliveries = [] if sending is None else _named(sending, body.first, body.last)
+        deliveries = [] if sending is None else sending.named(body.first, body.last)
         if body.settled and sending is not None:
             for delivery in deliveries:
                 if not body.role:
@@ -469,29 +500,6 @@ class Conversation10(Conversation):
             listener.disposition(record, body, half.session, deliveries)
 
 
-def _side(record: FrameRecord) -> i64:
-    """0 for what the client sends, 1 for the server."""
-    client: i64 = record.connection.client
-    return 0 if record.direction == (client if client >= 0 else 0) else 1
-
-
-def _sender(side: i64, attach: Attach) -> str:
-    """The peer that sends on a link that this one attaches."""
-    return PEERS[1 - side if attach.role is True else side]
-
-
 def _key(side: i64, channel: i64) -> int:
     """A channel of one peer, in a dictionary. Frames without a channel have -1."""
     return int(side << 32 | (channel + 1))
-
-
-def _named(half: SessionHalf, first: int, last: int | None) -> list[OpenDelivery]:
-    """The deliveries that a disposition names, of those that are not settled, in the order of their ids."""
-    unsettled = half.unsettled
-    size = ((first if last is None else last) - first) % _IDS + 1
-    if size > _IDS // 2:
-        return []  # the last is before the first
-    if size > len(unsettled):
-        found = [(number - first) % _IDS for number in unsettled if (number - first) % _IDS < size]
-        return [unsettled[(first + step) % _IDS] for step in sorted(found)]
-    return [unsettled[number] for step in range(size) if (number := (first + step) % _IDS) in unsettled]

@@ -9,16 +9,41 @@ A *side* is 0 for the client and 1 for the server.
 from collections import OrderedDict
 from typing import Final
 
-from amqpscope.model.records import CLIENT, SERVER
+from amqpscope.limits import MAX_NAMED_DELIVERIES
+from amqpscope.model.records import CLIENT, SERVER, FrameRecord
 from dissectors.amqp10.messaging import Source, Target
 from dissectors.amqp10.performatives import Attach
 from dissectors.amqp10.transactions import Coordinator
 from dissectors.wire import i64
 
-__all__ = ["PEERS", "Link", "LinkHalf", "OpenDelivery", "Session", "SessionHalf", "carries_tokens"]
+__all__ = [
+    "PEERS",
+    "Link",
+    "LinkHalf",
+    "OpenDelivery",
+    "Session",
+    "SessionHalf",
+    "carries_tokens",
+    "sender_of",
+    "side_of",
+]
+
+_IDS: Final = 1 << 32
+"""How many delivery-ids there are: they are serial numbers of 32 bits (RFC 1982)."""
 
 PEERS: Final = (CLIENT, SERVER)
 """The peers by side."""
+
+
+def side_of(record: FrameRecord) -> i64:
+    """0 for what the client sends, 1 for the server."""
+    client: i64 = record.connection.client
+    return 0 if record.direction == (client if client >= 0 else 0) else 1
+
+
+def sender_of(side: i64, attach: Attach) -> str:
+    """The peer that sends on a link that this one attaches."""
+    return PEERS[1 - side if attach.role is True else side]
 
 
 def carries_tokens(address: str) -> bool:
@@ -76,6 +101,8 @@ class SessionHalf:
         self.older: dict[int, OpenDelivery] = {}
         # Those of them that the other peer has not settled. Kept for subscribers only.
         self.unsettled: OrderedDict[int, OpenDelivery] = _NONE
+        # In the draft: deliveries by the ids of their further transfers.
+        self.continued: dict[int, OpenDelivery] = _NO_IDS
 
     def other(self) -> "SessionHalf | None":
         """The half of the other peer, None while it is not known."""
@@ -100,7 +127,46 @@ class SessionHalf:
     def delivery(self, number: int) -> "OpenDelivery | None":
         """The delivery of this peer with a delivery-id, None if it is not known (any more)."""
         found = self.newer.get(number)
-        return self.older.get(number) if found is None else found
+        if found is None:
+            found = self.older.get(number)
+        return self.continued.get(number) if found is None else found
+
+    def named(self, first: int, last: int | None) -> "list[OpenDelivery]":
+        """The unsettled deliveries that a disposition names, in the order of their ids."""
+        unsettled = self.unsettled
+        size = ((first if last is None else last) - first) % _IDS + 1
+        if size > _IDS // 2:
+            return []  # the last is before the first
+        if self.continued:
+            ids = self._ids_among(first, size)
+            return [
+                unsettled[number]
+                for number in sorted(ids, key=lambda number: (number - first + _IDS // 2) % _IDS)
+            ]
+        if size > len(unsettled):
+            found = [(number - first) % _IDS for number in unsettled if (number - first) % _IDS < size]
+            return [unsettled[(first + step) % _IDS] for step in sorted(found)]
+        return [unsettled[number] for step in range(size) if (number := (first + step) % _IDS) in unsettled]
+
+    def _ids_among(self, first: int, size: int) -> set[int]:
+        """In the draft: the first ids of unsettled deliveries of which any id is among these."""
+        ids: set[int] = set()
+        for known in (self.unsettled, self.continued):
+            if size > len(known):
+                numbers = [number for number in known if (number - first) % _IDS < size]
+            else:
+                numbers = [number for step in range(size) if (number := (first + step) % _IDS) in known]
+            for number in numbers:
+                known_id = known[number].id
+                if known_id is not None and known_id in self.unsettled:
+                    ids.add(known_id)
+        return ids
+
+    def continue_by(self, number: int, delivery: "OpenDelivery") -> None:
+        """In the draft: a further transfer of a delivery has an id of its own."""
+        if self.continued is _NO_IDS or len(self.continued) >= MAX_NAMED_DELIVERIES:
+            self.continued = {}
+        self.continued[number] = delivery
 
 
 class Link:
@@ -164,7 +230,7 @@ class LinkHalf:
     """What one peer has of a link. link: None if no attach was captured of this handle.
 
     detached: by this peer. former: of one without a link, what the handle stood for before. open: the
-    delivery whose last transfer has not come.
+    delivery whose last transfer has not come. tag: in the draft, the delivery-tag of the newest transfer.
     """
 
     def __init__(self, link: Link | None) -> None:
@@ -172,6 +238,13 @@ class LinkHalf:
         self.detached: bool = False
         self.former: LinkHalf | None = None
         self.open: OpenDelivery | None = None
+        self.tag: bytes | None = None
+
+    def going_on(self, tag: bytes | None) -> "OpenDelivery | None":
+        """In the draft: the delivery under way, if a transfer with this delivery-tag goes on with it."""
+        if tag is not None and self.tag != tag:
+            self.open = None
+        return self.open
 
 
 class OpenDelivery:
@@ -193,3 +266,5 @@ class OpenDelivery:
 
 # mypyc: null object, of all that have none. Nothing writes to it.
 _NONE: Final[OrderedDict[int, OpenDelivery]] = OrderedDict()
+
+_NO_IDS: Final[dict[int, OpenDelivery]] = {}

@@ -1,0 +1,97 @@
+"""What a frame says, in the terms of the final specification, whichever dialect its sender speaks.
+
+For those who follow a connection of either dialect, or of one peer in each: the body of a frame of the final
+is as it was decoded, that of the draft is translated, with its transfer-state as a delivery state:
+
+    outcome                      the outcome
+    txn-id, and maybe outcome    transactional-state
+    bytes-transferred            received
+"""
+
+from typing import Final
+
+from amqpscope.tracking.amqp10_draft2011.translation import octets_of, translated
+from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released
+from dissectors.amqp10.performatives import Disposition, Error, Transfer
+from dissectors.amqp10.transactions import TransactionalState
+from dissectors.amqp10.values import Symbol
+from dissectors.amqp10_draft2011 import performatives as draft
+from dissectors.interface import Frame
+from dissectors.wire import i64
+
+__all__ = ["body_of", "carried_by", "is_draft"]
+
+_FRAMES: Final = frozenset(
+    [
+        *(draft.Open, draft.Begin, draft.Attach, draft.Flow, draft.Transfer, draft.Disposition),
+        *(draft.Detach, draft.End, draft.Close),
+        *(draft.SaslMechanisms, draft.SaslInit, draft.SaslChallenge, draft.SaslResponse, draft.SaslOutcome),
+    ]
+)
+
+
+def is_draft(body: object) -> bool:
+    """Whether this is the body of a frame of the draft."""
+    return type(body) in _FRAMES
+
+
+def body_of(frame: Frame, continues: bool = False) -> object:
+    """The body of a frame in the final's terms. continues: it is a transfer that goes on with a delivery."""
+    body = frame.body
+    if not is_draft(body):
+        return body
+    said = translated(frame, continues).body
+    if isinstance(said, (Transfer, Disposition)) and isinstance(body, (draft.Transfer, draft.Disposition)):
+        said.state = _state(body.state)
+    return said
+
+
+def carried_by(frame: Frame) -> i64:
+    """How many octets of a message a transfer carries."""
+    body = frame.body
+    return octets_of(body) if isinstance(body, draft.Transfer) else frame.payload_size
+
+
+def _state(state: object) -> object:
+    """A transfer-state as a delivery state."""
+    if not isinstance(state, draft.TransferState):
+        return state
+    outcome = _outcome(state.outcome)
+    if state.txn_id is not None:
+        transactional = TransactionalState()
+        transactional.txn_id = state.txn_id
+        transactional.outcome = outcome
+        return transactional
+    if outcome is None and state.bytes_transferred is not None:
+        received = Received()
+        received.section_offset = state.bytes_transferred
+        return received
+    return outcome
+
+
+def _outcome(outcome: object) -> object:
+    if isinstance(outcome, draft.Accepted):
+        return Accepted()
+    if isinstance(outcome, draft.Released):
+        return Released()
+    if isinstance(outcome, draft.Rejected):
+        rejected = Rejected()
+        rejected.error = _error(outcome.error)
+        return rejected
+    if isinstance(outcome, draft.Modified):
+        modified = Modified()
+        modified.delivery_failed = outcome.delivery_failed
+        modified.undeliverable_here = outcome.deliver_elsewhere
+        modified.message_annotations = outcome.message_attrs
+        return modified
+    return outcome
+
+
+def _error(error: draft.Error | None) -> Error | None:
+    if error is None:
+        return None
+    said = Error()
+    said.condition = None if error.condition is None else Symbol(error.condition)
+    said.description = error.description
+    said.info = error.info
+    return said
