@@ -193,7 +193,7 @@ def test_words_show_nothing_but_themselves(words: str) -> None:
 def test_alone_it_has_no_links() -> None:
     page = page_of_rule(catalogue()["amqp10/L-CREDIT"], PAIRS, alone=True)
     assert links(page) == []
-    assert seen(page).startswith("amqp10/L-CREDIT error, illegal; checked. AMQP 1.0, link. No new message")
+    assert seen(page).startswith("amqp10/L-CREDIT error, illegal; checked. AMQP 1.0, link. A sender may not")
     assert len(links(PAGES["amqp10/L-CREDIT/README.md"])) > 10
 
 

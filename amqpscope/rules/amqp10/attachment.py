@@ -1,4 +1,4 @@
-"""Attaching: which handle, which role, what a refusal looks like, what a re-attach may say (transport.xml,
+"""Attaching: handles, roles, refused links and links that are attached again (transport.xml,
 "Establishing or Resuming a Link")."""
 
 from typing import Final
@@ -32,20 +32,20 @@ L_HANDLE_LOWEST: Final = RULES.rule("L-HANDLE-LOWEST", "SHOULD", "wording")
 def handle_that_is_not_the_lowest(case: Case10, handle: int, lowest: i64) -> None:
     """A peer attaches a link on a handle although a lower handle is free.
 
-    Demands: attach preferably takes the lowest free handle.
+    Demands: A peer should attach each link on the lowest handle that is free.
     Source: transport.xml section performatives > attach.handle
-    Evidence: handle against handles in use
+    Evidence: the handle of the attach, and the handles that links of the same peer already use
     Why it matters: Receivers keep tables as large as the highest handle, so high handles cost memory. The
     specification recommends the lowest available handle.
     Silent when: octets since the session's begin were not captured, the rule has already reported on the
-    session, or more than 256 handles are in use. A handle counts as in use until the other peer has answered
-    its detach.
+    session, or the peer uses more than 256 handles. A handle counts as in use until the other peer has
+    answered its detach.
     How to mend it: Allocate for each attach the lowest handle that is free on the session. Return a handle to
     the pool when the detach has been sent and answered.
     """
     case.report(
         L_HANDLE_LOWEST,
-        f"handle {handle} is used, {lowest} is free",
+        f"the attach uses handle {handle} although handle {lowest} is free",
         CERTAIN,
         {"handle": handle, "lowest_free": int(lowest)},
     )
@@ -63,15 +63,15 @@ L_HANDLE_REUSE: Final = RULES.rule(
 def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None:
     """A peer gives a handle to another link before the other peer has detached the link that had the handle.
 
-    Demands: A handle may serve another link once the old link is closed in both directions (the detach text
-    says: once detached).
+    Demands: A peer may give a handle to another link once both peers have detached the old link. The text
+    about detach permits this once one peer has detached it.
     Source: transport.xml section definitions > handle; transport.xml section performatives > detach
-    Evidence: detach order of both peers, next attach with the handle
+    Evidence: the order of both peers' detaches, and the next attach with the same handle
     Why it matters: One passage of the specification frees a handle only when both peers have closed the link.
     A receiver that follows this passage takes frames of the new link for frames of the old link.
     Silent when: octets since the old link's attach were not captured.
-    Only possible because: By another passage of the specification, a handle is free as soon as its own peer
-    has sent the detach.
+    Only possible because: Another passage of the specification frees a handle as soon as the peer that uses
+    the handle has sent its detach.
     How to mend it: Keep a handle reserved after sending detach until the other peer's detach has arrived.
     Only then use the handle for another attach.
     """
@@ -117,9 +117,10 @@ def resumed_without_unsettled_map(case: Case10, link: LinkEnd) -> None:
     """A peer attaches a link again without an unsettled map, although the other peer has detached this link
     with an error.
 
-    Demands: The attach that resumes a link after an error detach carries a non-null unsettled map.
+    Demands: After a detach with an error, the attach that resumes the link must carry an unsettled map that
+    is not null.
     Source: transport.xml section links > Link Errors
-    Evidence: detach(error), then attach of the same name with null unsettled
+    Evidence: a detach with an error, and then an attach with the same link name and a null unsettled map
     Why it matters: An error destroys the link endpoint, so the link can only be resumed. Without the
     unsettled map, the other peer takes the attach for one sent before the detach arrived.
     Silent when: the detach closed the link, or the detach may not have reached the peer. The finding is only
@@ -129,7 +130,7 @@ def resumed_without_unsettled_map(case: Case10, link: LinkEnd) -> None:
     """
     case.report(
         L_ERR_RESUME_UNSETTLED,
-        "the link is attached again without unsettled map, the other side has detached it with an error",
+        "the other peer detached the link with an error, but the new attach has no unsettled map",
         case.me.knowledge.certainty(link.attachment.peer_detach_end),
         {"link_state": link.state},
     )
@@ -174,28 +175,30 @@ def judge_attach(case: Case10, session: SessionEnd, body: Attach) -> None:
 
 
 L_REFUSE_NULL: Final = RULES.rule(
-    "L-REFUSE-NULL", "MUST", "definition", warning="A capture suggests it and cannot prove it."
+    "L-REFUSE-NULL", "MUST", "definition", warning="A capture can suggest this fault but never prove it."
 )
 
 
 def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
-    """A peer refuses a link, but its answering attach names its own terminus (source for a sender, target
-    for a receiver) instead of null.
+    """A peer refuses a link, but its answering attach does not leave its own terminus null. The own terminus
+    is the source for a sender and the target for a receiver.
 
-    Demands: A refusing peer answers with its own terminus (source if sender, target if receiver) null.
+    Demands: A peer that refuses a link answers with an attach whose own terminus is null: the source if it is
+    the sender, the target if it is the receiver.
     Source: transport.xml section links > Establishing or Resuming a Link (Refusing a Link)
-    Evidence: attach answer followed at once by detach
+    Evidence: an answering attach that a detach from the same peer follows at once
     Why it matters: A null terminus shows the other peer at once that the link is refused. With a terminus
     present, the other peer may start to use the link before the detach arrives.
     Silent when: the refusing peer sent another frame between its answering attach and its detach, or more
     than one second passed between the two.
-    Only possible because: The link may have failed after the peer had accepted the attach.
+    Only possible because: The peer may have accepted the attach first, and the link may have failed
+    afterwards.
     How to mend it: When refusing a link, send the answering attach with the local terminus null (source if
     sender, target if receiver). Then send detach with closed and the error at once.
     """
     case.report(
         L_REFUSE_NULL,
-        f"the link is refused, but the attach that answers has a {'source' if link.sender else 'target'}",
+        f"the link is refused, but the answering attach has a {'source' if link.sender else 'target'}",
         POSSIBLE,
         {"link_state": link.state},
         [int(link.attachment.packet)],
@@ -233,9 +236,9 @@ def credit_on_a_refused_link(case: Case10, link: LinkEnd) -> None:
     """A receiver answers an attach without a target, which refuses the link, and then grants link-credit
     instead of detaching the link.
 
-    Demands: A peer that attached without a local terminus detaches that link at once.
+    Demands: A peer that attached a link with its own terminus null must detach the link at once.
     Source: transport.xml section links > Establishing or Resuming a Link
-    Evidence: attach with null own terminus, frames until detach
+    Evidence: an attach whose own terminus is null, and the frames between that attach and the detach
     Why it matters: The sender cannot know whether the link is refused or usable. Messages sent on this
     link-credit have no target.
     Silent when: the receiver attached the link first, not in answer to the sender, or the sender's attach was
@@ -272,10 +275,11 @@ L_ERRANT_INPUT: Final = RULES.rule(
 def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     """A peer sends a frame other than detach for a link that the other peer has detached with an error.
 
-    Demands: Once a link was detached with an error, no input other than detach may reach it, by handle or by
-    delivery-id.
+    Demands: After one peer has detached a link with an error, the other peer may send nothing but detach for
+    the link, whether a frame names the link by its handle or a delivery by its delivery-id.
     Source: transport.xml section links > Link Errors
-    Evidence: detach(error), later flow/transfer/disposition for that link from the other side
+    Evidence: a detach with an error, and a later flow, transfer or disposition of the other peer for that
+    link
     Why it matters: An error destroys the link endpoint. The other peer must end the session with errant-link,
     which ends all other links of the session too.
     Silent when: the detach may not have reached the peer. The finding is only possible, not certain, when the
@@ -285,7 +289,7 @@ def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     """
     case.report(
         L_ERRANT_INPUT,
-        f"{case.record.frame.name} is sent for a link that the other side has detached with an error",
+        f"{case.record.frame.name} is sent for a link that the other peer has detached with an error",
         case.me.knowledge.certainty(link.attachment.peer_detach_end),
         {"link_state": link.state},
     )
@@ -299,18 +303,19 @@ L_TGT_NULL: Final = RULES.rule(
 def transfer_without_target(case: Case10, link: LinkEnd, certainty: i64) -> None:
     """A sender sends a transfer on a link that the receiver attached without a target.
 
-    Demands: Nothing may be transferred to a receiving end whose attach has no target.
+    Demands: A sender may not send a transfer on a link whose receiver attached without a target.
     Source: transport.xml section performatives > attach.target
-    Evidence: receiver attach with null target, then transfer
+    Evidence: a receiver's attach with a null target, and a later transfer on that link
     Why it matters: The receiver has refused the link. No node exists that could take the message, so the
     message is lost.
-    Silent when: the receiver's attach was not captured, or may not have reached the sender. The finding is
-    only possible, not certain, when the sender may not have read the receiver's attach yet, or when the
-    receiver asked for the link, because its link-credit shows that it wants the messages. After each attach,
-    the rule reports only the first transfer.
-    Possible because: It is no fault if the {peer} had not yet read the frames that the {other} sent earlier:
-    these frames had reached the host of the {peer}, but no frame of the {peer} shows that it had read them.
-    It is also no fault if the {other} asked for the link, because the {other} grants link-credit.
+    Silent when: the receiver's attach was not captured or may not have reached the sender. After each attach,
+    the rule reports only the first transfer. The finding is only possible, not certain, in two cases: the
+    sender may not have read the receiver's attach yet, or the receiver itself asked for the link and grants
+    link-credit.
+    Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}: the
+    attach had reached the host of the {peer}, but no frame of the {peer} shows that the {peer} had read the
+    attach. The transfer is also no fault if the {other} asked for the link, because its link-credit invites
+    messages.
     How to mend it: Check the target of the receiver's attach before the first transfer. If the target is
     null, treat the link as refused, wait for the receiver's detach, and report the failure to the
     application.
@@ -332,22 +337,22 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     """A sender starts a new delivery although its own attach stated an incomplete unsettled map
     (incomplete-unsettled).
 
-    Demands: After working off an incomplete map both sides suspend and resume the link again before new
-    deliveries.
+    Demands: After an attach with an incomplete unsettled map, the peers settle the listed deliveries, suspend
+    the link and resume it again before any new delivery.
     Source: transport.xml section links > Resuming Deliveries
-    Evidence: sequence attach(incomplete), resumes, detach, attach
+    Evidence: an attach with incomplete-unsettled, and the transfers, detaches and attaches after it
     Why it matters: Both peers must first settle the listed deliveries and resume the link again until the
     unsettled maps are complete. A new delivery prevents this, and the state of unlisted deliveries stays
     unknown.
     Silent when: the sender's attach was not captured, or the transfer resumes a delivery. After each attach,
-    the rule reports only the first delivery.
+    the rule reports only the first new delivery.
     How to mend it: After an attach with incomplete-unsettled, send only transfers with resume set. When the
     listed deliveries are settled, detach and resume the link again, until incomplete-unsettled is false on
     both sides.
     """
     case.report(
         L_INCOMPLETE_SUSPEND,
-        "a new delivery is sent, the sender's own attach has incomplete-unsettled",
+        "a new delivery is sent although the sender's own attach has incomplete-unsettled",
         CERTAIN,
         {"link_state": link.state},
         [int(link.attachment.packet)],

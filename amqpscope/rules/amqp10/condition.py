@@ -1,4 +1,5 @@
-"""Errors: which condition on which frame, and what is said with it (transport.xml, "definitions")."""
+"""Error conditions: the frame that carries them, their descriptions and their info maps (transport.xml,
+"definitions")."""
 
 from typing import Final
 
@@ -25,24 +26,24 @@ _CARRIERS: Final[dict[str, str]] = {
 _ON_CLOSE_TOO: Final = "amqp:session:handle-in-use"
 
 _LONGEST: Final = 64
-"""Characters of a condition that are told."""
+"""The number of characters of a condition that a finding shows."""
 
 _LATIN: Final = 0x24F
-"""The last letter that a language written in Latin letters uses."""
+"""The highest code point that counts as a Latin letter."""
 
 
 C_ERR_SYMBOL: Final = RULES.rule(
-    "C-ERR-SYMBOL", "MUST", "definition", warning="A capture suggests it and cannot prove it."
+    "C-ERR-SYMBOL", "MUST", "definition", warning="A capture can suggest this fault but never prove it."
 )
 
 
 def condition_that_nobody_defines(case: Case10, condition: str) -> None:
     """A peer sends an error whose condition begins with `amqp:` but is not defined by the specification.
 
-    Demands: An error condition is a symbol that some type declares as an error condition.
+    Demands: The condition of an error is a symbol that a specification defines as an error condition.
     Source: transport.xml section definitions > error.condition, amqp-error, connection-error, session-error,
     link-error
-    Evidence: condition symbol not in the known tables
+    Evidence: an error condition that the specification does not define
     Why it matters: Programs choose their reaction by the error condition. A misspelt condition matches no
     case, so the program takes a general fallback or none.
     Silent when: the condition does not begin with `amqp:`.
@@ -52,7 +53,7 @@ def condition_that_nobody_defines(case: Case10, condition: str) -> None:
     """
     case.report(
         C_ERR_SYMBOL,
-        "the error's condition begins with amqp: and is none that the specification names",
+        "the error condition begins with amqp:, but the specification does not define it",
         POSSIBLE,
         {"condition": condition[:_LONGEST]},
     )
@@ -65,21 +66,23 @@ def condition_of_another_frame(case: Case10, condition: str, carrier: str) -> No
     """A peer sends an error condition on the wrong frame: connection conditions belong on close, session
     conditions on end, link conditions on detach.
 
-    Demands: Connection conditions go on close, session conditions on end, link conditions on detach, except
-    where the text says otherwise.
+    Demands: Close carries connection conditions, end carries session conditions, and detach carries link
+    conditions, except where the specification demands another frame.
     Source: transport.xml section definitions > connection-error, session-error, link-error; transport.xml
     section performatives > attach.handle
-    Evidence: condition family against performative
+    Evidence: the family of the error condition, and the frame that carries the error
     Why it matters: The condition names the endpoint that failed. On another frame, the receiver cannot tell
     whether the connection, the session or only the link is over.
-    Silent when: the condition is amqp:session:handle-in-use on close, which the text about attach demands.
-    Only possible because: Only the names of the conditions tie a condition to a frame.
+    Silent when: the frame is a close with amqp:session:handle-in-use, because the text about attach demands
+    this close.
+    Only possible because: The specification ties a condition to a frame only by the condition's name.
     How to mend it: Choose the condition by the frame: amqp:connection conditions on close, amqp:session
     conditions on end, amqp:link conditions on detach. Use a general amqp condition where none of them fits.
     """
     case.report(
         C_ERR_SCOPE,
-        f"{condition} is sent with {case.record.frame.name}, its name puts it on {carrier}",
+        f"{condition} is sent on {case.record.frame.name}, but by its name the condition belongs on "
+        f"{carrier}",
         POSSIBLE,
         {"condition": condition},
     )
@@ -92,21 +95,21 @@ def description_in_another_script(case: Case10, tags: list[str]) -> None:
     """A peer sends an error description in a script that the languages of the other peer's incoming-locales
     do not use.
 
-    Demands: Texts use the first locale of the partner's incoming-locales that the sender supports, else
-    en-US.
+    Demands: A peer writes error texts in the first language of the other peer's incoming-locales that it
+    supports, or else in en-US.
     Source: transport.xml section performatives > open.incoming-locales
-    Evidence: locale lists and description texts
-    Why it matters: The description is text for a person. The other peer asked for English, so this person may
+    Evidence: the incoming-locales of the other peer's open, and the description of the error
+    Why it matters: The description is text for a person. The other peer asked for English, so its user may
     not be able to read the description.
     Silent when: the other peer's open was not captured, the other peer asks for languages other than English,
     or most letters of the description are Latin letters.
-    Only possible because: The description may quote a name that is written in this script.
+    Only possible because: The description may quote a name that is written in a foreign script.
     How to mend it: Choose the language of descriptions from the other peer's incoming-locales. Use en-US if
     none of them is supported. Do not use the language of the host system.
     """
     case.report(
         C_LOCALE_CHOICE,
-        "an error is described in another script than English, which the other side asks for",
+        "the error description is not in Latin script, but the other peer asks for English",
         POSSIBLE,
         {"incoming_locales": tags},
         [int(case.me.opening.peer_packet)],
@@ -117,7 +120,7 @@ L_REDIRECT_INFO: Final = RULES.rule(
     "L-REDIRECT-INFO",
     "MAY-limits",
     "definition",
-    warning="The text permits something within limits; this is outside the limits.",
+    warning="The specification permits the behaviour only within limits, and the peer exceeds these limits.",
 )
 
 
@@ -125,17 +128,18 @@ def redirect_with_wrong_address(case: Case10, key: str) -> None:
     """A peer redirects a link with an invalid address: hostname, network-host or address is not a string, or
     port is not a number.
 
-    Demands: A link redirect may add hostname, network-host, port and address to the info map.
+    Demands: A link redirect may state hostname, network-host, port and address in the info map of its error.
     Source: transport.xml section definitions > link-error redirect
-    Evidence: detach with amqp:link:redirect, keys of info
+    Evidence: a detach with amqp:link:redirect, and the entries of its info map
     Why it matters: The other peer cannot follow the redirect, so the link stays unusable for the application.
-    Silent when: the entry is missing, because no entry is required.
+    Silent when: the info map lacks the entry, because the specification requires none.
     How to mend it: In the info map of amqp:link:redirect, encode hostname, network-host and address as
     strings and port as an integer.
     """
     case.report(
         L_REDIRECT_INFO,
-        f"the entry {key} in the info of amqp:link:redirect is {'no number' if key == 'port' else 'no text'}",
+        f"the entry {key} in the info of amqp:link:redirect is "
+        f"{'not a number' if key == 'port' else 'not a string'}",
         CERTAIN,
         {"entry": key},
     )
@@ -195,14 +199,14 @@ L_UNSETTLED_INCOMPLETE: Final = RULES.rule(
 def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
     """A peer ends a session with amqp:frame-size-too-small while a link of the session waits to be resumed.
 
-    Demands: A map too big for one frame should be sent partially with incomplete-unsettled rather than ending
-    the session.
+    Demands: A peer whose unsettled map is too large for one frame should send a part of the map with
+    incomplete-unsettled, and not end the session.
     Source: transport.xml section performatives > attach.unsettled, incomplete-unsettled
-    Evidence: end error condition after attach
+    Evidence: an attach that got no answer, and the error condition of the end
     Why it matters: Ending the session closes all its links. An unsettled map that does not fit into a frame
     may be sent partially with incomplete-unsettled, without ending the session.
     Silent when: no delivery is unsettled on a link of the session, or every attach was answered.
-    Only possible because: Another frame than the attach may have been too large.
+    Only possible because: A frame other than the attach may have been too large.
     How to mend it: If the unsettled map exceeds the max-frame-size, send an attach with a part of the map and
     incomplete-unsettled true. Settle these deliveries and resume the link again for the rest.
     """

@@ -1,4 +1,4 @@
-"""Connections: headers, opens, limits agreed, closes (transport.xml, "connections")."""
+"""Connections: protocol headers, opens, agreed limits and closes (transport.xml, "connections")."""
 
 from typing import Final
 
@@ -23,16 +23,16 @@ C_HDR_FIRST: Final = RULES.rule("C-HDR-FIRST", "MUST", "keyword")
 def frame_before_header(case: Case10) -> None:
     """A peer sends a frame before its protocol header.
 
-    Demands: Each peer's first octets are a protocol header, ahead of any frame.
+    Demands: Each peer starts its stream with a protocol header and sends frames only afterwards.
     Source: transport.xml section version-negotiation
-    Evidence: first 8 octets in each direction
+    Evidence: the first 8 octets in each direction
     Why it matters: The other peer cannot know which protocol and which version the octets belong to, so it
     cannot parse the stream.
     Silent when: the start of the peer's stream was not captured.
     How to mend it: Write the 8-octet protocol header as the first octets of the connection, before any frame.
     After SASL, write the AMQP header again before the open.
     """
-    case.report(C_HDR_FIRST, f"{case.record.frame.name} is sent before a protocol header")
+    case.report(C_HDR_FIRST, f"{case.record.frame.name} is sent before the protocol header")
 
 
 C_OPEN_FIRST: Final = RULES.rule(
@@ -41,12 +41,12 @@ C_OPEN_FIRST: Final = RULES.rule(
 
 
 def first_frame_is_not_open(case: Case10) -> None:
-    """A peer sends another frame than open as its first frame after the AMQP header.
+    """The first frame that a peer sends after the AMQP protocol header is not open.
 
-    Demands: The first AMQP frame each peer sends has to be open.
+    Demands: The first AMQP frame that each peer sends has to be open.
     Source: transport.xml section performatives > open; transport.xml section connections > Opening a
     Connection
-    Evidence: first type-0 frame in each direction
+    Evidence: the first AMQP frame in each direction
     Why it matters: The open carries the limits on which all other frames depend. Without the open, the other
     peer cannot process the frame and may close the connection.
     Silent when: the start of the peer's stream was not captured.
@@ -64,9 +64,9 @@ C_CLOSE_AFTEROPEN: Final = RULES.rule(
 def close_before_open(case: Case10) -> None:
     """A peer sends close before its own open.
 
-    Demands: close may not be sent before the sender's own open, even to report an error.
+    Demands: A peer may not send close before its own open, not even to report an error.
     Source: transport.xml section connections > Connection State Diagram (legal sends)
-    Evidence: close as first frame
+    Evidence: a close that the peer sends as its first frame
     Why it matters: A peer must identify itself by its own open first, even when it refuses the other peer's
     open. The other peer may not process a close without an open.
     Silent when: the start of the peer's stream was not captured.
@@ -84,9 +84,9 @@ C_EMPTY_AFTEROPEN: Final = RULES.rule(
 def empty_frame_before_open(case: Case10) -> None:
     """A peer sends an empty frame before its own open.
 
-    Demands: An empty frame may be sent only after the sender's own open.
+    Demands: A peer may send an empty frame only after its own open.
     Source: transport.xml section connections > Idle Time-out
-    Evidence: empty frame ahead of open
+    Evidence: an empty frame that the peer sends before its open
     Why it matters: An empty frame keeps an open connection alive, but the first frame must be the open. The
     other peer may close the connection.
     Silent when: the start of the peer's stream was not captured.
@@ -106,14 +106,14 @@ def _judge_illegal(case: Case10) -> bool:
         frame_after_close(case)
         return True
     if not me.whole or me.open is not None:
-        # What is missing may have made it legal. A second open is judged as an open.
+        # The missing octets may have made the frame legal. A second open is judged as an open.
         return False
     frame = case.record.frame
     name = frame.name
     if me.layer == "":
         frame_before_header(case)
     elif me.layer != "AMQP 1.0" or name == "open" or (frame.problems and frame.garbled()):
-        # Which performative a garbled frame was to be is not sure.
+        # The performative of a garbled frame is uncertain.
         return False
     elif name == "close":
         close_before_open(case)
@@ -132,15 +132,17 @@ C_CLOSE_LAST: Final = RULES.rule(
 def frame_after_close(case: Case10) -> None:
     """A peer sends a frame after its own close.
 
-    Demands: Nothing at all may be written after close, empty frames included.
+    Demands: After its close, a peer may send nothing on the connection, not even an empty frame.
     Source: transport.xml section connections > Closing a Connection, Connection States; transport.xml section
     performatives > close
-    Evidence: any octet in that direction after close
+    Evidence: every octet that the peer sends after its close
     Why it matters: The close is the last frame that a peer sends on a connection. The other peer may never
     read later frames, so their content is lost.
     Silent when: never, because both frames come from the same peer. The finding is only possible, not
-    certain, when octets since the close were not captured, because the connection may have been opened anew.
-    Possible because: Octets are missing from the capture. They may contain a new opening of the connection.
+    certain, when octets since the close were not captured, because the peers may have opened the connection
+    anew.
+    Possible because: Octets are missing from the capture. These octets may contain a new opening of the
+    connection.
     How to mend it: Discard all queued frames and stop the heartbeat timer when close is written. After close,
     only read until the other peer's close arrives.
     """
@@ -160,27 +162,27 @@ C_MAXFRAME: Final = RULES.rule("C-MAXFRAME", "MUST NOT", "keyword", answer="amqp
 
 
 def frame_larger_than_agreed(case: Case10, size: i64, limit: int) -> None:
-    """A frame is larger than the max-frame-size of the peer's open.
+    """A peer sends a frame that is larger than the max-frame-size in the other peer's open.
 
-    Demands: No frame may be larger than the partner's max-frame-size.
+    Demands: No frame may be larger than the max-frame-size in the open of the frame's receiver.
     Source: transport.xml section performatives > open.max-frame-size
-    Evidence: frame size against partner open
+    Evidence: the size of the frame, and the max-frame-size in the open of the other peer
     Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
     links of the connection.
-    Silent when: the peer's open was not captured; or not all of the frame was, and where it begins is a
-    guess.
+    Silent when: the receiver's open was not captured, or a part of the frame was not captured and the start
+    of the frame is a guess.
     How to mend it: Limit every frame, including header and performative, to the max-frame-size of the other
     peer's open. Split large messages into several transfers with more set.
     """
     what = "has" if case.record.frame.missing == 0 else "has by its header"
     case.report(
         C_MAXFRAME,
-        f"the frame {what} {size} octets, the peer's max-frame-size is {limit}",
+        f"the frame {what} {size} octets, but the other peer's max-frame-size is {limit}",
         CERTAIN,
         {"frame_size": int(size), "max_frame_size": limit},
         [int(case.me.opening.peer_packet)],
     )
-    # Maybe only its size is wrong: then its receiver has taken a part of it for the whole frame.
+    # Possibly only the size field is wrong. Its receiver then took a part of the frame for the whole frame.
     case.misread(case.record.frame, case.record.direction)
 
 
@@ -190,10 +192,10 @@ C_OPEN_SIZE: Final = RULES.rule("C-OPEN-SIZE", "MUST", "definition", answer="amq
 def open_larger_than_512_octets(case: Case10, size: i64) -> None:
     """A peer sends an open of more than 512 octets before it has received the other peer's open.
 
-    Demands: An open sent before the partner's open has arrived may not exceed 512 octets.
+    Demands: An open may have at most 512 octets if its sender has not yet received the other peer's open.
     Source: transport.xml section connections > Opening a Connection; transport.xml section definitions >
     MIN-MAX-FRAME-SIZE
-    Evidence: open frame size, order of the two opens
+    Evidence: the size of the open, and the order of the two opens
     Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 512
     octets. The receiver may close the connection.
     Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
@@ -213,9 +215,9 @@ C_PIPE_SIZE: Final = RULES.rule("C-PIPE-SIZE", "MUST", "definition", answer="amq
 def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
     """A peer sends a frame of more than 512 octets before it has received the other peer's open.
 
-    Demands: Frames pipelined before the partner's open arrives may not exceed 512 octets.
+    Demands: Each frame that a peer sends before the other peer's open arrives may have at most 512 octets.
     Source: transport.xml section connections > Opening a Connection, Pipelined Open
-    Evidence: frame sizes sent before the partner's open passed the capture point
+    Evidence: the sizes of the frames that were captured before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 512
     octets. The receiver may close the connection.
     Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
@@ -236,7 +238,7 @@ def _judge_size(case: Case10, size: i64) -> None:
     if theirs is not None:
         limit = theirs.max_frame_size
         if limit is not None and least <= limit < size:
-            # Without the peer's open the limit would have been smaller still.
+            # Without the other peer's open the limit would have been even smaller.
             frame_larger_than_agreed(case, size, limit)
     elif me.whole and me.layer == "AMQP 1.0":
         if case.record.frame.name == "open":
@@ -249,12 +251,12 @@ C_CHMAX: Final = RULES.rule("C-CHMAX", "MUST NOT", "keyword", answer="amqp:conne
 
 
 def channel_beyond_agreed(case: Case10, limit: int) -> None:
-    """A peer uses a channel number above the channel-max of the receiver's open.
+    """A peer uses a channel number above the channel-max in the other peer's open.
 
-    Demands: No channel number above the partner's channel-max may be used (this also bounds the number of
-    sessions).
+    Demands: No frame may use a channel number above the channel-max in the open of its receiver. This limit
+    also bounds the number of sessions.
     Source: transport.xml section performatives > open.channel-max
-    Evidence: channel against partner open
+    Evidence: the channel of the frame, and the channel-max in the open of the other peer
     Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
     links of the connection.
     Silent when: the receiver's open was not captured.
@@ -264,7 +266,7 @@ def channel_beyond_agreed(case: Case10, limit: int) -> None:
     channel = case.record.frame.channel
     case.report(
         C_CHMAX,
-        f"channel {channel} is used, the peer's channel-max is {limit}",
+        f"channel {channel} is used, but the other peer's channel-max is {limit}",
         CERTAIN,
         {"channel": int(channel), "channel_max": limit},
         [int(case.me.opening.peer_packet)],
@@ -281,9 +283,9 @@ C_PIPE_CHANNEL: Final = RULES.rule(
 def pipelined_frame_off_channel_0(case: Case10) -> None:
     """A peer uses a channel other than 0 before it has received the other peer's open.
 
-    Demands: Until the partner's open arrives only channel 0 may be used.
+    Demands: A peer may use only channel 0 until the other peer's open arrives.
     Source: transport.xml section connections > Opening a Connection
-    Evidence: channel numbers sent before the partner's open passed
+    Evidence: the channel numbers of the frames that were captured before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may close the connection.
     Silent when: the receiver's open may already have reached the peer, octets of either peer were not
@@ -292,7 +294,7 @@ def pipelined_frame_off_channel_0(case: Case10) -> None:
     this open before using other channels.
     """
     channel = case.record.frame.channel
-    message = f"channel {channel} is used before the peer's open; only channel 0 may be"
+    message = f"channel {channel} is used before the other peer's open, where only channel 0 is allowed"
     case.report(C_PIPE_CHANNEL, message, CERTAIN, {"channel": int(channel)})
 
 
@@ -304,9 +306,9 @@ C_CLOSE_CH0_PIPE: Final = RULES.rule(
 def pipelined_close_off_channel_0(case: Case10) -> None:
     """A peer sends close on a channel other than 0 before it has received the other peer's open.
 
-    Demands: close has to use channel 0 when sent in one batch with open.
+    Demands: A close that a peer sends in one batch with its open has to use channel 0.
     Source: transport.xml section connections > Closing a Connection
-    Evidence: open and close in one burst
+    Evidence: an open and a close that were captured before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may not process the close.
     Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
@@ -315,7 +317,9 @@ def pipelined_close_off_channel_0(case: Case10) -> None:
     the error.
     """
     channel = case.record.frame.channel
-    message = f"close is sent on channel {channel} before the peer's open; only channel 0 may be used"
+    message = (
+        f"close is sent on channel {channel} before the other peer's open, where only channel 0 is allowed"
+    )
     case.report(C_CLOSE_CH0_PIPE, message, CERTAIN, {"channel": int(channel)})
 
 
@@ -327,9 +331,9 @@ C_EMPTY_CH0_PRE: Final = RULES.rule(
 def pipelined_empty_frame_off_channel_0(case: Case10) -> None:
     """A peer sends an empty frame on a channel other than 0 before it has received the other peer's open.
 
-    Demands: Before the partner's open has arrived an empty frame has to use channel 0.
+    Demands: An empty frame has to use channel 0 until the other peer's open has arrived.
     Source: transport.xml section connections > Idle Time-out
-    Evidence: channel and order
+    Evidence: the channel of the empty frame, and its place before or after the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may close the connection because of a mere heartbeat.
     Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
@@ -338,7 +342,7 @@ def pipelined_empty_frame_off_channel_0(case: Case10) -> None:
     constant 0.
     """
     channel = case.record.frame.channel
-    message = f"an empty frame is sent on channel {channel} before the peer's open"
+    message = f"an empty frame is sent on channel {channel} before the other peer's open"
     case.report(C_EMPTY_CH0_PRE, message, CERTAIN, {"channel": int(channel)})
 
 
@@ -350,7 +354,7 @@ def empty_frame_off_channel_0(case: Case10) -> None:
 
     Demands: Empty frames should use channel 0.
     Source: transport.xml section connections > Idle Time-out
-    Evidence: channel of body-less frames
+    Evidence: the channels of frames without a body
     Why it matters: Receivers ignore the channel of an empty frame, because the frame is only a heartbeat. A
     number other than 0 may exceed the receiver's channel-max.
     Silent when: the other peer's open was not captured. Before the other peer's open, the same frame breaks a
@@ -368,9 +372,9 @@ C_OPEN_CH0: Final = RULES.rule(
 def open_off_channel_0(case: Case10) -> None:
     """A peer sends open on a channel other than 0.
 
-    Demands: open can be sent on channel 0 only.
+    Demands: A peer may send open only on channel 0.
     Source: transport.xml section connections > Opening a Connection
-    Evidence: channel of the open frame
+    Evidence: the channel of the open
     Why it matters: Before the open, the peers have agreed on no channel other than 0. The other peer may
     close the connection with framing-error.
     Silent when: never, because the frame alone shows the fault.
@@ -386,9 +390,9 @@ C_CLOSE_CH0: Final = RULES.rule("C-CLOSE-CH0", "SHOULD", "keyword")
 def close_off_channel_0(case: Case10) -> None:
     """A peer sends close on a channel other than 0.
 
-    Demands: close should be sent on channel 0.
+    Demands: A peer should send close on channel 0.
     Source: transport.xml section connections > Closing a Connection
-    Evidence: channel of close
+    Evidence: the channel of the close
     Why it matters: Receivers must accept a close on any agreed channel, but only channel 0 is always within
     the limits.
     Silent when: the other peer's open was not captured. Before the other peer's open, the same frame breaks a
@@ -451,9 +455,9 @@ C_OPEN_ONCE: Final = RULES.rule("C-OPEN-ONCE", "illegal", "definition", usual_an
 def second_open(case: Case10) -> None:
     """A peer sends open twice on one connection.
 
-    Demands: A peer sends open once; no state leads back to a second one.
+    Demands: A peer sends open once per connection; no state of the connection permits a second open.
     Source: transport.xml section connections > Connection State Diagram
-    Evidence: second open in a direction
+    Evidence: a second open in the same direction
     Why it matters: A peer states its limits only once per connection. The other peer cannot know which limits
     apply, and may close the connection with illegal-state.
     Silent when: octets since the first open were not captured, because the connection may have been closed
@@ -465,7 +469,7 @@ def second_open(case: Case10) -> None:
     if me.open is not None and me.whole and not CONNECTION.allows(me.state, SEND_OPEN):
         case.report(
             C_OPEN_ONCE,
-            f"a second open is sent, the first was in packet {me.opening.packet}",
+            f"a second open is sent; the first open was in packet {me.opening.packet}",
             CERTAIN,
             _state(case),
             [int(me.opening.packet)],
@@ -478,10 +482,10 @@ C_MAXFRAME_FLOOR: Final = RULES.rule("C-MAXFRAME-FLOOR", "MUST", "keyword", usua
 def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
     """A peer announces in its open a max-frame-size below 512.
 
-    Demands: Every peer accepts frames of 512 octets, so open may not announce less.
+    Demands: Every peer must accept frames of 512 octets, so an open may not state a smaller max-frame-size.
     Source: transport.xml section performatives > open.max-frame-size; transport.xml section definitions >
     MIN-MAX-FRAME-SIZE
-    Evidence: open.max-frame-size below 512
+    Evidence: the max-frame-size of the open
     Why it matters: Every peer must accept frames of 512 octets. A peer that keeps to a smaller limit may not
     even be able to send its open.
     Silent when: never, because the frame alone shows the fault.
@@ -490,7 +494,12 @@ def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
     """
     size = body.max_frame_size
     if size is not None and size < case.least_max_frame_size:
-        case.report(C_MAXFRAME_FLOOR, f"max-frame-size is {size}", CERTAIN, {"max_frame_size": size})
+        case.report(
+            C_MAXFRAME_FLOOR,
+            f"the max-frame-size of the open is {size}, below 512",
+            CERTAIN,
+            {"max_frame_size": size},
+        )
 
 
 C_LOCALE_TAG: Final = RULES.rule("C-LOCALE-TAG", "MUST", "definition", usual_answer="amqp:invalid-field")
@@ -499,9 +508,9 @@ C_LOCALE_TAG: Final = RULES.rule("C-LOCALE-TAG", "MUST", "definition", usual_ans
 def locale_that_is_no_language_tag(case: Case10, body: Open) -> None:
     """A peer's open contains a locale that is not a BCP 47 language tag.
 
-    Demands: Locale entries are symbols that form BCP 47 tags (hyphen, not underscore).
+    Demands: Each locale is a symbol that forms a BCP 47 tag, with hyphens and not with underscores.
     Source: transport.xml section definitions > ietf-language-tag
-    Evidence: outgoing-locales, incoming-locales
+    Evidence: the outgoing-locales and incoming-locales of the open
     Why it matters: The other peer cannot match the locale and falls back to en-US. Libraries often write
     `en_US`, but the BCP 47 tag is `en-US`.
     Silent when: never, because the frame alone shows the fault.
@@ -512,7 +521,7 @@ def locale_that_is_no_language_tag(case: Case10, body: Open) -> None:
         if tags is not None:
             for tag in tags:
                 if not tag or not tag.replace("-", "").isalnum() or not tag[:1].isalpha():
-                    case.report(C_LOCALE_TAG, "a locale is no BCP 47 language tag")
+                    case.report(C_LOCALE_TAG, "a locale is not a BCP 47 language tag")
                     return
 
 
@@ -522,9 +531,9 @@ C_OPEN_HOST: Final = RULES.rule("C-OPEN-HOST", "SHOULD", "keyword", by="client")
 def other_host_than_in_sasl(case: Case10, body: Open) -> None:
     """A client names in its open another hostname than in its sasl-init.
 
-    Demands: If SASL or TLS already named a host, open.hostname should be null or the same.
+    Demands: If SASL or TLS already named a host, the hostname of open should be null or name the same host.
     Source: transport.xml section performatives > open.hostname
-    Evidence: sasl-init.hostname, TLS SNI, open.hostname
+    Evidence: the hostnames of sasl-init, of the TLS client hello and of open
     Why it matters: The server authenticates the client by the first name, but selects the host to open by the
     second. The login may be valid for another host than the one opened.
     Silent when: either frame names no hostname, or the sasl-init was not captured.
@@ -536,14 +545,14 @@ def other_host_than_in_sasl(case: Case10, body: Open) -> None:
     if me.peer != CLIENT or init is None or init.hostname is None or body.hostname is None:
         return
     if init.hostname.lower() != body.hostname.lower():
-        case.report(C_OPEN_HOST, "open.hostname is another than that of sasl-init")
+        case.report(C_OPEN_HOST, "open.hostname differs from sasl-init.hostname")
 
 
 C_DIALECT_1239: Final = RULES.rule(
     "C-DIALECT-1239",
     "MUST NOT",
     "inferred",
-    warning="The text implies it and does not say it.",
+    warning="The specification implies the demand without stating the demand.",
     usual_answer="amqp:decode-error",
 )
 
@@ -552,14 +561,14 @@ def speaks_the_draft(case: Case10, body: Open) -> bool:
     """A peer announces AMQP 1.0 but encodes its frames by the draft of April 2011, in which each list begins
     with `options`.
 
-    Demands: A peer announcing AMQP 1.0.0 may not speak the April-2011 draft encoding.
+    Demands: A peer that announces AMQP 1.0.0 may not encode its frames by the draft of April 2011.
     Source: transport.xml section version-negotiation
-    Evidence: open/begin/attach/flow/transfer element types
-    Why it matters: The draft has the same protocol header, but all fields stand one place later. A receiver
-    of AMQP 1.0 misreads every field of the peer.
-    Silent when: the open fits the final specification, or does not fit the draft either. After such an open,
-    no rule judges the frames of the peer.
-    Only possible because: Other drafts of the specification existed.
+    Evidence: the types of the fields of open, begin, attach, flow and transfer
+    Why it matters: The draft has the same protocol header, but all fields stand one position later. A
+    receiver of AMQP 1.0 misreads every field of the peer.
+    Silent when: the open fits the final specification, or fits neither the final specification nor the draft.
+    After an open of the draft, no rule judges the frames of the peer.
+    Only possible because: Other drafts of the specification existed, and the {peer} may follow one of those.
     How to mend it: Encode performatives by the final specification of October 2011, without the leading field
     `options`. Replace a library that is built for the draft.
     """
@@ -569,7 +578,7 @@ def speaks_the_draft(case: Case10, body: Open) -> bool:
     options = odd.get(0)
     if options is not None and not isinstance(options, Map):
         return False
-    # What the final text has there are numbers: max-frame-size and a channel-max of two octets.
+    # The final text has two numbers there: max-frame-size, and a channel-max of two octets.
     signs = (
         int(isinstance(options, Map)) + int(isinstance(odd.get(2), str)) + int(isinstance(odd.get(3), UInt))
     )
@@ -578,7 +587,7 @@ def speaks_the_draft(case: Case10, body: Open) -> bool:
     case.me.draft = True
     case.report(
         C_DIALECT_1239,
-        "the open is that of the draft of April 2011: its fields stand one place further on",
+        "the open follows the draft of April 2011: its fields stand one position later",
         POSSIBLE,
         {"signs": signs},
     )
@@ -597,11 +606,11 @@ C_REDIRECT_INFO: Final = RULES.rule("C-REDIRECT-INFO", "SHOULD", "definition")
 
 
 def redirect_without_address(case: Case10, body: Close) -> None:
-    """A peer redirects the other peer by a close without stating where to connect.
+    """A peer sends a close with amqp:connection:redirect that does not state where to connect.
 
-    Demands: A connection redirect gives hostname, network-host and port in the error's info map.
+    Demands: A connection redirect states hostname, network-host and port in the info map of its error.
     Source: transport.xml section definitions > connection-error redirect
-    Evidence: close with amqp:connection:redirect, keys of info
+    Evidence: a close with amqp:connection:redirect, and the entries of its info map
     Why it matters: Without hostname, network-host and port, the other peer cannot follow the redirect. The
     connection is lost.
     Silent when: never, because the frame alone shows the fault.
@@ -615,7 +624,7 @@ def redirect_without_address(case: Case10, body: Close) -> None:
     if "hostname" not in keys or "network-host" not in keys or "port" not in keys:
         case.report(
             C_REDIRECT_INFO,
-            "amqp:connection:redirect lacks hostname, network-host or port in its info",
+            "the info map of amqp:connection:redirect lacks hostname, network-host or port",
             CERTAIN,
             {"entries": len(keys)},
         )

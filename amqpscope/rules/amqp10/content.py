@@ -1,7 +1,7 @@
-"""What annotations and properties of a message say of it (messaging.xml, "message-format").
+"""The annotations and properties of messages (messaging.xml, "message-format").
 
-Only messages come here whose sections are in order, and of which `dissectors.amqp10.outline` could not see
-that they say nothing odd.
+The sections of these messages are in order. `dissectors.amqp10.outline` has sorted out messages that it
+knows to be free of these faults.
 """
 
 from typing import Final
@@ -46,12 +46,12 @@ _ANNOTATIONS: Final = ("delivery-annotations", "message-annotations", "footer")
 _DAY: Final = 86_400_000
 """Milliseconds."""
 
-# Within so much of the capture's time a time that a message names is taken for meant so.
+# A time in a message counts as correct if it lies within this distance of the capture's time.
 _NEAR: Final = 3660 * _DAY
 
 
 def _certainty(case: Case10, sure: bool) -> i64:
-    """Whose fault the properties of a message are: a server mostly hands on, unchanged as it has to."""
+    """How certain a fault in a message's properties is: a server usually hands messages on unchanged."""
     return CERTAIN if sure and case.me.peer == CLIENT else POSSIBLE
 
 
@@ -62,15 +62,15 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     """A sender sets the content-type of a message to a value that is not a media type of the form type,
     slash, subtype.
 
-    Demands: content-type is a symbol holding an RFC 2046 media type.
+    Demands: The content-type is a symbol that names an RFC 2046 media type.
     Source: messaging.xml section message-format > properties.content-type
-    Evidence: symbol text
+    Evidence: the text of the content-type
     Why it matters: A receiver cannot use the content-type to choose how to read the body.
     Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
     possible, not certain, when the content-type is empty, or when a server sends the message, because a
     server may hand on what it received.
-    Possible because: The {peer} may hand on the value as the {peer} received it. An empty value may stand for
-    no value.
+    Possible because: The {peer} may hand on the content-type that the {peer} received. An empty content-type
+    may stand for no content-type.
     How to mend it: Set content-type to a media type such as `application/json`, or leave the field null.
     Applications must not use content-type for their own type names; the field subject or
     application-properties can hold them.
@@ -78,7 +78,7 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     certainty = _certainty(case, content_type != "")
     case.report(
         M_CT_MIME,
-        "the content-type is no media type",
+        "the content-type is not a media type",
         certainty,
         {"content_type": str(content_type)},
     )
@@ -89,31 +89,32 @@ M_CT_NONDATA: Final = RULES.rule(
     "SHOULD",
     "keyword",
     by="sender",
-    note="Another sentence of the specification asks for the opposite.",
+    note="Another sentence of the specification demands the opposite.",
 )
 
 
 def content_type_of_another_body(case: Case10, content_type: str, body: str) -> None:
     """A sender sets a content-type on a message whose body is not a data section.
 
-    Demands: With a body other than data: Oct-2011 text wants message/x-amqp+ data, map or list if anything;
-    csd01/csprd02 say SHOULD NOT set it at all.
+    Demands: A message whose body is not a data section needs no content-type. The final specification permits
+    only message/x-amqp+data, message/x-amqp+map or message/x-amqp+list there; the drafts csd01 and csprd02
+    say SHOULD NOT set any.
     Source: messaging.xml section message-format > properties.content-type
-    Evidence: content-type and body kind
-    Why it matters: A body of AMQP values states its own types. A content-type gives a second answer, and the
-    two answers may differ.
-    Silent when: the message was not captured whole, or has a message-format other than 0. By the final
+    Evidence: the content-type, and the kind of the body
+    Why it matters: A body of AMQP values states its own types. A content-type states the type a second time,
+    and the two statements may differ.
+    Silent when: the message was not captured whole, or has a message-format other than 0. For the final
     specification, the rule is also silent if the content-type is message/x-amqp+data, message/x-amqp+map or
-    message/x-amqp+list, which that text asks for in this case. The finding is only possible, not certain,
-    when a server sends the message, because a server may hand on what it received.
-    Possible because: The {peer} may hand on the value as the {peer} received it. An empty value may stand for
-    no value.
+    message/x-amqp+list. The finding is only possible, not certain, when a server sends the message, because a
+    server may hand on what it received.
+    Possible because: The {peer} may hand on the content-type that the {peer} received. An empty content-type
+    may stand for no content-type.
     How to mend it: Leave content-type null for amqp-value and amqp-sequence bodies. To send a serialized
     format such as JSON with its content-type, put its octets into a data section.
     """
     case.report(
         M_CT_NONDATA,
-        f"the message has a content-type and its body is {body}",
+        f"the message has a content-type although its body is {body}",
         _certainty(case, True),
         {"content_type": str(content_type), "body": body},
     )
@@ -127,22 +128,22 @@ M_CE_NONDATA: Final = RULES.rule(
 def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> None:
     """A sender sets a content-encoding on a message whose body is not a data section.
 
-    Demands: content-encoding only with a data body.
+    Demands: A message has a content-encoding only if its body is a data section.
     Source: messaging.xml section message-format > properties.content-encoding
-    Evidence: content-encoding and body kind
+    Evidence: the content-encoding, and the kind of the body
     Why it matters: Only octets can be decompressed. A receiver that tries to decode the body fails and cannot
     read the message.
     Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
     possible, not certain, when the content-encoding is empty, or when a server sends the message, because a
     server may hand on what it received.
-    Possible because: The {peer} may hand on the value as the {peer} received it. An empty value may stand for
-    no value.
+    Possible because: The {peer} may hand on the content-encoding that the {peer} received. An empty
+    content-encoding may stand for no content-encoding.
     How to mend it: Set content-encoding only if the body is a data section with encoded octets. Put
     compressed content into a data section; leave the field null for amqp-value and amqp-sequence.
     """
     case.report(
         M_CE_NONDATA,
-        f"the message has a content-encoding and its body is {body}",
+        f"the message has a content-encoding although its body is {body}",
         _certainty(case, encoding != ""),
         {"content_encoding": str(encoding), "body": body},
     )
@@ -156,18 +157,18 @@ M_CE_IDENTITY: Final = RULES.rule(
 def identity_as_content_encoding(case: Case10) -> None:
     """A sender sets the content-encoding of a message to `identity`.
 
-    Demands: The value identity is not used; leave the field unset instead.
+    Demands: A sender does not use the content-encoding `identity`, but leaves the field null.
     Source: messaging.xml section message-format > properties.content-encoding
-    Evidence: symbol text
+    Evidence: the text of the content-encoding
     Why it matters: The value states that nothing is to be decoded. An unset content-encoding states the same,
     and every receiver understands it.
     Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
     possible, not certain, when a server sends the message, because a server may hand on what it received.
-    Possible because: The {peer} may hand on the value as the {peer} received it.
+    Possible because: The {peer} may hand on the content-encoding that the {peer} received.
     How to mend it: Leave content-encoding null when the body is not encoded. Do not use `identity` as a
     default value.
     """
-    case.report(M_CE_IDENTITY, "the content-encoding is identity", _certainty(case, True))
+    case.report(M_CE_IDENTITY, "the content-encoding is `identity`", _certainty(case, True))
 
 
 M_CE_COMPRESS: Final = RULES.rule("M-CE-COMPRESS", "SHOULD NOT", "keyword", by="sender")
@@ -176,19 +177,20 @@ M_CE_COMPRESS: Final = RULES.rule("M-CE-COMPRESS", "SHOULD NOT", "keyword", by="
 def compress_as_content_encoding(case: Case10, encoding: str) -> None:
     """A sender sets the content-encoding of a message to `compress`.
 
-    Demands: The value compress is avoided, except for messages taken over from other protocols.
+    Demands: A sender should not use the content-encoding `compress`, except for a message that it received
+    through another protocol.
     Source: messaging.xml section message-format > properties.content-encoding
-    Evidence: symbol text
+    Evidence: the text of the content-encoding
     Why it matters: Hardly any receiver can still decode this compression, so most receivers cannot read the
     body.
     Silent when: the message was not captured whole, or has a message-format other than 0.
-    Only possible because: A message that came by HTTP or mail with this content-encoding may keep it.
+    Only possible because: A message that came through HTTP or mail with this content-encoding may keep it.
     How to mend it: Compress with gzip and set content-encoding to `gzip`, or send the body without
     compression and leave the field null.
     """
     case.report_once(
         M_CE_COMPRESS,
-        "the content-encoding is compress",
+        "the content-encoding is `compress`",
         POSSIBLE,
         {"content_encoding": str(encoding)},
     )
@@ -200,13 +202,14 @@ M_CE_MULTI: Final = RULES.rule("M-CE-MULTI", "SHOULD NOT", "keyword", by="sender
 def several_content_encodings(case: Case10, encoding: str) -> None:
     """A sender sets the content-encoding of a message to several encodings.
 
-    Demands: Several encodings in one value are avoided, with the same exception.
+    Demands: A sender should not name several encodings in one content-encoding, except for a message that it
+    received through another protocol.
     Source: messaging.xml section message-format > properties.content-encoding
-    Evidence: comma in the symbol
-    Why it matters: Receivers compare the value with one known name. They find no match and cannot decode the
-    body.
+    Evidence: a comma in the content-encoding
+    Why it matters: Receivers compare the content-encoding with one known name. They find no match and cannot
+    decode the body.
     Silent when: the message was not captured whole, or has a message-format other than 0.
-    Only possible because: A message that came by HTTP or mail with this content-encoding may keep it.
+    Only possible because: A message that came through HTTP or mail with this content-encoding may keep it.
     How to mend it: Apply at most one encoding to the body and name only that encoding in content-encoding.
     """
     case.report_once(
@@ -224,19 +227,19 @@ def unregistered_content_encoding(case: Case10, encoding: str) -> None:
     """A sender sets the content-encoding of a message to a value that is not a registered HTTP content
     coding.
 
-    Demands: Values come from the IANA HTTP content-coding registry.
+    Demands: The content-encoding is a coding of the IANA registry of HTTP content codings.
     Source: messaging.xml section message-format > properties.content-encoding
-    Evidence: symbol text
+    Evidence: the text of the content-encoding
     Why it matters: A receiver does not know how to decode the body. Most such senders mean a character set,
     which belongs in the content-type.
     Silent when: the message was not captured whole, or has a message-format other than 0.
-    Only possible because: A specification that this rule does not know may have assigned the value.
+    Only possible because: A specification that this rule does not know may define the content-encoding.
     How to mend it: Set content-encoding only to a registered coding such as `gzip`. State a character set in
     content-type, as in `text/plain; charset=utf-8`, not in content-encoding.
     """
     case.report_once(
         M_CE_REGISTERED,
-        "the content-encoding is no registered content coding",
+        "the content-encoding is not a registered content coding",
         POSSIBLE,
         {"content_encoding": str(encoding)},
     )
@@ -247,22 +250,23 @@ M_ANN_RESERVED: Final = RULES.rule(
     "MUST NOT",
     "wording",
     by="sender",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     answer="amqp:not-implemented",
 )
 
 
 def reserved_annotation(case: Case10, section: str, key: object) -> None:
-    """A sender puts an annotation with a reserved key into a message: a number, or a symbol that does not
-    begin with `x-`.
+    """A sender puts an annotation with a reserved key into a message. Reserved keys are numbers and symbols
+    that do not begin with `x-`.
 
-    Demands: ulong keys, and symbol keys not starting with x-, are reserved for standards.
+    Demands: Annotation keys of type ulong, and symbols that do not begin with `x-`, are reserved for
+    specifications.
     Source: messaging.xml section message-format > annotations
-    Evidence: keys not in the known registry
+    Evidence: annotation keys that no known specification defines
     Why it matters: A receiver that does not recognize an annotation must detach the link, unless the key
     begins with `x-opt-`.
     Silent when: the message was not captured whole, or has a message-format other than 0.
-    Only possible because: A specification that this rule does not know may have assigned the key.
+    Only possible because: A specification that this rule does not know may define the key.
     How to mend it: Begin the keys of your own annotations with `x-opt-`. Applications should put their own
     data into application-properties instead of annotations.
     """
@@ -276,7 +280,7 @@ M_DA_REJECTED_TYPE: Final = RULES.rule(
     "MUST",
     "csd-only",
     by="sender",
-    warning="Only a draft of the specification says it.",
+    warning="Only a draft of the specification makes this demand.",
     usual_answer="amqp:invalid-field",
 )
 
@@ -284,13 +288,13 @@ M_DA_REJECTED_TYPE: Final = RULES.rule(
 def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
     """A sender sets the delivery-annotation `rejected` to a value that is not an error.
 
-    Demands: In delivery-annotations the key 'rejected' is reserved and its value has to be an error.
+    Demands: The delivery-annotation with the key `rejected` is reserved, and its value has to be an error.
     Source: (not in messaging.xml)
-    Evidence: delivery-annotations map
+    Evidence: the value under the key `rejected` in the delivery-annotations
     Why it matters: The key is reserved for the reason of a rejection. A receiver looks there for an error and
     cannot read the value.
     Silent when: the message was not captured whole, or has a message-format other than 0. By the final
-    specification, the rule is always silent, because that text does not have the key.
+    specification, the rule is always silent, because the final specification does not have the key.
     How to mend it: Put only an error composite (condition, description, info) under the key `rejected`. Use a
     key that begins with `x-opt-` for other data.
     """
@@ -303,27 +307,27 @@ def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
 
 
 T_TIME_MS: Final = RULES.rule(
-    "T-TIME-MS", "MUST", "definition", warning="A capture suggests it and cannot prove it."
+    "T-TIME-MS", "MUST", "definition", warning="A capture can suggest this fault but never prove it."
 )
 
 
 def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None:
-    """A sender states a time in a message's properties that fits the time of the capture only in another unit
-    than milliseconds.
+    """A sender states a time in a message's properties in another unit than milliseconds: only in that unit
+    does the time fit the time of the capture.
 
-    Demands: A timestamp counts milliseconds since the Unix epoch in UTC.
+    Demands: A timestamp counts the milliseconds since 1970-01-01 UTC.
     Source: types.xml section encodings > timestamp
-    Evidence: value far from the capture clock
+    Evidence: a time in the message that is far from the time of the capture
     Why it matters: Receivers read a time that is decades off. Messages expire at once or never.
     Silent when: the message was not captured whole, or has a message-format other than 0.
-    Only possible because: The time may be meant as it stands, or the {peer} may hand on the time as the
-    {peer} received it.
+    Only possible because: The sender may mean this very time, or the {peer} may hand on the time that the
+    {peer} received.
     How to mend it: Encode creation-time and absolute-expiry-time as milliseconds since 1970-01-01 UTC.
     Convert clock values in seconds, microseconds or nanoseconds before setting the fields.
     """
     case.report_once(
         T_TIME_MS,
-        f"{field} is far from the capture's time, and near it if it counts {unit}",
+        f"{field} is far from the capture's time, but near the capture's time if read as {unit}",
         POSSIBLE,
         {"field": field, "milliseconds": int(time)},
     )
@@ -333,37 +337,41 @@ T_BYTEORDER: Final = RULES.rule(
     "T-BYTEORDER",
     "MUST",
     "definition",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:decode-error",
 )
 
 
 def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
-    """A sender states a time in a message's properties that fits the time of the capture only with its
-    octets in reverse order.
+    """A sender states a time in a message's properties with its octets in reverse order: only then does the
+    time fit the time of the capture.
 
-    Demands: All numbers are big-endian unless something says otherwise.
+    Demands: All numbers are big-endian unless the specification says otherwise.
     Source: types.xml section encodings
-    Evidence: implausible sizes, ids or frame lengths that become plausible when byte-swapped
+    Evidence: a time in the message that is plausible only with its octets in reverse order
     Why it matters: AMQP sends the highest octet of a number first. A sender that does not convert the byte
     order sends other numbers than it means, and receivers misread the time.
     Silent when: the message was not captured whole, or has a message-format other than 0. Numbers other than
     times are not examined, because both octet orders give credible values.
-    Only possible because: The time may be meant as it stands, or the {peer} may hand on the time as the
-    {peer} received it.
+    Only possible because: The sender may mean this very time, or the {peer} may hand on the time that the
+    {peer} received.
     How to mend it: Encode every number in network byte order (big-endian). Convert the value before copying
     it from memory into the frame.
     """
     case.report_once(
         T_BYTEORDER,
-        f"{field} is far from the capture's time, and near it with its octets in reverse order",
+        f"{field} is far from the capture's time, but near the capture's time with its octets reversed",
         POSSIBLE,
         {"field": field, "milliseconds": int(time)},
     )
 
 
 M_ID_UNIQUE: Final = RULES.rule(
-    "M-ID-UNIQUE", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-ID-UNIQUE",
+    "MUST",
+    "definition",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
@@ -372,18 +380,18 @@ def message_id_used_twice(case: Case10, first: MessageDigest) -> None:
 
     Demands: A message-id identifies one message throughout the system.
     Source: messaging.xml section message-format > properties.message-id
-    Evidence: same id with different bare message octets
+    Evidence: two messages with the same message-id whose properties or bodies differ
     Why it matters: A receiver that uses the message-id to drop duplicates or to find a reply takes the second
     message for the first. The second message may be lost.
-    Silent when: properties, application-properties and body of the two messages are the same, because the
-    message may have been sent again; or the message is not among the first messages of its direction.
+    Silent when: the two messages have the same properties, application-properties and body, because the
+    sender may have sent one message twice; or the message is not among the first messages of its direction.
     Only possible because: The {peer} may hand on messages that others have made.
     How to mend it: Create a new message-id for each message, for example a UUID. Applications that reuse a
     message object must set a new message-id before they send it again with other content.
     """
     case.report_once(
         M_ID_UNIQUE,
-        f"the message has the message-id of another one (packet {first.spot.packet})",
+        f"the message has the message-id of another message (packet {first.spot.packet})",
         POSSIBLE,
         {"link_name": first.link},
         [int(first.spot.packet)],

@@ -42,7 +42,7 @@ _CAPABILITIES: Final = (
     "amqp:multi-ssns-per-txn",
 )
 
-# How a data section begins that holds the octets of a declare or a discharge.
+# The first octets of a data section that holds a declare or a discharge.
 _ENCODED: Final = {b"\x00\x53\x31": "a declare", b"\x00\x53\x32": "a discharge"}
 
 
@@ -54,23 +54,23 @@ TX_COORD_TARGET: Final = RULES.rule(
 def coordinator_as_source(case: Case10, problem: Problem) -> None:
     """A peer sends an attach whose source is a coordinator.
 
-    Demands: coordinator is used as a target only.
+    Demands: A coordinator may be the target of a link, never its source.
     Source: transactions.xml section coordination > coordinator
-    Evidence: coordinator found as source
+    Evidence: an attach with a coordinator as source
     Why it matters: A coordinator only receives declare and discharge messages and never sends any. The other
     peer may refuse the link with invalid-field.
     Silent when: the frame was not captured whole, or octets just before the frame were not captured.
     How to mend it: Put the coordinator into the field target, and an ordinary source into the field source.
     The controller attaches the control link as sender.
     """
-    case.report(TX_COORD_TARGET, f"{problem.path}: a coordinator is a target only")
+    case.report(TX_COORD_TARGET, f"{problem.path}: a coordinator may only be a target")
 
 
 TX_CAPS_VALUE: Final = RULES.rule(
     "TX-CAPS-VALUE",
     "MUST",
     "definition",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:invalid-field",
 )
 
@@ -78,9 +78,9 @@ TX_CAPS_VALUE: Final = RULES.rule(
 def capability_that_is_none(case: Case10, capability: str) -> None:
     """A peer lists a symbol that is not a txn-capability in the capabilities of a coordinator.
 
-    Demands: Coordinator capabilities are txn-capability symbols.
+    Demands: The capabilities of a coordinator are symbols of the type txn-capability.
     Source: transactions.xml section coordination > txn-capability
-    Evidence: symbols in coordinator.capabilities
+    Evidence: the symbols in the capabilities of the coordinator
     Why it matters: The other peer does not understand the symbol. A controller that asks for this capability
     or relies on it does not get it.
     Silent when: the frame was not captured whole.
@@ -90,7 +90,7 @@ def capability_that_is_none(case: Case10, capability: str) -> None:
     """
     case.report(
         TX_CAPS_VALUE,
-        f"{capability} is no capability of a coordinator",
+        f"{capability} is not a capability of a coordinator",
         POSSIBLE,
         {"capability": capability},
     )
@@ -102,16 +102,18 @@ TX_CTRL_REJECTED: Final = RULES.rule("TX-CTRL-REJECTED", "SHOULD", "keyword", by
 def control_link_without_rejected(case: Case10) -> None:
     """A controller attaches a control link whose source does not offer the outcome rejected.
 
-    Demands: A controller sets up its control link so that rejected is an allowed outcome.
+    Demands: A controller attaches its control link so that the coordinator may answer with the outcome
+    rejected.
     Source: transactions.xml section txn-declare
-    Evidence: source.outcomes of the control attach
+    Evidence: the outcomes in the source of the controller's attach
     Why it matters: The coordinator can then report a failure only by detaching the link. That detach
     rolls back all other transactions that were declared on the link.
-    Silent when: the source lists no outcomes, which excludes none, or lists a symbol that names no outcome.
+    Silent when: the source lists no outcomes, which permits every outcome, or the source lists a symbol that
+    names no outcome.
     How to mend it: Include `amqp:rejected:list` in the outcomes of the control link's source, and handle the
     outcome rejected for declare and discharge.
     """
-    case.report(TX_CTRL_REJECTED, "the outcomes of the control link's source are without amqp:rejected:list")
+    case.report(TX_CTRL_REJECTED, "the outcomes of the control link's source lack amqp:rejected:list")
 
 
 def judge_attach(case: Case10, body: Attach) -> None:
@@ -156,9 +158,9 @@ TX_CTRL_NOWORK: Final = RULES.rule(
 def work_on_control_link(case: Case10, what: str) -> None:
     """A controller sends something other than declare and discharge messages on a control link.
 
-    Demands: The control link carries only declare and discharge, no transactional work.
+    Demands: A control link carries only declare and discharge messages and no transactional work.
     Source: transactions.xml section transactions
-    Evidence: transactional-state or other bodies on a coordinator link
+    Evidence: messages on a link to a coordinator, and the transactional-state of their transfers
     Why it matters: The coordinator cannot process the message, so the intended work is not done.
     Silent when: the message was not captured whole, or octets of the sender since the link's attach were not
     captured, because the handle may belong to another link.
@@ -174,18 +176,18 @@ TX_DECLARE_BODY: Final = RULES.rule(
 
 
 def declare_in_another_section(case: Case10, section: str) -> None:
-    """A controller sends a declare otherwise than as the single amqp-value section of a message.
+    """A controller sends a declare that is not the single amqp-value section of its message.
 
-    Demands: declare travels as the single amqp-value section of a message.
+    Demands: A declare is the single amqp-value section of its message.
     Source: transactions.xml section txn-declare
-    Evidence: payload on the control link
+    Evidence: the payload of the transfers on the control link
     Why it matters: The coordinator looks for the declare in the amqp-value section. It does not find the
     declare there, so no transaction begins.
     Silent when: the message was not captured whole.
     How to mend it: Encode the declare as the only body section of the message: one amqp-value section that
     holds the described list. Do not put its octets into a data section.
     """
-    case.report(TX_DECLARE_BODY, f"a declare is sent in {section}, not as an amqp-value")
+    case.report(TX_DECLARE_BODY, f"a declare is sent in {section}, not in an amqp-value section")
 
 
 TX_DISCHARGE_BODY: Final = RULES.rule(
@@ -194,18 +196,18 @@ TX_DISCHARGE_BODY: Final = RULES.rule(
 
 
 def discharge_in_another_section(case: Case10, section: str) -> None:
-    """A controller sends a discharge otherwise than as the single amqp-value section of a message.
+    """A controller sends a discharge that is not the single amqp-value section of its message.
 
-    Demands: discharge travels as the single amqp-value section of a message.
+    Demands: A discharge is the single amqp-value section of its message.
     Source: transactions.xml section txn-discharge
-    Evidence: payload on the control link
+    Evidence: the payload of the transfers on the control link
     Why it matters: The coordinator looks for the discharge in the amqp-value section. It does not find the
     discharge there, so the transaction stays open.
     Silent when: the message was not captured whole.
     How to mend it: Encode the discharge as the only body section of the message: one amqp-value section that
     holds the described list. Do not put its octets into a data section.
     """
-    case.report(TX_DISCHARGE_BODY, f"a discharge is sent in {section}, not as an amqp-value")
+    case.report(TX_DISCHARGE_BODY, f"a discharge is sent in {section}, not in an amqp-value section")
 
 
 TX_DECLARE_UNSETTLED: Final = RULES.rule(
@@ -214,18 +216,18 @@ TX_DECLARE_UNSETTLED: Final = RULES.rule(
 
 
 def declare_settled(case: Case10) -> None:
-    """A controller sends a declare settled.
+    """A controller sends the transfer of a declare with settled=true.
 
-    Demands: declare is not sent settled.
+    Demands: A controller does not send a declare as a settled delivery.
     Source: transactions.xml section txn-declare
-    Evidence: settled flag of the transfer
+    Evidence: the settled flag of the transfer
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller does not
     get the txn-id.
     Silent when: the message was not captured whole.
     How to mend it: Send the declare with settled false, and attach the control link with a snd-settle-mode
     other than settled. Wait for the disposition with the outcome declared.
     """
-    case.report(TX_DECLARE_UNSETTLED, "a declare is sent settled")
+    case.report(TX_DECLARE_UNSETTLED, "a declare is sent with settled=true")
 
 
 TX_DISCHARGE_UNSETTLED: Final = RULES.rule(
@@ -234,18 +236,18 @@ TX_DISCHARGE_UNSETTLED: Final = RULES.rule(
 
 
 def discharge_settled(case: Case10) -> None:
-    """A controller sends a discharge settled.
+    """A controller sends the transfer of a discharge with settled=true.
 
-    Demands: discharge is not sent settled.
+    Demands: A controller does not send a discharge as a settled delivery.
     Source: transactions.xml section txn-discharge
-    Evidence: settled flag
+    Evidence: the settled flag of the transfer
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller never
     learns whether the transaction was committed.
     Silent when: the message was not captured whole.
     How to mend it: Send the discharge with settled false, and attach the control link with a snd-settle-mode
     other than settled. Report the commit to the application only after the outcome accepted.
     """
-    case.report(TX_DISCHARGE_UNSETTLED, "a discharge is sent settled")
+    case.report(TX_DISCHARGE_UNSETTLED, "a discharge is sent with settled=true")
 
 
 TX_GLOBALID: Final = RULES.rule(
@@ -257,9 +259,10 @@ def global_id_without_distributed_transactions(case: Case10, certainty: i64) -> 
     """A controller sets global-id in a declare although the coordinator does not offer distributed
     transactions.
 
-    Demands: global-id is set only if the coordinator offers distributed transactions.
+    Demands: A controller may set the global-id of a declare only if the coordinator offers distributed
+    transactions.
     Source: transactions.xml section coordination > declare.global-id
-    Evidence: declare.global-id, coordinator capabilities
+    Evidence: the global-id of the declare, and the capabilities of the coordinator
     Why it matters: The controller treats the work as part of a global transaction, but it is not. The work
     may be committed although the global transaction is rolled back.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
@@ -269,7 +272,7 @@ def global_id_without_distributed_transactions(case: Case10, certainty: i64) -> 
     """
     case.report(
         TX_GLOBALID,
-        "a declare has a global-id, the coordinator does not offer amqp:distributed-transactions",
+        "a declare has a global-id, but the coordinator does not offer amqp:distributed-transactions",
         certainty,
     )
 
@@ -279,7 +282,7 @@ TX_MULTI_PER_SSN: Final = RULES.rule(
     "MAY-limits",
     "definition",
     by="sender",
-    warning="The text permits something within limits; this is outside the limits.",
+    warning="The specification permits the behaviour only within limits, and the peer exceeds these limits.",
     usual_answer="amqp:not-implemented",
 )
 
@@ -288,9 +291,10 @@ def several_transactions_on_a_session(case: Case10, live: int, pending: int, cer
     """A controller declares a transaction while another transaction of the session is live, although the
     coordinator does not offer several transactions per session.
 
-    Demands: Several live transactions on one session need multi-txns-per-ssn.
+    Demands: A controller may have several live transactions on one session only if the coordinator offers
+    multi-txns-per-ssn.
     Source: transactions.xml section coordination > txn-capability multi-txns-per-ssn
-    Evidence: number of live ids per session
+    Evidence: the number of live transactions of the session
     Why it matters: The coordinator may refuse the declare, or assign the work of both transactions to one
     transaction.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
@@ -300,7 +304,7 @@ def several_transactions_on_a_session(case: Case10, live: int, pending: int, cer
     """
     case.report(
         TX_MULTI_PER_SSN,
-        "a transaction is declared beside others of the session, "
+        "a second live transaction is declared on the session, but "
         "the coordinator does not offer amqp:multi-txns-per-ssn",
         certainty if live else min(certainty, POSSIBLE),
         {"live_transactions": live, "unanswered_declares": pending},
@@ -316,9 +320,9 @@ def discharge_of_no_transaction(case: Case10, txn_id: bytes) -> None:
     """A controller sends a discharge for a transaction that was not declared or that the controller has
     already discharged.
 
-    Demands: discharge names a live transaction (declared, not yet discharged).
+    Demands: A discharge names a live transaction: one that is declared and not yet discharged.
     Source: transactions.xml section coordination > discharge, transaction-error unknown-id
-    Evidence: txn-id against live ids
+    Evidence: the txn-id of the discharge, and the txn-ids of the live transactions
     Why it matters: The coordinator can only refuse the discharge. Work that the application believes
     committed is not committed.
     Silent when: octets of either peer or of the message were not captured, or there were more transactions
@@ -334,7 +338,7 @@ def discharge_of_no_transaction(case: Case10, txn_id: bytes) -> None:
     if transaction is None or transaction.declared_end > me.knowledge.could:
         case.report(
             TX_DISCHARGE_KNOWN,
-            "a transaction is discharged that was not declared",
+            "a discharge names a transaction that was not declared",
             CERTAIN,
             {"transactions": len(ledger.transactions)},
         )
@@ -358,9 +362,10 @@ TX_POST_PARTIAL: Final = RULES.rule(
 def discharged_while_incomplete(case: Case10, transaction: Transaction, packet: int) -> None:
     """A controller discharges a transaction while a delivery posted under this transaction is not complete.
 
-    Demands: A transaction is not discharged while a delivery posted under it is incomplete.
+    Demands: A controller may not discharge a transaction while a delivery that it posted under the
+    transaction is incomplete.
     Source: transactions.xml section txn-work > Transactional Posting
-    Evidence: discharge while more=true pending under the id
+    Evidence: a discharge between two transfers of a delivery that carries the same txn-id
     Why it matters: The resource cannot know whether the rest of the delivery belongs to the transaction. It
     must roll the transaction back.
     Silent when: octets of either peer since the delivery's first transfer were not captured.
@@ -369,7 +374,7 @@ def discharged_while_incomplete(case: Case10, transaction: Transaction, packet: 
     """
     case.report(
         TX_POST_PARTIAL,
-        f"a transaction is discharged while a delivery under it (packet {packet}) is incomplete",
+        f"a transaction is discharged while its delivery in packet {packet} is incomplete",
         CERTAIN,
         {"fail": transaction.fail},
         [packet],
@@ -380,13 +385,13 @@ TX_ACQ_CREDIT: Final = RULES.rule("TX-ACQ-CREDIT", "SHOULD", "keyword", by="send
 
 
 def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
-    """A controller discharges a transaction while a link that acquires messages under this transaction
-    still has link-credit.
+    """A controller discharges a transaction while a link that acquires messages under this transaction still
+    has link-credit.
 
-    Demands: Before discharging, the controller makes sure no credit is left on links that acquire under the
-    transaction.
+    Demands: Before a discharge, the controller makes sure that no link-credit is left on links that acquire
+    messages under the transaction.
     Source: transactions.xml section txn-work > Transactional Acquisition
-    Evidence: credit at the moment of discharge
+    Evidence: the link-credit of these links when the discharge is sent
     Why it matters: The sender of the link acquires further messages on this link-credit outside of any
     transaction.
     Silent when: octets of either peer were not captured, or the link-credit was used up, withdrawn or drained
@@ -396,7 +401,7 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     """
     case.report(
         TX_ACQ_CREDIT,
-        f"a transaction is discharged while the link {name} that acquires under it has credit",
+        f"a transaction is discharged while link {name}, which acquires messages for it, has link-credit",
         CERTAIN,
         {"link_credit": int(credit)},
     )
@@ -500,7 +505,7 @@ def _judge_message(case: Case10, session: SessionEnd, link: LinkEnd, message: Me
                 return
             strange = section.name
         elif section.name == "unknown":
-            return  # judged as what it is not
+            return  # another rule judges this body
     if named == 0 and link.whole and message.message_format == 0 and not message.problems and strange:
         work_on_control_link(case, f"a message whose body is {strange}")
 

@@ -1,4 +1,4 @@
-"""What a coordinator answers (transactions.xml, "txn-declare", "txn-discharge")."""
+"""The answers of a coordinator (transactions.xml, "txn-declare", "txn-discharge")."""
 
 from typing import Final
 
@@ -27,9 +27,10 @@ TX_DECLARE_OK: Final = RULES.rule("TX-DECLARE-OK", "MUST", "definition", by="rec
 def declare_answered_by_another_outcome(case: Case10, request: ControlRequest, state: object) -> None:
     """A coordinator answers a declare with an outcome that is neither declared nor a failure.
 
-    Demands: Success is told by a disposition with the declared outcome.
+    Demands: A coordinator answers a successful declare with a disposition whose state is the outcome
+    declared.
     Source: transactions.xml section txn-declare
-    Evidence: state of the disposition for a declare
+    Evidence: the state of the disposition for the declare
     Why it matters: The controller gets no txn-id and cannot know whether a transaction exists.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     coordinator only settles the declare, without a state.
@@ -38,9 +39,9 @@ def declare_answered_by_another_outcome(case: Case10, request: ControlRequest, s
     """
     case.report(
         TX_DECLARE_OK,
-        "a declare is settled without a state"
+        "the coordinator settles a declare without a state"
         if state is None
-        else f"a declare is answered by {_name(state)}, not by declared",
+        else f"the coordinator answers a declare with {_name(state)}, not with declared",
         POSSIBLE if state is None else CERTAIN,
         {},
         [int(request.packet)],
@@ -53,10 +54,10 @@ TX_DECLARE_FAIL_REJECT: Final = RULES.rule("TX-DECLARE-FAIL-REJECT", "MUST", "ke
 def declare_not_rejected(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
     """A coordinator does not answer a failed declare with the outcome rejected and a transaction error.
 
-    Demands: A failed declare is answered by rejected carrying a transaction error, if the source allows
-    rejected.
+    Demands: A coordinator answers a failed declare with the outcome rejected and a transaction error, if the
+    source of the control link offers rejected.
     Source: transactions.xml section txn-declare
-    Evidence: source.outcomes, disposition
+    Evidence: the outcomes in the source of the control link, and the disposition for the declare
     Why it matters: The controller cannot know why the declare failed, or takes the transaction for declared.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     error is of another kind.
@@ -65,7 +66,7 @@ def declare_not_rejected(case: Case10, request: ControlRequest, state: object, c
     """
     case.report(
         TX_DECLARE_FAIL_REJECT,
-        f"a declare that failed is answered by {_name(state)}{_without(state)}",
+        f"the coordinator answers a failed declare with {_name(state)}{_without(state)}",
         certainty,
         {},
         [int(request.packet)],
@@ -79,9 +80,10 @@ def declare_failed_without_detach(case: Case10, request: ControlRequest, state: 
     """A coordinator answers a failed declare with an outcome instead of a detach, although the control link's
     source does not offer rejected.
 
-    Demands: Otherwise the control link is detached with the transaction error.
+    Demands: If the source of the control link does not offer rejected, the coordinator answers a failed
+    declare by detaching the link with the transaction error.
     Source: transactions.xml section txn-declare
-    Evidence: detach.error
+    Evidence: the disposition for the declare, and the error of the detach
     Why it matters: The controller did not offer rejected, so it may not understand the outcome and does not
     learn why the declare failed.
     Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
@@ -90,8 +92,8 @@ def declare_failed_without_detach(case: Case10, request: ControlRequest, state: 
     """
     case.report(
         TX_DECLARE_FAIL_DETACH,
-        f"a declare that failed is answered by {_name(state)}, which its source does not offer; "
-        "the link is to be detached",
+        f"the coordinator answers a failed declare with {_name(state)}, which the source does not offer; "
+        "the coordinator has to detach the link",
         CERTAIN,
         {},
         [int(request.packet)],
@@ -110,10 +112,10 @@ TX_DISCHARGE_FAIL_REJECT: Final = RULES.rule(
 def discharge_not_rejected(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
     """A coordinator does not answer a failed discharge with the outcome rejected and a transaction error.
 
-    Demands: A discharge that cannot be done is answered by rejected with a transaction error, if the source
-    allows rejected.
+    Demands: A coordinator answers a failed discharge with the outcome rejected and a transaction error, if
+    the source of the control link offers rejected.
     Source: transactions.xml section txn-discharge
-    Evidence: source.outcomes, disposition
+    Evidence: the outcomes in the source of the control link, and the disposition for the discharge
     Why it matters: The controller cannot know that the work was rolled back, or why.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     error is of another kind.
@@ -122,7 +124,7 @@ def discharge_not_rejected(case: Case10, request: ControlRequest, state: object,
     """
     case.report(
         TX_DISCHARGE_FAIL_REJECT,
-        f"a discharge that failed is answered by {_name(state)}{_without(state)}",
+        f"the coordinator answers a failed discharge with {_name(state)}{_without(state)}",
         certainty,
         {},
         [int(request.packet)],
@@ -142,9 +144,10 @@ def discharge_failed_without_detach(case: Case10, request: ControlRequest, state
     """A coordinator answers a failed discharge with an outcome instead of a detach, although the control
     link's source does not offer rejected.
 
-    Demands: Otherwise the control link is detached with the transaction error.
+    Demands: If the source of the control link does not offer rejected, the coordinator answers a failed
+    discharge by detaching the link with the transaction error.
     Source: transactions.xml section txn-discharge
-    Evidence: detach.error
+    Evidence: the disposition for the discharge, and the error of the detach
     Why it matters: The controller did not offer rejected, so it may not understand the outcome and does not
     learn why the discharge failed.
     Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
@@ -153,8 +156,8 @@ def discharge_failed_without_detach(case: Case10, request: ControlRequest, state
     """
     case.report(
         TX_DISCHARGE_FAIL_DETACH,
-        f"a discharge that failed is answered by {_name(state)}, which its source does not offer; "
-        "the link is to be detached",
+        f"the coordinator answers a failed discharge with {_name(state)}, which the source does not offer; "
+        "the coordinator has to detach the link",
         CERTAIN,
         {},
         [int(request.packet)],
@@ -167,9 +170,9 @@ TX_DISCHARGE_ROLLBACK_OK: Final = RULES.rule("TX-DISCHARGE-ROLLBACK-OK", "MUST",
 def rollback_refused(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
     """A coordinator refuses a discharge that asks for a rollback (fail is true).
 
-    Demands: A discharge with fail=true on a live transaction always succeeds.
+    Demands: A discharge with fail=true of a live transaction always succeeds.
     Source: transactions.xml section txn-discharge
-    Evidence: rejected answer to fail=true
+    Evidence: an outcome rejected that answers a discharge with fail=true
     Why it matters: Even a failure of the coordinator leads to the rollback that the controller asks for.
     After a refusal, the controller does not know the state of its work.
     Silent when: octets of either peer were not captured, or no transaction with this txn-id was declared. The
@@ -180,7 +183,7 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
     """
     case.report(
         TX_DISCHARGE_ROLLBACK_OK,
-        f"a discharge with fail=true is answered by {_name(state)}",
+        f"the coordinator answers a discharge with fail=true with {_name(state)}",
         certainty,
         {},
         [int(request.packet)],
@@ -188,16 +191,20 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
 
 
 TX_ID_FRESH: Final = RULES.rule(
-    "TX-ID-FRESH", "MUST", "inferred", by="receiver", warning="The text implies it and does not say it."
+    "TX-ID-FRESH",
+    "MUST",
+    "inferred",
+    by="receiver",
+    warning="The specification implies the demand without stating the demand.",
 )
 
 
 def id_of_a_live_transaction(case: Case10, transaction: Transaction, certainty: i64) -> None:
-    """A coordinator assigns the txn-id of an earlier transaction that is not over yet to a new transaction.
+    """A coordinator gives a new transaction the txn-id of an earlier transaction that is still live.
 
-    Demands: A coordinator does not hand out the id of a transaction that is still live.
+    Demands: A coordinator does not give a new transaction the txn-id of a live transaction.
     Source: transactions.xml section coordination > declared
-    Evidence: declared ids
+    Evidence: the txn-ids of all declared outcomes
     Why it matters: Neither peer can separate the work of the two transactions. A rollback of one transaction
     discards the work of both.
     Silent when: octets of either peer were not captured, the control link of the first transaction was
@@ -209,7 +216,7 @@ def id_of_a_live_transaction(case: Case10, transaction: Transaction, certainty: 
     """
     case.report(
         TX_ID_FRESH,
-        f"declared has the id of the transaction declared in packet {transaction.declared_packet}",
+        f"the new txn-id is that of the transaction declared in packet {transaction.declared_packet}",
         certainty,
         {"discharged": False},
         [int(transaction.declared_packet)],
@@ -223,11 +230,11 @@ def committed_without_outcome(case: Case10, request: ControlRequest, work: Work)
     """A resource accepts a discharge before it has stated the outcome of a delivery posted under the
     transaction.
 
-    Demands: For each unsettled posting the resource states its provisional outcome before it accepts the
-    discharge.
+    Demands: A resource states the provisional outcome of each unsettled delivery posted under a transaction
+    before it accepts the discharge of the transaction.
     Source: transactions.xml section txn-work > Transactional Posting, Interaction of Settlement with
     Transactions
-    Evidence: dispositions before the accepted discharge
+    Evidence: the dispositions before the accepted discharge
     Why it matters: The controller treats the work as done but does not know what happened to the delivery.
     Silent when: octets of either peer were not captured, the delivery was sent settled, or the link of the
     delivery was detached in the meantime.
@@ -236,7 +243,7 @@ def committed_without_outcome(case: Case10, request: ControlRequest, work: Work)
     """
     case.report(
         TX_POST_OUTCOME,
-        f"a discharge is accepted, the outcome of a delivery under it (packet {work.packet}) was not stated",
+        f"a discharge is accepted before the outcome of the delivery in packet {work.packet} is stated",
         CERTAIN,
         {},
         [int(work.packet), int(request.packet)],
@@ -249,10 +256,10 @@ TX_ACQ_PARTIAL: Final = RULES.rule("TX-ACQ-PARTIAL", "MUST", "keyword", by="rece
 def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work) -> None:
     """A resource answers a rollback while a delivery acquired under the transaction is only partly sent.
 
-    Demands: On a discharge with fail=true the resource finishes or aborts half-sent deliveries before
-    answering.
+    Demands: On a discharge with fail=true, a resource completes or aborts partly sent deliveries of the
+    transaction before it answers.
     Source: transactions.xml section txn-work > Transactional Acquisition
-    Evidence: open delivery of the txn at the discharge's disposition
+    Evidence: a delivery of the transaction that is incomplete when the discharge is answered
     Why it matters: Transfers of the rolled-back acquisition continue after the rollback. The controller
     receives them when it treats the transaction as over.
     Silent when: octets of either peer were not captured.
@@ -261,7 +268,7 @@ def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work)
     """
     case.report(
         TX_ACQ_PARTIAL,
-        f"a rollback is answered while a delivery under it (packet {work.packet}) is half sent",
+        f"a rollback is answered while the delivery in packet {work.packet} is only partly sent",
         CERTAIN,
         {},
         [int(work.packet), int(request.packet)],
@@ -273,7 +280,7 @@ TX_POST_PARTIAL_REACT: Final = RULES.rule(
     "MUST",
     "keyword",
     by="receiver",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:transaction:rollback",
 )
 
@@ -284,9 +291,10 @@ def goes_on_after_an_incomplete_posting(
     """A coordinator answers a discharge that arrived while a delivery posted under the transaction was
     incomplete.
 
-    Demands: If it is, the control link ends with transaction:rollback.
+    Demands: If a delivery is incomplete when its transaction is discharged, the coordinator detaches the
+    control link with transaction-rollback.
     Source: transactions.xml section txn-work > Transactional Posting
-    Evidence: detach.error on the control link
+    Evidence: the error of the detach on the control link
     Why it matters: The coordinator must end the control link with transaction-rollback instead. The answer
     leaves the work half done.
     Silent when: octets of either peer were not captured.
@@ -295,7 +303,7 @@ def goes_on_after_an_incomplete_posting(
     """
     case.report(
         TX_POST_PARTIAL_REACT,
-        "a discharge is answered that came while a delivery under it was incomplete",
+        "the coordinator answers a discharge that arrived while a delivery was incomplete",
         CERTAIN,
         {},
         [int(transaction.partial), int(request.packet)],
@@ -307,7 +315,7 @@ TX_RET_OTHER_REACT: Final = RULES.rule(
     "MUST",
     "keyword",
     by="receiver",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:transaction:rollback",
 )
 
@@ -315,12 +323,13 @@ TX_RET_OTHER_REACT: Final = RULES.rule(
 def goes_on_after_an_outcome_under_another(
     case: Case10, request: ControlRequest, transaction: Transaction
 ) -> None:
-    """A coordinator answers a discharge although a delivery of one transaction was given an outcome under
-    another transaction.
+    """A coordinator answers a discharge although the controller gave a delivery of one transaction an outcome
+    under another transaction.
 
-    Demands: If it is, the control link ends with transaction:rollback.
+    Demands: If a delivery of one live transaction gets an outcome under another transaction, the coordinator
+    detaches the control link with transaction-rollback.
     Source: transactions.xml section txn-work > Transactional Retirement
-    Evidence: detach.error on the control link
+    Evidence: the error of the detach on the control link
     Why it matters: The coordinator must end the control link with transaction-rollback instead. No commit can
     honour both transactions.
     Silent when: octets of either peer were not captured.
@@ -329,7 +338,7 @@ def goes_on_after_an_outcome_under_another(
     """
     case.report(
         TX_RET_OTHER_REACT,
-        "a discharge is answered after a delivery was given an outcome under another transaction",
+        "the coordinator answers a discharge after a delivery got an outcome under another transaction",
         CERTAIN,
         {},
         [int(transaction.mixed), int(request.packet)],
@@ -341,7 +350,7 @@ TX_DECLARE_SETTLED_REACT: Final = RULES.rule(
     "SHOULD",
     "lower-case",
     by="receiver",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     usual_answer="amqp:not-allowed",
 )
 
@@ -349,9 +358,10 @@ TX_DECLARE_SETTLED_REACT: Final = RULES.rule(
 def goes_on_after_a_settled_request(case: Case10, request: ControlRequest) -> None:
     """A coordinator receives a settled transfer on the control link and continues to use the link.
 
-    Demands: A coordinator that gets a settled transfer detaches with an error.
+    Demands: A coordinator that receives a settled transfer on the control link detaches the link with an
+    error.
     Source: transactions.xml section txn-declare
-    Evidence: what the coordinator sends next
+    Evidence: the frames that the coordinator sends after the settled transfer
     Why it matters: The coordinator should detach the link with an error. Without the detach, the controller
     never learns that its request was not processed.
     Silent when: octets of either peer were not captured, or the coordinator answered no later request on the
@@ -362,7 +372,7 @@ def goes_on_after_a_settled_request(case: Case10, request: ControlRequest) -> No
     packet = int(request.control.settled_packet)
     case.report(
         TX_DECLARE_SETTLED_REACT,
-        f"a settled transfer on the control link (packet {packet}) was not answered by detach",
+        f"the coordinator did not detach after a settled transfer (packet {packet}) on the control link",
         CERTAIN,
         {},
         [packet],
@@ -384,7 +394,7 @@ def _without(state: object) -> str:
     if not isinstance(state, Rejected):
         return ""
     condition = _condition(state)
-    return f" with {condition}, no transaction error" if condition else " without an error"
+    return f" with {condition}, which is not a transaction error" if condition else " without an error"
 
 
 def _judge_declare(case: Case10, request: ControlRequest, state: object) -> None:

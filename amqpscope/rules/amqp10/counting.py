@@ -1,4 +1,4 @@
-"""What the ends of a link tell each other of their counts: credit, delivery-count, available (transport.xml,
+"""The counts that both ends of a link state: link-credit, delivery-count and available (transport.xml,
 "Flow Control")."""
 
 from typing import Final
@@ -17,7 +17,7 @@ __all__ = ["credit_counted_from_nothing", "judge_available", "judge_stated_credi
 RULES: Final = Rules("amqp10/counting")
 
 
-# What a count that fell below zero looks like, by as much as one batch may be.
+# A count that fell below zero by at most one batch is at least this unsigned number.
 _BELOW_ZERO: Final = 0xFFFF0000
 
 
@@ -30,9 +30,10 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     """A sender counts the link-credit of a flow without delivery-count from its current delivery-count
     instead of its initial-delivery-count.
 
-    Demands: If the receiver's flow has no delivery-count, the sender's initial-delivery-count is used.
+    Demands: If the receiver's flow has no delivery-count, the sender uses its own initial-delivery-count
+    instead.
     Source: transport.xml section links > Flow Control (link-credit)
-    Evidence: flow without delivery-count
+    Evidence: a receiver's flow without delivery-count, and the deliveries after it
     Why it matters: Deliveries that the sender has already sent have used some of this link-credit. The sender
     exceeds the credit, and the receiver may detach the link.
     Silent when: octets since the attach were not captured, or the sender does not exceed an older grant of
@@ -60,9 +61,9 @@ L_DC_UNIT: Final = RULES.rule(
 def pieces_counted(case: Case10, link: LinkEnd, value: int) -> None:
     """A sender states a delivery-count that counts transfers instead of deliveries.
 
-    Demands: delivery-count rises once per message, not per transfer frame.
+    Demands: A sender's delivery-count rises once per delivery, not once per transfer.
     Source: transport.xml section links > Flow Control (delivery-count)
-    Evidence: sender flows against deliveries
+    Evidence: the delivery-count of the sender's flows, and the number of deliveries
     Why it matters: A message in several transfers uses one link-credit only. The receiver takes the surplus
     for lost messages and miscalculates the link-credit.
     Silent when: octets since the attach were not captured, or the stated delivery-count is not the number of
@@ -72,8 +73,8 @@ def pieces_counted(case: Case10, link: LinkEnd, value: int) -> None:
     """
     case.report(
         L_DC_UNIT,
-        f"delivery-count is {value}, the sender's is {raw(link.credit.count)}: "
-        "transfers are counted, no deliveries",
+        f"the flow has delivery-count {value} instead of {raw(link.credit.count)}: "
+        "the sender counts transfers, not deliveries",
         CERTAIN,
         {"delivery_count": int(raw(link.credit.count)), "further_transfers": int(link.credit.continued)},
     )
@@ -85,24 +86,23 @@ L_CREDIT_DECR: Final = RULES.rule(
 
 
 def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
-    """A sender sends two flows, and from the first to the second its link-credit does not fall by as much
-    as its delivery-count rises.
+    """Between two flows of a sender, the link-credit falls by another number than the delivery-count rises.
 
-    Demands: Credit falls by exactly as much as delivery-count rises.
+    Demands: The sender's link-credit falls by exactly as much as its delivery-count rises.
     Source: transport.xml section links > Flow Control (link-credit)
-    Evidence: successive sender flows
+    Evidence: delivery-count and link-credit of two successive flows of the sender
     Why it matters: The second flow misstates how many deliveries the sender may still send. The receiver may
     grant too little or too much link-credit.
     Silent when: the receiver may have granted other link-credit between the two flows, the sender started no
-    delivery between them, deliveries were aborted, resumed or are under way, the flow says no delivery-count
-    or no link-credit, its delivery-count is not the number of deliveries, the link is drained, or octets were
-    not captured.
+    delivery between the two flows, a delivery was aborted, resumed or is incomplete, the flow lacks
+    delivery-count or link-credit, its delivery-count differs from the number of deliveries, the link is being
+    drained, or octets were not captured.
     How to mend it: Decrease link-credit by one whenever delivery-count rises by one, in one place and under
     one lock. Take both values of a flow from the same moment.
     """
     case.report(
         L_CREDIT_DECR,
-        f"delivery-count and link-credit make {raw(total)}, in the sender's flow before they made "
+        f"delivery-count plus link-credit is {raw(total)}, in the sender's earlier flow the sum was "
         f"{raw(link.credit.stated_limit)}, and the receiver has granted nothing since",
         CERTAIN,
         {"delivery_limit": int(raw(link.credit.stated_limit))},
@@ -117,22 +117,25 @@ L_CREDIT_FORMULA: Final = RULES.rule(
 def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty: i64) -> None:
     """A sender's flow has less link-credit than the receiver has granted.
 
-    Demands: The sender's credit is the receiver's delivery-count plus link-credit minus its own
-    delivery-count, modulo 2^32.
+    Demands: The sender's link-credit is the receiver's delivery-count plus the receiver's link-credit minus
+    the sender's delivery-count, modulo 2^32.
     Source: transport.xml section links > Flow Control (link-credit)
-    Evidence: receiver flow, deliveries sent, sender flow
+    Evidence: a flow of the receiver, the deliveries sent since, and a flow of the sender
     Why it matters: The receiver's delivery-count plus link-credit, minus the sender's delivery-count, gives
     the remaining link-credit. A sender with a smaller result stops too early, and messages wait.
-    Silent when: it tells of none at all and may have known of none, or octets of either peer since the attach
-    were not captured. Possible when deliveries were aborted, resumed or are under way: whether these count
-    nobody says.
-    Possible because: Whether aborted, resumed or unfinished deliveries take credit nobody says.
+    Silent when: the sender states link-credit 0 and may not have read any grant, or octets of either peer
+    since the attach were not captured. The finding is only possible, not certain, when deliveries were
+    aborted, resumed or are incomplete, because the specification does not say whether such deliveries use
+    link-credit.
+    Possible because: The specification does not say whether aborted, resumed or incomplete deliveries use
+    link-credit.
     How to mend it: On each flow of the receiver, compute link-credit as the receiver's delivery-count plus
     its link-credit minus your own delivery-count, modulo 2^32. State this value in your flows.
     """
     case.report(
         L_CREDIT_FORMULA,
-        f"delivery-count and link-credit make {raw(total)}, the limit is {raw(link.credit.limits.newest())}",
+        f"delivery-count plus link-credit is {raw(total)}, the receiver's limit "
+        f"{raw(link.credit.limits.newest())}",
         certainty,
         {"delivery_limit": int(raw(link.credit.limits.newest()))},
         [int(link.credit.limits.newest_packet())],
@@ -140,7 +143,7 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
 
 
 def judge_stated_credit(case: Case10, link: LinkEnd, body: Flow) -> bool:
-    """The credit that a sender's flow tells, beside what it told before and what it was granted."""
+    """Judge the link-credit in a sender's flow by the sender's earlier flow and by the receiver's grants."""
     limits = link.credit.limits
     if body.link_credit is None or body.delivery_count is None or len(limits) == 0 or not link.whole:
         return False
@@ -174,36 +177,40 @@ L_AVAIL_OWNER: Final = RULES.rule(
 def available_of_its_own(case: Case10, link: LinkEnd, value: int) -> None:
     """A receiver states in a flow more available messages than the sender has ever stated.
 
-    Demands: A receiver's flow repeats the sender's last 'available' (minus messages received); only the
-    sender sets it.
+    Demands: A receiver's flow repeats the sender's last value of available, minus the messages received
+    since; only the sender sets a new value.
     Source: transport.xml section performatives > flow.available; transport.xml section links > Flow Control
-    Evidence: receiver flow.available against last sender flow
-    Why it matters: Only the sender knows how many messages wait. The receiver must repeat the sender's last
-    value, so readers of the flow get a false number.
+    Evidence: available in a receiver's flow, and available in the sender's last flow
+    Why it matters: Only the sender knows how many messages wait. Whoever reads the receiver's flow gets a
+    false number.
     Silent when: octets of either peer since the attach were not captured.
     How to mend it: In flows of a receiver, repeat the last available value of the sender, minus the messages
     received since then, or leave available out. Do not write a value of your own.
     """
     case.report(
         L_AVAIL_OWNER,
-        f"a receiver's flow has available {value}, the sender has told "
-        + (f"{link.receipt.available} at most" if link.receipt.available >= 0 else "of none"),
+        f"a receiver's flow has available {value}, but the sender has stated "
+        + (f"{link.receipt.available} at most" if link.receipt.available >= 0 else "no number"),
         CERTAIN,
         {"available": int(max(link.receipt.available, 0))},
     )
 
 
 L_AVAIL_FLOOR: Final = RULES.rule(
-    "L-AVAIL-FLOOR", "MUST", "keyword", by="receiver", warning="A capture suggests it and cannot prove it."
+    "L-AVAIL-FLOOR",
+    "MUST",
+    "keyword",
+    by="receiver",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
-    """A receiver states an available value that it has counted down below zero.
+    """A receiver states a value of available that it has counted down below zero.
 
-    Demands: The receiver's own count of available never goes below zero.
+    Demands: A receiver does not count available down below zero.
     Source: transport.xml section links > Flow Control (available)
-    Evidence: receiver flow.available near 2^32
+    Evidence: a value of available in the receiver's flow that is slightly below 2^32
     Why it matters: As an unsigned number, the value reads as about four billion waiting messages.
     Silent when: octets of either peer since the attach were not captured.
     How to mend it: Stop at 0 when counting down available for each received message. Unsigned subtraction
@@ -211,14 +218,14 @@ def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
     """
     case.report(
         L_AVAIL_FLOOR,
-        f"a receiver's flow has available {value}: a count below zero",
+        f"a receiver's flow has available {value}, which is a count below zero",
         CERTAIN,
         {"available": int(max(link.receipt.available, 0))},
     )
 
 
 def judge_available(case: Case10, link: LinkEnd, body: Flow) -> None:
-    """The available messages that a receiver's flow tells."""
+    """Judge the value of available in a receiver's flow."""
     value = body.available
     if not value or value <= link.receipt.available or not link.whole or not case.me.whole:
         return

@@ -1,4 +1,4 @@
-"""Deliveries: ids, tags, settlement (transport.xml, "Transferring a Message", performatives)."""
+"""Deliveries: delivery-ids, delivery-tags and settlement (transport.xml, "Transferring a Message")."""
 
 from typing import Final
 
@@ -33,8 +33,8 @@ def tag_too_long(case: Case10, body: Transfer) -> None:
 
     Demands: A delivery-tag has at most 32 octets.
     Source: transport.xml section definitions > delivery-tag
-    Evidence: tag length in transfer or in unsettled map keys
-    Why it matters: Receivers store delivery-tags in fields of this size. A receiver may detach the link or
+    Evidence: the length of the delivery-tag in the transfer or in the unsettled map
+    Why it matters: Receivers store delivery-tags in fields of 32 octets. A receiver may detach the link or
     end the session.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Create delivery-tags of at most 32 octets, for example from a counter or a binary UUID. Do
@@ -51,7 +51,7 @@ D_ABORT_MORE: Final = RULES.rule("D-ABORT-MORE", "SHOULD NOT", "keyword", by="se
 def abort_with_more(case: Case10, body: Transfer) -> None:
     """A sender sends a transfer with both aborted and more set.
 
-    Demands: aborted=true should not come together with more=true.
+    Demands: A transfer with aborted=true should not have more=true.
     Source: transport.xml section performatives > transfer.more
     Evidence: both flags in one transfer
     Why it matters: An aborted transfer is the last one of its delivery. With more set, a receiver may wait
@@ -73,7 +73,7 @@ def first_transfer_without_delivery_id(case: Case10) -> None:
 
     Demands: The first transfer of a delivery carries a delivery-id.
     Source: transport.xml section performatives > transfer.delivery-id
-    Evidence: as above
+    Evidence: the first transfer on the link after a complete delivery
     Why it matters: No disposition can name the delivery, so the receiver cannot settle it or state its
     outcome.
     Silent when: octets since the attach were not captured, because the transfer may continue an earlier
@@ -95,7 +95,7 @@ def first_transfer_without_delivery_tag(case: Case10) -> None:
     Demands: The first transfer of a delivery carries a delivery-tag.
     Source: transport.xml section performatives > transfer.delivery-tag; transport.xml section links >
     Transferring a Message
-    Evidence: first transfer on the link after a completed delivery
+    Evidence: the first transfer on the link after a complete delivery
     Why it matters: When the link is resumed, the peers cannot identify the delivery among the others.
     Silent when: octets since the attach were not captured, because the transfer may continue an earlier
     delivery.
@@ -115,12 +115,13 @@ def first_transfer_without_message_format(case: Case10, several: bool) -> None:
 
     Demands: The first transfer of a delivery carries message-format.
     Source: transport.xml section performatives > transfer.message-format
-    Evidence: as above
+    Evidence: the first transfer on the link after a complete delivery
     Why it matters: Only transfers that continue a delivery may leave out message-format. Without it, the
     receiver has to guess how to decode the message.
-    Silent when: octets since the attach were not captured. Possible when the delivery is one transfer: the
-    sentence that says MUST speaks of several.
-    Possible because: The sentence that says MUST speaks of messages of several transfers.
+    Silent when: octets since the attach were not captured. The finding is only possible, not certain, when
+    the delivery is a single transfer, because the sentence with MUST is about deliveries of several
+    transfers.
+    Possible because: The sentence of the specification that says MUST is about messages of several transfers.
     How to mend it: Set message-format in the first transfer of every delivery, with the value 0 for AMQP
     messages.
     """
@@ -150,10 +151,10 @@ D_ABORT_ONLYOPEN: Final = RULES.rule(
 def aborted_before_it_began(case: Case10) -> None:
     """A sender aborts a delivery with the first transfer of this delivery.
 
-    Demands: Aborting is a step from a delivery already being sent; a first frame with aborted=true fits no
-    arrow (a resumed delivery is the exception shown in the messaging examples).
+    Demands: A sender aborts only a delivery that it has already begun to send. The examples for resumed
+    deliveries are an exception.
     Source: transport.xml section links > Transferring Large Messages (fragmentation diagrams)
-    Evidence: aborted=true on a first transfer without resume
+    Evidence: a transfer with aborted=true that is the first of its delivery and has no resume
     Why it matters: No delivery exists yet that could be aborted. The receiver may wait for or count a
     delivery that never comes.
     Silent when: octets since the attach were not captured, or the delivery is resumed.
@@ -173,13 +174,14 @@ def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer)
     """A sender uses a delivery-tag again while an earlier delivery with the same delivery-tag may be
     unsettled.
 
-    Demands: A tag is unique among deliveries on the link that either end may still hold unsettled.
+    Demands: A delivery-tag is unique among the deliveries of the link that either peer may consider
+    unsettled.
     Source: transport.xml section links > Transferring a Message
-    Evidence: tags of open deliveries
+    Evidence: the delivery-tags of unsettled deliveries
     Why it matters: When the link is resumed, the peers cannot distinguish the two deliveries. A message may
     be lost or sent twice.
     Silent when: the settlement of the earlier delivery may not have been captured, or the earlier delivery
-    has no delivery-id of its own by which its settlement could be recognized.
+    has no delivery-id by which a disposition could settle it.
     How to mend it: Create delivery-tags from a counter of the link. Reuse a delivery-tag only after both
     peers have settled the earlier delivery.
     """
@@ -190,7 +192,7 @@ def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer)
     if earlier is None or session.sent.unsettled.get(int(earlier.number)) is not earlier:
         return
     if link.whole and case.me.whole:
-        # Settled by the peer beyond what this end can have known: the tag was not free for it.
+        # The peer settled the delivery, but this end cannot have known that, so the tag was not free.
         case.report(
             D_TAG_UNIQUE,
             f"the delivery-tag is that of a delivery still unsettled (packet {earlier.packet})",
@@ -208,9 +210,10 @@ D_ID_UNIQUE: Final = RULES.rule(
 def delivery_id_in_use(case: Case10, value: int, other: Delivery) -> None:
     """A sender gives a new delivery the delivery-id of a delivery that is still unsettled.
 
-    Demands: A delivery-id is unique within the session direction while the delivery can be referred to.
+    Demands: A delivery-id is unique among the sender's deliveries of a session while a disposition can still
+    name the delivery.
     Source: transport.xml section links; transport.xml section definitions > delivery-number
-    Evidence: delivery-ids on all links of that direction
+    Evidence: the delivery-ids on all links of the session in one direction
     Why it matters: A disposition with this delivery-id may mean either delivery. The wrong message may be
     settled.
     Silent when: octets since the session's begin were not captured.
@@ -232,31 +235,31 @@ D_ID_SEQ: Final = RULES.rule("D-ID-SEQ", "SHOULD", "definition", by="sender", us
 def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64) -> None:
     """A sender gives a new delivery a delivery-id that does not follow the last delivery-id of the session.
 
-    Demands: New delivery-ids come from one session-wide sequence shared by all links, so each goes up from
-    the last.
+    Demands: All links of a session in one direction share one sequence of delivery-ids, so each new
+    delivery-id follows the last one.
     Source: transport.xml section sessions; transport.xml section links; transport.xml section definitions >
     delivery-number
-    Evidence: delivery-ids in order of first transfers
+    Evidence: the delivery-ids of first transfers, in their order
     Why it matters: All delivery-ids of a session come from one sequence. A receiver that settles ranges of
     delivery-ids settles the wrong deliveries.
     Silent when: octets since the session's begin were not captured, or earlier deliveries without a
-    delivery-id explain the gap. Two other rules report a delivery-id that is used again while a delivery with
-    that id is unsettled (D-ID-UNIQUE), and an id that wraps at a wrong number (T-SERIAL). The finding is only
-    possible, not certain, when delivery-ids are only left out.
-    Possible because: Delivery-ids were left out, but none is used twice. The specification can be read as
+    delivery-id explain the gap. Two other rules report a delivery-id that an unsettled delivery already has
+    (D-ID-UNIQUE) and a delivery-id that wraps at a wrong number (T-SERIAL). The finding is only possible, not
+    certain, when the sender skips delivery-ids and repeats none.
+    Possible because: The {peer} skips delivery-ids but uses none twice. The specification can be read as
     allowing gaps.
     How to mend it: Assign delivery-ids from one counter per session that all links share, and write the
     transfers in the order of their delivery-ids. Take the next number under the lock that guards sending.
     """
     case.report(
         D_ID_SEQ,
-        f"delivery-id {value} follows {raw(last)}",
+        f"delivery-id {value} follows delivery-id {raw(last)}",
         CERTAIN if number <= last else POSSIBLE,
         {"last_delivery_id": int(raw(last))},
     )
 
 
-# An id and the next one, of peers that wrap at 2^31, leave out 0, or wrap one too early.
+# Pairs of successive ids of peers that wrap at 2^31, skip 0, or wrap one number too early.
 _WRAPS: Final = ((0x7FFFFFFF, 0), (0xFFFFFFFF, 1), (0xFFFFFFFE, 0))
 
 
@@ -287,9 +290,9 @@ def continuation_with_other_delivery_id(case: Case10, delivery: Delivery, value:
     """A sender changes the delivery-id within a delivery: a later transfer has another delivery-id than the
     first transfer.
 
-    Demands: A continuation transfer may repeat the delivery-id but not change it.
+    Demands: A later transfer of a delivery may repeat the delivery-id but not change it.
     Source: transport.xml section performatives > transfer.delivery-id
-    Evidence: delivery-id on continuation frames
+    Evidence: the delivery-id of later transfers of a delivery
     Why it matters: The transfer belongs to another delivery, and transfers of two deliveries must not
     interleave on a link. The receiver cannot assemble the message.
     Silent when: octets since the attach were not captured.
@@ -313,9 +316,10 @@ D_NOINTERLEAVE: Final = RULES.rule(
 def deliveries_interleave(case: Case10, delivery: Delivery, value: int) -> None:
     """A sender begins a new delivery on a link before the previous delivery on this link is complete.
 
-    Demands: Frames of two messages on the same link never interleave.
+    Demands: Transfers of two deliveries on the same link never interleave.
     Source: transport.xml section links > Transferring Large Messages
-    Evidence: new delivery-tag or delivery-id while more=true is pending on the handle
+    Evidence: a transfer with a new delivery-tag or delivery-id after a transfer with more=true on the same
+    handle
     Why it matters: The receiver cannot tell which transfer belongs to which delivery. The receiver may join
     parts of two messages into one message.
     Silent when: octets since the attach of the link were not captured.
@@ -336,7 +340,7 @@ D_TAG_CONT: Final = RULES.rule(
     "MUST NOT",
     "inferred",
     by="sender",
-    warning="The text implies it and does not say it.",
+    warning="The specification implies the demand without stating the demand.",
     usual_answer="amqp:not-allowed",
 )
 
@@ -345,9 +349,9 @@ def continuation_with_other_delivery_tag(case: Case10, delivery: Delivery) -> No
     """A sender puts a delivery-tag on a continuation transfer that differs from the delivery-tag of the first
     transfer of the delivery.
 
-    Demands: A continuation transfer may repeat the delivery-tag but not change it.
+    Demands: A later transfer of a delivery may repeat the delivery-tag but not change it.
     Source: transport.xml section performatives > transfer.delivery-tag
-    Evidence: delivery-tag on continuation frames
+    Evidence: the delivery-tag of later transfers of a delivery
     Why it matters: The receiver cannot tell to which delivery the transfer belongs, and may attribute its
     payload to the wrong message or refuse it.
     Silent when: octets since the attach of the link were not captured.
@@ -368,7 +372,7 @@ D_FMT_CONT: Final = RULES.rule(
     "MUST NOT",
     "inferred",
     by="sender",
-    warning="The text implies it and does not say it.",
+    warning="The specification implies the demand without stating the demand.",
     usual_answer="amqp:not-allowed",
 )
 
@@ -377,9 +381,9 @@ def continuation_with_other_message_format(case: Case10, delivery: Delivery) -> 
     """A sender puts a message-format on a continuation transfer that differs from the message-format of the
     first transfer of the delivery.
 
-    Demands: A continuation transfer may repeat message-format but not change it.
+    Demands: A later transfer of a delivery may repeat the message-format but not change it.
     Source: transport.xml section performatives > transfer.message-format
-    Evidence: message-format on continuation frames
+    Evidence: the message-format of later transfers of a delivery
     Why it matters: A message has exactly one format. The receiver cannot know by which of the two formats to
     decode the payload.
     Silent when: octets since the attach of the link were not captured.
@@ -424,10 +428,11 @@ D_SNDMODE_UNSETTLED: Final = RULES.rule(
 def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender sends a transfer with settled=true on a link with snd-settle-mode unsettled.
 
-    Demands: On a link with snd-settle-mode unsettled no transfer has settled=true, unless it aborts.
+    Demands: On a link with snd-settle-mode unsettled, no transfer has settled=true unless it aborts the
+    delivery.
     Source: transport.xml section performatives > transfer.settled; transport.xml section definitions >
     sender-settle-mode
-    Evidence: attach mode, settled flags
+    Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
     Why it matters: The receiver relies on stating an outcome for every delivery. The sender forgets the
     delivery at once, so a rejection or a loss has no effect.
     Silent when: the attach of the sender or octets since then were not captured, the delivery is aborted, or
@@ -457,13 +462,13 @@ def unsettled_on_settled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     """A sender completes a delivery without settled=true on any of its transfers on a link with
     snd-settle-mode settled.
 
-    Demands: On a link with snd-settle-mode settled every delivery has settled=true on at least one of its
+    Demands: On a link with snd-settle-mode settled, every delivery has settled=true on at least one of its
     transfers.
     Source: transport.xml section performatives > transfer.settled; transport.xml section definitions >
     sender-settle-mode
-    Evidence: attach mode, settled flags
+    Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
     Why it matters: The receiver expects settled deliveries and does not settle the delivery itself. The
-    delivery then stays unsettled at the sender and occupies its state.
+    delivery then stays unsettled at the sender and occupies memory there.
     Silent when: octets since the attach of the link were not captured.
     How to mend it: Set settled=true on every delivery of a link attached with snd-settle-mode `settled`, at
     the latest on its last transfer. If you need outcomes, attach with snd-settle-mode `unsettled` or `mixed`.
@@ -489,16 +494,17 @@ D_RCVMODE_RAISE: Final = RULES.rule(
 def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender asks for rcv-settle-mode second in a transfer on a link whose agreed rcv-settle-mode is first.
 
-    Demands: A transfer may not ask for mode second on a link negotiated as first.
+    Demands: A transfer may not ask for rcv-settle-mode second on a link whose receiver attached with mode
+    first.
     Source: transport.xml section performatives > transfer.rcv-settle-mode
-    Evidence: attach mode, transfer.rcv-settle-mode
+    Evidence: the rcv-settle-mode of the receiver's attach and of the transfer
     Why it matters: The receiver would have to wait for a settlement by the sender, which the receiver did not
     agree to. The receiver may refuse the transfer with amqp:invalid-field.
     Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
     the sender may not have read that attach, or when a later transfer may settle the delivery.
-    Possible because: The transfer is no fault if the {peer} had not yet read what the {other} sent before:
-    those octets had reached the host of the {peer}, but nothing that the {peer} sent shows that it had read
-    them. The transfer is also no fault if a later transfer settles the delivery.
+    Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}: the
+    attach had reached the host of the {peer}, but no frame of the {peer} shows that the {peer} had read the
+    attach. The transfer is also no fault if a later transfer settles the delivery.
     How to mend it: Leave rcv-settle-mode unset in transfers unless the receiver's attach agreed to `second`.
     Read the mode from the receiver's attach, not from the mode that your own attach asked for.
     """
@@ -508,7 +514,7 @@ def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
     if not theirs.rcv_settle_mode:
         case.report(
             D_RCVMODE_RAISE,
-            "a transfer has rcv-settle-mode second, the receiver attached with first",
+            "a transfer has rcv-settle-mode second, but the receiver attached with first",
             POSSIBLE if body.more else attach_read(case, link),
             {"rcv_settle_mode": "first"},
         )

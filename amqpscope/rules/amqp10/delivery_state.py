@@ -1,4 +1,5 @@
-"""What a delivery state says: an outcome, or how far a message came (messaging.xml, "delivery-state")."""
+"""Delivery states: an outcome, or the part of a message that was received (messaging.xml,
+"delivery-state")."""
 
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.messaging import Received

@@ -1,4 +1,4 @@
-"""Which error answer a peer owes for a fault of the other peer: the rules, and the note that it is owed.
+"""The error answers that a peer owes for faults of the other peer.
 
 `reaction` judges whether the answer comes.
 """
@@ -21,15 +21,16 @@ C_MAXFRAME_REACT: Final = RULES.rule(
     "C-MAXFRAME-REACT",
     "MUST",
     "keyword",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:connection:framing-error",
 )
 """A peer receives a frame larger than its max-frame-size and does not close the connection with
 framing-error.
 
-Demands: Whoever gets an oversized frame has to close with framing-error.
+Demands: A peer that receives a frame larger than its max-frame-size has to close the connection with
+framing-error.
 Source: transport.xml section performatives > open.max-frame-size
-Evidence: what the receiver sends after the oversized frame
+Evidence: the frames that the receiver sends after the oversized frame
 Why it matters: The sender of the frame never learns that its frames are too large. Another receiver may close
 the connection for the same frame.
 Silent when: the peer may not have received the frame, or the peer sent nothing afterwards. The finding is
@@ -44,17 +45,18 @@ C_CHMAX_REACT: Final = RULES.rule(
     "C-CHMAX-REACT",
     "MUST",
     "keyword",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:connection:framing-error",
 )
 """A peer receives a frame on a channel above its channel-max and does not close the connection with
 framing-error.
 
-Demands: A peer that sees a channel out of range has to close with framing-error.
+Demands: A peer that receives a frame on a channel above its channel-max has to close the connection with
+framing-error.
 Source: transport.xml section performatives > open.channel-max
-Evidence: what the receiver sends next
-Why it matters: The sender of the frame never learns of the limit. It may go on using channels that its peer
-does not support.
+Evidence: the frames that the receiver sends after the frame on the wrong channel
+Why it matters: The sender of the frame never learns of the limit. The sender may go on using channels
+that the other peer does not support.
 Silent when: the peer may not have received the frame, or the peer sent nothing afterwards. The finding is
 only possible, not certain, when a minute passed without proof that the peer had read the frame, or when the
 peer ended the session instead of closing the connection.
@@ -67,17 +69,18 @@ S_HANDLEMAX_REACT: Final = RULES.rule(
     "S-HANDLEMAX-REACT",
     "MUST",
     "keyword",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:connection:framing-error",
 )
 """A peer receives an attach with a handle above its handle-max and does not close the connection with
 framing-error.
 
-Demands: A peer that sees a handle out of range closes the connection with framing-error.
+Demands: A peer that receives an attach with a handle above its handle-max has to close the connection
+with framing-error.
 Source: transport.xml section performatives > begin.handle-max
-Evidence: what the receiver sends next (often end instead of close)
-Why it matters: The sender of the attach never learns of the limit. It may go on attaching links with handles
-that its peer does not support.
+Evidence: the frames that the receiver sends after the attach; many peers send end instead of close
+Why it matters: The sender of the attach never learns of the limit. The sender may go on attaching links
+with handles that the other peer does not support.
 Silent when: the peer may not have received the attach, or the peer sent nothing afterwards. The finding is
 only possible, not certain, when a minute passed without proof that the peer had read the attach, or when the
 peer ended the session instead of closing the connection.
@@ -90,18 +93,19 @@ L_HANDLE_INUSE_REACT: Final = RULES.rule(
     "L-HANDLE-INUSE-REACT",
     "MUST",
     "keyword",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:session:handle-in-use",
 )
 """A peer receives an attach with a handle that is already in use and does not close the connection with
 handle-in-use.
 
-Demands: A handle clash is answered at once by close carrying handle-in-use.
+Demands: A peer that receives an attach with a handle in use has to close the connection at once with
+handle-in-use.
 Source: transport.xml section performatives > attach.handle; transport.xml section definitions > session-error
 handle-in-use
-Evidence: what the receiver sends after the clash
-Why it matters: From then on the two peers may mean different links by the same handle. Transfers and flows
-may reach the wrong link.
+Evidence: the frames that the receiver sends after the second attach
+Why it matters: From then on, the two peers may mean different links by the same handle. Transfers and
+flows may reach the wrong link.
 Silent when: the peer may not have received the attach, or the peer sent nothing afterwards. The finding is
 only possible, not certain, when a minute passed without proof that the peer had read the attach, or when the
 peer ended the session instead of closing the connection, as the name of the error
@@ -115,14 +119,15 @@ L_UNATTACHED_FLOW_REACT: Final = RULES.rule(
     "L-UNATTACHED-FLOW-REACT",
     "MUST",
     "keyword",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:session:unattached-handle",
 )
 """A peer receives a flow for a handle without a link and does not end the session with unattached-handle.
 
-Demands: A flow for an unattached handle is answered with end carrying unattached-handle.
+Demands: A peer that receives a flow for an unattached handle has to end the session with
+unattached-handle.
 Source: transport.xml section performatives > flow.handle
-Evidence: what the receiver sends next
+Evidence: the frames that the receiver sends after the flow
 Why it matters: The credit that the flow carries is lost. The sender of the flow waits for an effect that
 never comes.
 Silent when: the peer may not have received the flow, or the peer sent nothing on the session afterwards. The
@@ -134,14 +139,14 @@ How to mend it: Look up the handle of each incoming flow. If no link is attached
 
 
 S_ERR_END: Final = RULES.rule(
-    "S-ERR-END", "MUST", "keyword", note="The rule is about how a peer answers the other peer's fault."
+    "S-ERR-END", "MUST", "keyword", note="The rule judges how a peer reacts to a fault of the other peer."
 )
 """A peer receives a transfer or a detach for a handle without a link and does not end the session with an
 error.
 
-Demands: A session that cannot process its input sends end with an error.
+Demands: A peer that cannot process a frame of a session has to end the session with an error.
 Source: transport.xml section sessions > Session Errors
-Evidence: violation followed by no end(error)
+Evidence: an invalid frame that is followed by no end with an error
 Why it matters: The frame belongs to no link, so the peer cannot process it. The sender of the frame assumes
 that the frame was processed.
 Silent when: the peer may not have received the frame, or the peer sent nothing on the session afterwards. The
@@ -156,20 +161,21 @@ L_ERRANT_REACT: Final = RULES.rule(
     "L-ERRANT-REACT",
     "MUST",
     "keyword",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:session:errant-link",
 )
 """A peer that detached a link with an error receives further input for the link and does not end the session
 for this input.
 
-Demands: Such input makes the erring side end the session with errant-link (even for frames in flight).
+Demands: A peer that detached a link with an error has to end the session with errant-link when further
+input for the link arrives, even if the input was already on its way.
 Source: transport.xml section links > Link Errors
-Evidence: end(error) after the late input
+Evidence: the frames that the peer sends after the late input
 Why it matters: The other peer sent this input to a link endpoint that no longer exists. Without an end of the
 session the input is lost and no error reports the loss.
 Silent when: the peer may not have received the input, or the peer sent nothing on the session afterwards.
-Only possible because: Hardly any implementation ends the session for frames that were already on their way
-when it sent the detach.
+Only possible because: Hardly any implementation ends the session for frames that were already on their
+way when the detach was sent.
 How to mend it: Remember links that you detached with an error. If input other than a detach arrives for such
 a link, send end with `amqp:session:errant-link`.
 """
@@ -179,15 +185,17 @@ L_ERR_PIPELINED: Final = RULES.rule(
     "L-ERR-PIPELINED",
     "MUST",
     "keyword",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:session:errant-link",
 )
-"""A peer that detached a link with an error receives an attach without an unsettled map for the link and does
-not end the session with errant-link.
+"""A peer that detached a link with an error receives an attach without an unsettled map for the link and
+does not end the session with errant-link.
 
-Demands: A pipelined re-attach that meets an error detach makes the receiver end the session with errant-link.
+Demands: A peer that detached a link with an error has to end the session with errant-link when an attach
+without an unsettled map arrives for the link.
 Source: transport.xml section links > Link Errors
-Evidence: detach, attach(null unsettled) crossing detach(error), then end(error)
+Evidence: a detach and an attach with a null unsettled map that cross a detach with an error, and the
+answer
 Why it matters: The other peer takes the link for the earlier one. The earlier link endpoint is destroyed
 together with the state that it held.
 Silent when: the peer may not have received the attach, or the peer sent nothing on the session afterwards.
@@ -203,16 +211,17 @@ L_MAXMSG_REACT: Final = RULES.rule(
     "MUST",
     "definition",
     by="receiver",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:link:message-size-exceeded",
 )
 """A receiver receives a message larger than its max-message-size and does not detach the link with
 message-size-exceeded.
 
-Demands: Too large a message leads to detach with message-size-exceeded.
+Demands: A receiver detaches a link with message-size-exceeded when a message is larger than its
+max-message-size.
 Source: transport.xml section performatives > attach.max-message-size; transport.xml section definitions >
 link-error message-size-exceeded
-Evidence: what the receiver sends next
+Evidence: the frames that the receiver sends after the message
 Why it matters: The sender never learns of the limit and may go on sending messages that the receiver does not
 support.
 Silent when: the receiver may not have received the message, or the receiver has sent nothing about the
@@ -228,15 +237,16 @@ L_INCOMPLETE_REACT: Final = RULES.rule(
     "MUST",
     "keyword",
     by="receiver",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     usual_answer="amqp:not-allowed",
 )
 """A receiver that sent an incomplete unsettled map receives a new delivery and does not detach the link with
 an error.
 
-Demands: A receiver that sent an incomplete map detaches with an error on a non-resume transfer.
+Demands: A receiver that sent an incomplete unsettled map detaches the link with an error when a transfer
+without resume arrives.
 Source: transport.xml section performatives > attach.incomplete-unsettled
-Evidence: what the receiver sends next
+Evidence: the frames that the receiver sends after the transfer
 Why it matters: The receiver cannot know whether it already has the message. The message may be processed
 twice.
 Silent when: the receiver may not have received the transfer, or the receiver has sent nothing about the
@@ -248,13 +258,13 @@ transfer without resume arrives, detach the link with an error, for example `amq
 
 
 L_ERR_DETACH: Final = RULES.rule(
-    "L-ERR-DETACH", "MUST", "keyword", note="The rule is about how a peer answers the other peer's fault."
+    "L-ERR-DETACH", "MUST", "keyword", note="The rule judges how a peer reacts to a fault of the other peer."
 )
 """A receiver gets more deliveries than it granted link-credit for and detaches the link without an error.
 
-Demands: A failing link endpoint is detached with the error field filled.
+Demands: A peer whose link endpoint failed states the error in its detach.
 Source: transport.xml section links > Link Errors
-Evidence: detach.error after a violation
+Evidence: the error of the detach that follows a violation
 Why it matters: The sender does not learn why the link is gone. It may attach the link again and repeat the
 fault.
 Silent when: the receiver may not have received the deliveries.
@@ -269,16 +279,16 @@ L_REDUCE_REACT: Final = RULES.rule(
     "MAY-limits",
     "keyword",
     by="receiver",
-    note="The rule is about how a peer answers the other peer's fault.",
+    note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:link:transfer-limit-exceeded",
 )
 """A receiver lowers the link-credit and then detaches the link with an error other than
 transfer-limit-exceeded when more deliveries arrive.
 
-Demands: A receiver that cuts credit either takes the messages already in flight or detaches with
-transfer-limit-exceeded.
+Demands: A receiver that lowers the link-credit either accepts the messages that are already in flight or
+detaches the link with transfer-limit-exceeded.
 Source: transport.xml section links > Flow Control
-Evidence: receiver's reaction to excess messages
+Evidence: the frames that the receiver sends after the surplus messages
 Why it matters: Deliveries that were in flight when the receiver lowered the link-credit are no fault of the
 sender. Another error misleads the sender about the cause.
 Silent when: the receiver did not detach the link, or the receiver detached the link with
@@ -293,10 +303,10 @@ L_STEAL: Final = RULES.rule("L-STEAL", "MUST", "lower-case", answer="amqp:link:s
 """A peer receives an attach on another session for a link that is already attached, and does not detach the
 first attachment with `amqp:link:stolen`.
 
-Demands: When an attached link is attached again elsewhere, the first attachment is closed with
-amqp:link:stolen.
+Demands: When a peer attaches a link that is already attached elsewhere, the other peer detaches the first
+attachment with amqp:link:stolen.
 Source: transport.xml section links > Naming a Link; transport.xml section definitions > link-error stolen
-Evidence: second attach, then detach(error) on the first
+Evidence: a second attach of the link, and the detach of the first attachment
 Why it matters: A link can be attached only once at a time. Two attachments share one link state, so
 deliveries and credit become ambiguous.
 Silent when: the peer may not have received the second attach, or the peer has sent nothing for the first
@@ -307,7 +317,7 @@ attachment with `amqp:link:stolen` before you use the new one.
 """
 
 
-# These may be processed nevertheless: only a wrong answer counts.
+# The peer may process these frames nevertheless: only a wrong answer is a fault.
 _TOLERABLE: Final = (L_ERR_DETACH, L_REDUCE_REACT)
 
 

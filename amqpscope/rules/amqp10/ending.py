@@ -33,24 +33,22 @@ RULES: Final = Rules("amqp10/ending")
 
 
 C_CLOSE_SENT: Final = RULES.rule(
-    "C-CLOSE-SENT", "MUST", "keyword", warning="A capture suggests it and cannot prove it."
+    "C-CLOSE-SENT", "MUST", "keyword", warning="A capture can suggest this fault but never prove it."
 )
 
 
 def stream_ended_without_close(case: Case10) -> None:
     """A peer ends its TCP stream without sending close.
 
-    Demands: A peer writes close before it ends the connection.
+    Demands: A peer sends close before it ends the connection.
     Source: transport.xml section connections > Closing a Connection; transport.xml section performatives >
     close
-    Evidence: FIN/RST with no close in that direction
+    Evidence: a FIN or RST without a close in the same direction
     Why it matters: The other peer cannot tell an orderly end of the connection from a crash, and gets no
     reason for the end.
     Silent when: the peer had not sent open, octets were not captured, the other peer ended its stream first,
-    or the protocol headers of the two peers differ. In the last case the specification requires the peer to
-    end its stream.
-    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
-    ended.
+    or the two peers sent different protocol headers and therefore have to end their streams.
+    Possible because: The capture may have ended before a close that the {peer} still sent.
     How to mend it: Send close, with an error if there is one, as the last frame before you end the TCP
     stream. Applications should close the connection through the library before the process exits.
     """
@@ -71,21 +69,20 @@ C_CLOSE_ANSWER: Final = RULES.rule("C-CLOSE-ANSWER", "MUST", "keyword")
 def close_never_answered(case: Case10) -> None:
     """A peer ends its TCP stream without answering the other peer's close.
 
-    Demands: A peer that receives close answers with its own close before dropping TCP.
+    Demands: A peer that receives close answers with its own close before it ends the TCP connection.
     Source: transport.xml section connections > Closing a Connection, Connection State Diagram
-    Evidence: close in one direction, FIN in the other without close
+    Evidence: a close in one direction, and a FIN without close in the other direction
     Why it matters: The other peer waits for the answer, until its own time-out if it does not notice the end
-    of the stream. It cannot tell whether its close was processed.
+    of the stream. The other peer cannot tell whether its close was processed.
     Silent when: the peer that ends its stream had not sent open, or octets were not captured.
-    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
-    ended.
+    Possible because: The capture may have ended before a close that the {peer} still sent.
     How to mend it: When a close arrives, send your own close before you end the TCP stream. Flush the output
     buffer before you close the socket.
     """
     packet = int(case.peer.closing.packet)
     case.report(
         C_CLOSE_ANSWER,
-        f"the stream ends, the peer's close (packet {packet}) is not answered",
+        f"the peer ends its stream without answering the other peer's close (packet {packet})",
         POSSIBLE,
         {"connection_state": case.me.state},
         [packet],
@@ -98,9 +95,9 @@ C_CLOSE_READON: Final = RULES.rule("C-CLOSE-READON", "SHOULD", "keyword")
 def reset_while_the_answer_was_awaited(case: Case10) -> None:
     """A peer that has sent close resets the TCP connection before the other peer's close has arrived.
 
-    Demands: After its close a peer should read on until the partner's close.
+    Demands: After its close, a peer should read until the other peer's close arrives.
     Source: transport.xml section connections > Closing a Connection
-    Evidence: RST between the two closes
+    Evidence: an RST between the two closes
     Why it matters: The reset may discard octets that the other peer has not read yet, such as the error in
     the close.
     Silent when: the other peer's close was received, the other peer had ended its stream, or octets were not
@@ -113,7 +110,7 @@ def reset_while_the_answer_was_awaited(case: Case10) -> None:
     """
     case.report(
         C_CLOSE_READON,
-        "the connection is reset after close, before the peer's",
+        "the peer resets the connection after its close, before the other peer's close arrives",
         POSSIBLE,
         {"connection_state": case.me.state},
         [int(case.me.closing.packet)],
@@ -126,9 +123,9 @@ C_CLOSE_TIMEOUT: Final = RULES.rule("C-CLOSE-TIMEOUT", "SHOULD", "keyword")
 def waited_too_long_for_the_answer(case: Case10, waited: int) -> None:
     """A peer that has sent close still waits for the other peer's close after five minutes or more.
 
-    Demands: A closing peer should bound its wait for the partner's close.
+    Demands: A peer that sent close should wait only a limited time for the other peer's close.
     Source: transport.xml section connections > Closing a Connection
-    Evidence: time from close to FIN
+    Evidence: the time between the close and the FIN
     Why it matters: The other peer may be gone. The unusable connection stays open and keeps its socket and
     memory occupied.
     Silent when: the other peer has sent close or ended its stream, or the peer has waited for less than five
@@ -139,7 +136,7 @@ def waited_too_long_for_the_answer(case: Case10, waited: int) -> None:
     """
     case.report(
         C_CLOSE_TIMEOUT,
-        f"{waited // 1_000_000_000} s after close the connection still waits for the peer's",
+        f"{waited // 1_000_000_000} s after its close, the peer still waits for the other peer's close",
         POSSIBLE,
         {"waited_ms": waited // 1_000_000},
         [int(case.me.closing.packet)],
@@ -150,21 +147,22 @@ F_SIZE_TOTAL: Final = RULES.rule(
     "F-SIZE-TOTAL",
     "MUST",
     "keyword",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     answer="amqp:connection:framing-error",
 )
 
 
 def stream_ended_inside_a_frame(case: Case10) -> None:
-    """A peer ends its TCP stream in order (with FIN, not with a reset) in the middle of a frame.
+    """A peer ends its TCP stream with a FIN in the middle of a frame.
 
-    Demands: The size field covers frame header, extended header and body exactly.
+    Demands: The size field counts exactly the octets of frame header, extended header and body.
     Source: transport.xml section framing > Frame Layout
-    Evidence: following octets do not form a plausible frame header
+    Evidence: octets after the frame that are not a plausible frame header, or a stream that ends within the
+    frame
     Why it matters: The size in the frame header does not match the octets that were sent. The receiver cannot
     process the incomplete frame and loses its content.
-    Silent when: the stream was reset, or only the capture ended.
-    Possible because: The {peer} may have been stopped in the middle of the frame.
+    Silent when: the peer reset the stream, or the capture ended before the stream ended.
+    Possible because: The {peer} may have stopped in the middle of the frame for another reason.
     How to mend it: Compute the frame size from the octets that you really write: frame header, extended
     header and body. Write the whole frame before you end the stream.
     """
@@ -180,17 +178,17 @@ S_BEGIN_REMOTESET: Final = RULES.rule(
 
 
 def begin_never_answered_but_another_begun(case: Case10) -> None:
-    """A peer begins a session of its own instead of answering the other peer's begin.
+    """A peer begins a new session of its own instead of answering the other peer's begin.
 
-    Demands: A begin that answers the partner's begin names the channel that begin came on.
+    Demands: A begin that answers another begin names the channel of that begin in its field remote-channel.
     Source: transport.xml section sessions > Establishing a Session; transport.xml section performatives >
     begin.remote-channel
-    Evidence: partner begin pending, own begin with null remote-channel, no other answer follows
+    Evidence: a begin without answer, and a begin of the other peer with a null remote-channel
     Why it matters: The session that the other peer asked for stays half open. The other peer cannot use this
     session and waits for the answer.
-    Silent when: the begin was answered after all, the peer's own begin was answered, so that it really began
-    a session, or octets of either peer were not captured.
-    Only possible because: Two sessions may begin at the same time, so this begin may not be meant as the
+    Silent when: the begin was answered later, the peer's own begin was answered and therefore really began a
+    session, or octets of either peer were not captured.
+    Only possible because: Two sessions may begin at the same time, so this begin need not be meant as the
     answer.
     How to mend it: When you answer a begin, set remote-channel to the channel on which that begin arrived.
     Leave remote-channel unset only when you begin a new session yourself.
@@ -208,7 +206,7 @@ def begin_never_answered_but_another_begun(case: Case10) -> None:
             case.spot = spot
             case.report(
                 S_BEGIN_REMOTESET,
-                "begin has no remote-channel, and the peer's begin "
+                "the begin has no remote-channel, and the other peer's begin "
                 f"(packet {asked.mapping.peer_begin_packet}) is never answered",
                 POSSIBLE,
                 {"session_state": asked.state},
@@ -223,14 +221,13 @@ S_BEGIN_ANSWER: Final = RULES.rule("S-BEGIN-ANSWER", "MUST", "definition")
 def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
     """A peer reads a begin and does not answer it.
 
-    Demands: A partner's begin is answered with begin (or the connection is closed).
+    Demands: A peer answers a begin with a begin, or closes the connection.
     Source: transport.xml section sessions > Establishing a Session
-    Evidence: pending begin at connection end
-    Why it matters: The other peer cannot use the session. It waits for an answer that does not come.
+    Evidence: a begin that has no answer when the connection ends
+    Why it matters: The other peer cannot use the session and waits for an answer that does not come.
     Silent when: the peer may not have read the begin, the other peer ended the session or the connection, or
     octets were not captured.
-    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
-    ended.
+    Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every begin with a begin whose remote-channel names the channel of the begin. If
     you cannot accept the session, close the connection with an error, or answer with begin and then send end.
     """
@@ -250,22 +247,21 @@ S_END_ANSWER: Final = RULES.rule("S-END-ANSWER", "MUST", "definition")
 def end_never_answered(case: Case10, session: SessionEnd) -> None:
     """A peer reads an end and does not answer it.
 
-    Demands: end is answered with end unless the connection goes away first.
+    Demands: A peer answers an end with an end unless the connection ends first.
     Source: transport.xml section sessions > Ending a Session, Session States
-    Evidence: end in one direction only at connection end
+    Evidence: an end in only one direction when the connection ends
     Why it matters: The channel stays in use. The other peer waits for the answer and cannot release the
     session.
     Silent when: the peer may not have read the end, the other peer closed the connection, or octets were not
     captured.
-    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
-    ended.
+    Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every end with an end on the session's outgoing channel, also when the end carries
     an error or links are still attached.
     """
     case.session = session
     case.report(
         S_END_ANSWER,
-        f"the peer's end on channel {session.peer_channel} is never answered",
+        f"the other peer's end on channel {session.peer_channel} is never answered",
         POSSIBLE,
         {"session_state": session.state},
     )
@@ -277,15 +273,15 @@ L_ATTACH_ANSWER: Final = RULES.rule("L-ATTACH-ANSWER", "MUST", "definition")
 def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     """A peer reads an attach and does not answer it.
 
-    Demands: attach is answered with attach of the same name and opposite role, even when the link is refused.
+    Demands: A peer answers an attach with an attach of the same name and the opposite role, even to refuse
+    the link.
     Source: transport.xml section links > Establishing or Resuming a Link
-    Evidence: unanswered attach at session end
-    Why it matters: The other peer waits and cannot use the link. An answer is required even for a refused
-    link, which is first attached and then detached.
+    Evidence: an attach that has no answer when the session ends
+    Why it matters: The other peer waits and cannot use the link. A peer that refuses a link has to answer the
+    attach too, before it detaches the link.
     Silent when: the peer may not have read the attach, the other peer detached the link or ended the session
     or connection, or octets were not captured.
-    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
-    ended.
+    Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every attach with an attach of the same name and the opposite role. To refuse the
     link, send that attach with your own terminus (source or target) null, and then a detach with closed=true
     and an error.
@@ -293,7 +289,7 @@ def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     case.link = link
     case.report(
         L_ATTACH_ANSWER,
-        "the peer's attach of the link is never answered",
+        "the other peer's attach of the link is never answered",
         POSSIBLE,
         {"link_state": link.state},
     )
@@ -305,16 +301,15 @@ L_CLOSE_ANSWER: Final = RULES.rule("L-CLOSE-ANSWER", "MUST", "definition")
 def detach_never_answered(case: Case10, link: LinkEnd) -> None:
     """A peer reads a detach with closed=true and does not answer it with a detach with closed=true.
 
-    Demands: detach with closed=true is answered by detach with closed=true.
+    Demands: A peer answers a detach with closed=true with a detach that has closed=true, too.
     Source: transport.xml section links > Closing a Link
-    Evidence: detach pairs and their closed flags
+    Evidence: the closed flags of both peers' detaches
     Why it matters: Without an answer, the handle stays in use and the other peer waits. An answer with
     closed=false leaves the link half closed, and the other peer may wait for the rest.
-    Silent when: the peer may not have received the detach, the peer attached the link again (as crossing
-    detaches require), the other peer ended the session or connection before any answer, or octets were not
-    captured.
-    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
-    ended.
+    Silent when: the peer may not have received the detach, the peer attached the link again (as the
+    specification demands for crossing detaches), the other peer ended the session or connection before any
+    answer, or octets were not captured.
+    Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer a detach with closed=true by a detach with closed=true and destroy the link
     endpoint. Copy the closed flag from the received detach instead of sending the default `false`.
     """
@@ -323,9 +318,9 @@ def detach_never_answered(case: Case10, link: LinkEnd) -> None:
         case.spot = link.attachment.half_closed
     case.report(
         L_CLOSE_ANSWER,
-        "the peer's closing detach of the link is never answered"
+        "the other peer's detach with closed=true is never answered"
         if link.attachment.half_closed is None
-        else "the peer's closing detach is answered by one that does not close",
+        else "the other peer's detach with closed=true is answered with closed=false",
         POSSIBLE,
         {"link_state": link.state},
     )
@@ -337,14 +332,14 @@ L_ATTACH_ROLE: Final = RULES.rule("L-ATTACH-ROLE", "MUST", "definition", usual_a
 def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
     """A peer answers an attach only with an attach of the same name and the same role.
 
-    Demands: The answer takes the opposite role to the attach it answers.
+    Demands: A peer answers an attach with an attach of the opposite role.
     Source: transport.xml section links > Establishing or Resuming a Link
-    Evidence: names and roles
+    Evidence: the names and roles of both attaches
     Why it matters: Two senders or two receivers do not form a link. Each peer waits for the other one, and no
     message flows.
-    Silent when: the attach was answered with the opposite role after all, was withdrawn, or may not have been
-    read, less than a minute has passed, or octets were not captured.
-    Only possible because: A second link in the other direction may have the same name.
+    Silent when: the peer later answered with the opposite role, the other peer withdrew its attach, the peer
+    may not have read the attach, less than a minute has passed, or octets were not captured.
+    Only possible because: The peers may set up a second link with the same name in the other direction.
     How to mend it: Answer an attach with role=receiver (true) if it has role=sender (false), and the other
     way round. Do not copy the role of the received attach into the answer.
     """
@@ -352,7 +347,7 @@ def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
     case.spot = link.attachment.misanswered
     case.report(
         L_ATTACH_ROLE,
-        "the attach has the name and the role of the peer's, which is never answered",
+        "the attach has the same name and role as the other peer's attach, which is never answered",
         POSSIBLE,
         {"link_state": link.state},
     )
@@ -365,23 +360,23 @@ def closing_detach_never_told(case: Case10, link: LinkEnd) -> None:
     """A peer sends a detach with closed=false that crosses the other peer's detach with closed=true, and then
     does not attach the link again and close it.
 
-    Demands: If a non-closing detach crosses a closing one, its sender re-attaches and then sends a closing
-    detach.
+    Demands: A peer whose detach with closed=false crosses a detach with closed=true attaches the link again
+    and then sends a detach with closed=true.
     Source: transport.xml section links > Closing a Link
-    Evidence: detach(closed=true) against detach(closed=false), then attach and detach(closed=true)
-    Why it matters: The other peer waits to learn that the link is closed at both ends. It may keep the link's
-    state and its name occupied.
+    Evidence: a detach with closed=true that crosses a detach with closed=false, and the frames after them
+    Why it matters: The other peer waits to learn that the link is closed at both ends. The other peer may
+    keep the link's state and name in use.
     Silent when: the peer may not have read the other peer's detach, the other peer ended the session or
     connection, less than a minute has passed, or octets were not captured.
-    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
-    ended.
+    Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: When a detach with closed=true arrives after you sent a detach with closed=false, send an
     attach with the same name and then a detach with closed=true.
     """
     case.link = link
     case.report(
         L_CLOSE_CROSS,
-        "the peer's closing detach crossed one that does not close; no attach and closing detach followed",
+        "the other peer's detach with closed=true crossed the peer's detach with closed=false, but no "
+        "attach and no detach with closed=true followed",
         POSSIBLE,
         {"link_state": link.state},
     )
@@ -409,19 +404,18 @@ L_DRAIN_ADVANCE: Final = RULES.rule("L-DRAIN-ADVANCE", "MUST", "keyword", by="se
 
 
 def link_never_drained(case: Case10, link: LinkEnd) -> None:
-    """A sender reads a flow with drain=true and neither uses up its link-credit nor gives the link-credit
-    back.
+    """A sender reads a flow with drain=true, but neither uses up its link-credit nor returns the link-credit
+    in a flow.
 
-    Demands: With drain set and nothing left to send, the sender raises delivery-count until credit is zero
-    and sends a flow.
+    Demands: A sender that has nothing left to send on a drained link raises its delivery-count until no
+    link-credit is left, and sends a flow.
     Source: transport.xml section links > Flow Control
-    Evidence: receiver flow(drain), later sender flow and transfers
+    Evidence: a receiver's flow with drain=true, and the sender's later flows and transfers
     Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call with
     a time-out may block.
     Silent when: the sender may not have read the flow, the link was detached, the other peer ended the
     session or connection, or octets were not captured.
-    Possible because: No capture shows what the {peer} would still have sent after its stream, or the capture,
-    ended.
+    Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: On a flow with drain=true, send the messages that are available. If link-credit is left,
     advance delivery-count by that link-credit, set link-credit to 0 and send a flow.
     """
@@ -440,11 +434,11 @@ S_FLOW_ECHO: Final = RULES.rule("S-FLOW-ECHO", "SHOULD", "definition")
 def echo_never_answered(case: Case10, packet: i64) -> None:
     """A peer reads a flow with echo=true and does not send a flow in return.
 
-    Demands: A flow with echo=true should be answered with a flow for the same scope.
+    Demands: A peer should answer a flow with echo=true with a flow for the same link or session.
     Source: transport.xml section performatives > flow.echo; transport.xml section links > Stopping a Link
-    Evidence: echo=true and no later flow from the partner
-    Why it matters: The other peer asks because it needs the current state of the session or link. Without the
-    flow it works with outdated credit and counts.
+    Evidence: a flow with echo=true, and no later flow of the other peer
+    Why it matters: The other peer needs the current state of the session or link. Without the flow, the other
+    peer works with outdated credit and counts.
     Silent when: the peer may not have read the flow, less than a minute has passed, the link or session is
     over, or octets were not captured.
     Only possible because: The specification does not say how soon the answer is due.
@@ -453,7 +447,7 @@ def echo_never_answered(case: Case10, packet: i64) -> None:
     """
     case.report(
         S_FLOW_ECHO,
-        f"the flow in packet {packet} has echo set and is never answered by a flow",
+        f"the flow in packet {packet} has echo=true, but no flow answers it",
         POSSIBLE,
         {"echo": True},
         [int(packet)],

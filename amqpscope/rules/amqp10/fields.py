@@ -1,4 +1,4 @@
-"""Composites and their fields: what decoding them proves (their definitions in all parts)."""
+"""Composites and their fields: faults that the decoder proves (definitions in all parts)."""
 
 from typing import Final
 
@@ -12,11 +12,11 @@ T_COMP_LIST: Final = RULES.rule(
 )
 """A peer sends a composite value that is encoded as another type than a list.
 
-Demands: A composite value is a described list; no other representation type is allowed.
+Demands: A composite value is a described list; no other encoding is allowed.
 Source: types.xml section composite-types > List Encoding
-Evidence: format code after the composite's descriptor
-Why it matters: The receiver cannot identify the fields of the composite, because their positions in the list
-identify them. It may refuse the frame with amqp:decode-error.
+Evidence: the format code after the descriptor of the composite
+Why it matters: The receiver identifies the fields of a composite by their positions in the list, so it
+cannot identify them in another type. The receiver may refuse the frame with amqp:decode-error.
 Silent when: the frame was not captured whole.
 How to mend it: Encode every composite as its descriptor followed by a list (`0x45`, `0xc0` or `0xd0`) with
 the fields in the order of the definition. Do not encode a composite as a map or an array.
@@ -32,9 +32,9 @@ T_COMP_TYPE: Final = RULES.rule(
 )
 """A peer sends a field of a composite with a value of another type than the field declares.
 
-Demands: Each list element has to be null or of the type its field declares.
+Demands: Each element of a composite's list is null or has the type that its field declares.
 Source: types.xml section composite-types > List Encoding
-Evidence: field position, declared type, type found
+Evidence: the position, the declared type and the actual type of the field
 Why it matters: The receiver can only refuse the frame or guess the meaning of the value.
 Silent when: the frame was not captured whole.
 How to mend it: Encode each field with the type of its definition, for example symbol instead of string, or
@@ -45,12 +45,11 @@ uint instead of int or ulong. Check the field order, since a missing null shifts
 T_COMP_DESC: Final = RULES.rule(
     "T-COMP-DESC", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends, in a field that has to hold a composite, a value whose descriptor is not a descriptor of that
-composite.
+"""A field has to hold a composite, but the peer sends a value whose descriptor belongs to no such composite.
 
-Demands: A composite is identified by one of the descriptors (symbol or ulong) its definition lists.
+Demands: The descriptor of a composite is the symbol or the ulong that its definition lists.
 Source: types.xml section composite-types
-Evidence: descriptor value
+Evidence: the descriptor of the value
 Why it matters: The descriptor alone identifies the type of the value. The receiver cannot interpret the field
 and may refuse the frame with amqp:decode-error.
 Silent when: the frame was not captured whole. Another rule, F-BODY-PERF, reports a frame body with an unknown
@@ -64,15 +63,15 @@ T_COMP_EXTRA: Final = RULES.rule(
     "T-COMP-EXTRA",
     "MUST NOT",
     "inferred",
-    warning="The text implies it and does not say it.",
+    warning="The specification implies the demand without stating the demand.",
     usual_answer="amqp:decode-error",
     proved="certain",
 )
 """A peer sends a composite whose list has more elements than the definition of the composite has fields.
 
-Demands: A composite list has no elements beyond its last defined field.
+Demands: The list of a composite has no elements after the last defined field.
 Source: types.xml section composite-types > List Encoding
-Evidence: element count against field count
+Evidence: the number of elements and the number of defined fields
 Why it matters: The position of an element identifies its field. The receiver does not know the meaning of the
 extra elements and may refuse the frame.
 Silent when: the frame was not captured whole.
@@ -86,10 +85,10 @@ T_COMP_MULT_ARRAY: Final = RULES.rule(
 )
 """A peer sends several values of a field in a list instead of an array.
 
-Demands: Several values of a 'multiple' field travel as an array whose element type is the field type, never
+Demands: A field that is defined as multiple carries several values as an array of the field's type, never
 as a list.
 Source: types.xml section composite-types
-Evidence: format code of the field value
+Evidence: the format code of the field's value
 Why it matters: A receiver expects an array in this field. It refuses the frame, so the connection or link is
 not established.
 Silent when: the frame was not captured whole.
@@ -103,14 +102,14 @@ T_COMP_MULT_MAND: Final = RULES.rule(
 )
 """A peer sends an empty array in a field that is mandatory and may hold several values.
 
-Demands: A field that is both multiple and mandatory needs at least one value (in the final this is only
-sasl-server-mechanisms).
+Demands: A field that is both multiple and mandatory has at least one value. The final specification has
+one such field: sasl-server-mechanisms.
 Source: types.xml section composite-types
-Evidence: null or zero-count array in that field
-Why it matters: An empty array says no more than a missing field. The other peer has no value to choose from,
-so SASL authentication cannot continue.
-Silent when: the frame was not captured whole. Another rule, SA-MECH-NONEMPTY, reports it when the field is
-missing altogether, because the mechanisms of a server are the only field of this kind.
+Evidence: a null or an array without elements in the field
+Why it matters: An empty array says no more than a missing field. The other peer has no value to choose
+from, so SASL authentication cannot continue.
+Silent when: the frame was not captured whole, or the field is missing. Another rule, SA-MECH-NONEMPTY,
+reports a missing field, because the mechanisms of a server are the only field of this kind.
 How to mend it: Send at least one mechanism in sasl-mechanisms. Check that the server's configuration enables
 at least one SASL mechanism on this listener, for example ANONYMOUS or PLAIN.
 """
@@ -120,22 +119,22 @@ T_COMP_REQUIRES: Final = RULES.rule(
     "T-COMP-REQUIRES",
     "MUST",
     "definition",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
 """A peer sends a field whose value is of a type that does not provide the archetype that the field requires.
 
-Demands: A wildcard field takes only values of types that provide the archetype it requires (source, target,
-delivery-state, outcome, address, message-id, txn-id ...).
+Demands: A field that requires an archetype, such as source, target, outcome, address, message-id or
+txn-id, takes only values of types that provide the archetype.
 Source: transport.xml section performatives; messaging.xml section addressing; amqp.dtd 'requires'/'provides'
-Evidence: descriptor or primitive type of the value
+Evidence: the descriptor or the primitive type of the value
 Why it matters: The receiver finds, for example, a source in place of a target, or a value that is not an
-outcome. It cannot use the field and may refuse the frame.
-Silent when: the frame was not captured whole. The rule never reports a descriptor that is not the
-specification's.
-Only possible because: These octets can also be read as legal: the text of the specification leaves room, or a
-newer specification defines them.
+outcome. The receiver cannot use the field and may refuse the frame.
+Silent when: the frame was not captured whole, or the value has a descriptor that the specification does
+not define.
+Only possible because: The specification leaves room to read these octets as legal, or a newer
+specification may define them.
 How to mend it: Send in each field only a type that provides the archetype in the field's requires attribute,
 for example source, target, outcome or delivery-state. Check the field order of the encoded list.
 """
@@ -146,12 +145,12 @@ T_FIELDS_KEY: Final = RULES.rule(
 )
 """A peer sends a map of type fields with a key that is not a symbol.
 
-Demands: Every key of a 'fields' map (properties, error info, node properties, modified annotations) is a
-non-null symbol.
+Demands: Every key of a map of type fields is a symbol and not null. Such maps are properties, the info of
+an error and the annotations of modified.
 Source: transport.xml section definitions > fields
-Evidence: key type
-Why it matters: The other peer looks up the entries by symbol. It does not find this entry, or it refuses the
-frame with amqp:decode-error.
+Evidence: the types of the map's keys
+Why it matters: The other peer looks up the entries by symbol. The other peer does not find the entry, or
+refuses the frame with amqp:decode-error.
 Silent when: the frame was not captured whole.
 How to mend it: Encode every key of a fields map, such as properties of open, begin and attach or the info of
 an error, as a symbol instead of a string. With a client library, pass these keys as symbols.
@@ -168,11 +167,11 @@ P_OPEN_MAND: Final = RULES.rule(
 )
 """A peer sends an open without container-id.
 
-Demands: open has to carry container-id.
+Demands: An open has a container-id.
 Source: transport.xml section performatives > open
-Evidence: element 0 null or missing
-Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify links.
-It may close the connection with amqp:invalid-field.
+Evidence: the field container-id of the open, null or missing
+Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
+links. The other peer may close the connection with amqp:invalid-field.
 Silent when: the frame was not captured whole.
 How to mend it: Set container-id in every open to a non-null string that identifies the container. Generate
 one if the application does not supply it.
@@ -184,9 +183,9 @@ P_BEGIN_MAND: Final = RULES.rule(
 )
 """A peer sends a begin without next-outgoing-id, incoming-window or outgoing-window.
 
-Demands: begin has to carry next-outgoing-id, incoming-window and outgoing-window.
+Demands: A begin has next-outgoing-id, incoming-window and outgoing-window.
 Source: transport.xml section performatives > begin
-Evidence: elements 1-3
+Evidence: these three fields of the begin, null or missing
 Why it matters: Without these fields the peers cannot count transfers or apply flow control. The other peer
 may refuse the session with amqp:invalid-field.
 Silent when: the frame was not captured whole.
@@ -200,11 +199,11 @@ P_ATTACH_MAND: Final = RULES.rule(
 )
 """A peer sends an attach without name, handle or role.
 
-Demands: attach has to carry name, handle and role.
+Demands: An attach has name, handle and role.
 Source: transport.xml section performatives > attach
-Evidence: elements 0-2
-Why it matters: The other peer cannot distinguish the link from other links, or it does not know the direction
-of the link. It may end the session.
+Evidence: these three fields of the attach, null or missing
+Why it matters: The other peer cannot distinguish the link from other links, or does not know the
+direction of the link. The other peer may end the session.
 Silent when: the frame was not captured whole.
 How to mend it: Send name, handle and role in every attach. Encode handle 0 and role false (sender)
 explicitly; do not replace them by null.
@@ -216,11 +215,11 @@ P_FLOW_MAND: Final = RULES.rule(
 )
 """A peer sends a flow without incoming-window, next-outgoing-id or outgoing-window.
 
-Demands: flow has to carry incoming-window, next-outgoing-id and outgoing-window.
+Demands: A flow has incoming-window, next-outgoing-id and outgoing-window.
 Source: transport.xml section performatives > flow
-Evidence: elements 1-3
-Why it matters: The other peer does not learn the state of the session. It may keep a wrong window, or end the
-session with amqp:invalid-field.
+Evidence: these three fields of the flow, null or missing
+Why it matters: The other peer does not learn the state of the session. The other peer may keep a wrong
+window, or end the session with amqp:invalid-field.
 Silent when: the frame was not captured whole.
 How to mend it: Send incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow that
 only grants link-credit. Encode the value 0 explicitly.
@@ -238,9 +237,9 @@ P_TRANSFER_MAND: Final = RULES.rule(
 )
 """A sender sends a transfer without handle.
 
-Demands: transfer has to carry handle.
+Demands: A transfer has a handle.
 Source: transport.xml section performatives > transfer
-Evidence: element 0
+Evidence: the field handle of the transfer, null or missing
 Why it matters: The receiver cannot assign the transfer to a link. The message is lost, and the receiver may
 end the session with amqp:invalid-field.
 Silent when: the frame was not captured whole.
@@ -254,9 +253,9 @@ P_DISP_MAND: Final = RULES.rule(
 )
 """A peer sends a disposition without role or first.
 
-Demands: disposition has to carry role and first.
+Demands: A disposition has role and first.
 Source: transport.xml section performatives > disposition
-Evidence: elements 0-1
+Evidence: these two fields of the disposition, null or missing
 Why it matters: The disposition names no deliveries. The deliveries that the peer meant stay unsettled, and
 the other peer may end the session.
 Silent when: the frame was not captured whole.
@@ -270,9 +269,9 @@ P_DETACH_MAND: Final = RULES.rule(
 )
 """A peer sends a detach without handle.
 
-Demands: detach has to carry handle.
+Demands: A detach has a handle.
 Source: transport.xml section performatives > detach
-Evidence: element 0
+Evidence: the field handle of the detach, null or missing
 Why it matters: The detach names no link. The link stays attached on the other peer, or the other peer ends
 the session with amqp:invalid-field.
 Silent when: the frame was not captured whole.
@@ -291,9 +290,9 @@ P_ERROR_MAND: Final = RULES.rule(
 )
 """A peer sends an error without condition.
 
-Demands: An error value has to carry a condition symbol.
+Demands: An error has a condition.
 Source: transport.xml section definitions > error
-Evidence: error element 0
+Evidence: the field condition of the error, null or missing
 Why it matters: The error shows that something failed, but not what failed. The other peer cannot decide
 whether a retry makes sense.
 Silent when: the frame was not captured whole.
@@ -312,11 +311,11 @@ P_RECEIVED_MAND: Final = RULES.rule(
 )
 """A peer sends a delivery state received without section-number or section-offset.
 
-Demands: received has to carry section-number and section-offset.
+Demands: The delivery state received has section-number and section-offset.
 Source: messaging.xml section delivery-state > received
-Evidence: elements 0-1
-Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. It has
-to send the whole message again.
+Evidence: these two fields of the delivery state, null or missing
+Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. The
+sender has to send the whole message again.
 Silent when: the frame was not captured whole.
 How to mend it: Send section-number (uint) and section-offset (ulong) in every received state. Encode the
 value 0 explicitly; do not replace it by null.
@@ -334,9 +333,9 @@ P_DECLARED_MAND: Final = RULES.rule(
 )
 """A coordinator sends a declared outcome without txn-id.
 
-Demands: declared has to carry the txn-id.
+Demands: The outcome declared has a txn-id.
 Source: transactions.xml section coordination > declared
-Evidence: element 0
+Evidence: the field txn-id of the outcome, null or missing
 Why it matters: The controller has no txn-id, so it cannot use or discharge the transaction.
 Silent when: the frame was not captured whole.
 How to mend it: Set txn-id in every declared outcome to the binary id of the new transaction. If no
@@ -355,9 +354,9 @@ P_DISCHARGE_MAND: Final = RULES.rule(
 )
 """A controller sends a discharge without txn-id.
 
-Demands: discharge has to carry the txn-id.
+Demands: A discharge has a txn-id.
 Source: transactions.xml section coordination > discharge
-Evidence: element 0
+Evidence: the field txn-id of the discharge, null or missing
 Why it matters: The discharge ends no transaction. The work of the transaction is neither committed nor rolled
 back until the control link closes.
 Silent when: the frame was not captured whole.
@@ -376,9 +375,9 @@ P_TXSTATE_MAND: Final = RULES.rule(
 )
 """A peer sends a transactional-state without txn-id.
 
-Demands: transactional-state has to carry the txn-id.
+Demands: A transactional-state has a txn-id.
 Source: transactions.xml section coordination > transactional-state
-Evidence: element 0
+Evidence: the field txn-id of the transactional-state, null or missing
 Why it matters: The work belongs to no transaction, so a commit or rollback does not include it. The other
 peer may refuse the frame.
 Silent when: the frame was not captured whole.
@@ -392,9 +391,9 @@ P_SASLINIT_MAND: Final = RULES.rule(
 )
 """A client sends a sasl-init without mechanism.
 
-Demands: sasl-init has to carry the mechanism, as a symbol.
+Demands: A sasl-init has a mechanism, which is a symbol.
 Source: security.xml section sasl > sasl-init
-Evidence: element 0 and its type
+Evidence: the field mechanism of the sasl-init and its type
 Why it matters: The server does not know which SASL mechanism to use. The SASL exchange cannot begin, and the
 connection fails.
 Silent when: the frame was not captured whole.
@@ -408,9 +407,9 @@ P_SASLCHAL_MAND: Final = RULES.rule(
 )
 """A server sends a sasl-challenge without challenge.
 
-Demands: sasl-challenge has to carry the challenge octets (possibly zero-length, never null).
+Demands: A sasl-challenge has a challenge, which may be empty but not null.
 Source: security.xml section sasl > sasl-challenge
-Evidence: element 0
+Evidence: the field challenge of the sasl-challenge, null or missing
 Why it matters: The client has no challenge to answer. The SASL exchange stops, and the connection fails.
 Silent when: the frame was not captured whole.
 How to mend it: Set challenge in every sasl-challenge to the binary that the SASL mechanism produces. Encode
@@ -423,9 +422,9 @@ P_SASLRESP_MAND: Final = RULES.rule(
 )
 """A client sends a sasl-response without response.
 
-Demands: sasl-response has to carry the response octets (possibly zero-length, never null).
+Demands: A sasl-response has a response, which may be empty but not null.
 Source: security.xml section sasl > sasl-response
-Evidence: element 0
+Evidence: the field response of the sasl-response, null or missing
 Why it matters: The server cannot continue the SASL exchange without the response, and the connection fails.
 Silent when: the frame was not captured whole.
 How to mend it: Set response in every sasl-response to the binary that the SASL mechanism produces. Encode an
@@ -438,9 +437,9 @@ P_SASLOUT_MAND: Final = RULES.rule(
 )
 """A server sends a sasl-outcome without code.
 
-Demands: sasl-outcome has to carry a code.
+Demands: A sasl-outcome has a code.
 Source: security.xml section sasl > sasl-outcome
-Evidence: element 0
+Evidence: the field code of the sasl-outcome, null or missing
 Why it matters: The client does not learn whether it is authenticated, and it may close the connection.
 Silent when: the frame was not captured whole.
 How to mend it: Set code in every sasl-outcome as a ubyte. Encode code 0 (ok) explicitly; do not replace it by

@@ -27,24 +27,28 @@ _SELECTOR: Final = ("apache.org:selector-filter:string", 0x468C_0000_0004)
 _PROPERTIES: Final = ("amqp:properties-filter", 0x173)
 _APPLICATION: Final = ("amqp:application-properties-filter", 0x174)
 
-# A selector that compares one property with one text. Names that stand for something else have a dot or JMS.
+# A selector that compares one property with one text. Names with a dot or with JMS are no properties.
 _EQUALS: Final = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*'([^']*)'\s*\Z", re.ASCII)
 
 _LONGEST: Final = 256
-"""Characters of a selector that are looked at."""
+"""The longest selector, in characters, that the rule examines."""
 
 
 M_FILTER_ACTUAL: Final = RULES.rule(
-    "M-FILTER-ACTUAL", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-FILTER-ACTUAL",
+    "MUST",
+    "definition",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def message_that_fails_its_filter(case: Case10, what: str, wanted: str, sent: str) -> None:
     """A sender sends a message that does not match the filter in the sender's own attach.
 
-    Demands: The sender's attach shows the filters really in force.
+    Demands: The sender's attach lists the filters that are really in force.
     Source: messaging.xml section addressing > source.filter
-    Evidence: sender attach filter, delivered messages
+    Evidence: the filter in the sender's attach, and the messages on the link
     Why it matters: The sender's attach states which filter is in force. A receiver that relies on this filter
     processes messages that are not meant for it.
     Silent when: the sender's attach or the message was not captured whole, or the filter is not one of the
@@ -55,14 +59,14 @@ def message_that_fails_its_filter(case: Case10, what: str, wanted: str, sent: st
     """
     case.report_once(
         M_FILTER_ACTUAL,
-        f"{what} of the message is not what the filter in the sender's attach asks for",
+        f"{what} of the message does not match the filter in the sender's attach",
         POSSIBLE,
         {"field": what, "filter": wanted[:64], "sent": sent[:64]},
     )
 
 
 def judge_message(case: Case10, link: LinkEnd, message: Message) -> None:
-    """A complete message on a link whose sending end has filters."""
+    """Judge a complete message on a link whose sender has stated filters."""
     attach = link.attach
     source = None if attach is None else attach.source
     if message.message_format != 0 or not isinstance(source, Source) or source.filter is None:
@@ -108,6 +112,8 @@ def _is(described: Described, filter_type: tuple[str, int]) -> bool:
 
 
 def _compare(case: Case10, what: str, wanted: object, sent: object) -> None:
-    """Texts only; one that begins with & or $ asks for a beginning or an end."""
+    """Whether the filter asks for this exact text. A text with & or $ in front asks for a beginning or an
+    end.
+    """
     if isinstance(wanted, str) and isinstance(sent, str) and wanted != sent and wanted[:1] not in ("&", "$"):
         message_that_fails_its_filter(case, what, str(wanted), str(sent))

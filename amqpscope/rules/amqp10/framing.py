@@ -23,9 +23,9 @@ F_SIZE_MIN: Final = RULES.rule(
 )
 """A peer sends a frame whose size field is smaller than the 8 octets of the frame header.
 
-Demands: A frame size below 8 is malformed.
+Demands: The size of a frame is at least 8 octets.
 Source: transport.xml section framing > Frame Layout
-Evidence: octets 0-3
+Evidence: octets 0 to 3 of the frame: the size field
 Why it matters: The receiver cannot find the start of the next frame. It has to close the connection.
 Silent when: octets before the frame were not captured.
 How to mend it: Write the length of the whole frame into the size field: the 8 octets of the frame header, the
@@ -39,9 +39,9 @@ F_DOFF_MIN: Final = RULES.rule(
 """A peer sends a frame whose data offset (DOFF) is below 2, so that the frame body would begin inside the
 frame header.
 
-Demands: A data offset below 2 is malformed.
+Demands: The data offset (DOFF) of a frame is at least 2.
 Source: transport.xml section framing > Frame Layout
-Evidence: octet 4
+Evidence: octet 4 of the frame: the data offset
 Why it matters: The frame is malformed. The receiver must close the connection, and all its sessions and links
 end.
 Silent when: octets before the frame were not captured.
@@ -55,9 +55,9 @@ F_DOFF_RANGE: Final = RULES.rule(
 )
 """A peer sends a frame whose data offset (DOFF) points beyond the end of the frame.
 
-Demands: Four times the data offset may not exceed the frame size.
+Demands: Four times the data offset (DOFF) may not exceed the frame size.
 Source: transport.xml section framing > Frame Layout
-Evidence: octets 0-4
+Evidence: octets 0 to 4 of the frame: the size and the data offset
 Why it matters: The frame has no place for its body. The receiver cannot decode the frame and closes the
 connection with a framing error.
 Silent when: octets before the frame were not captured.
@@ -71,9 +71,9 @@ F_TYPE_KNOWN: Final = RULES.rule(
 )
 """A peer sends a frame whose type is neither 0x00 (AMQP) nor 0x01 (SASL).
 
-Demands: The frame type is 0x00 for AMQP or 0x01 for SASL; nothing else is defined.
+Demands: The type of a frame is 0x00 for AMQP or 0x01 for SASL; the specification defines no other type.
 Source: transport.xml section framing > Frame Layout
-Evidence: octet 5
+Evidence: octet 5 of the frame: the type
 Why it matters: The specification defines no meaning for the frame. The receiver cannot interpret its body and
 closes the connection with a framing error.
 Silent when: octets before the frame were not captured.
@@ -88,14 +88,14 @@ F_BODY_PERF: Final = RULES.rule("F-BODY-PERF", "MUST", "keyword", usual_answer="
 def frame_body_that_is_no_performative(case: Case10, problem: Problem) -> None:
     """A peer sends an AMQP frame whose body does not begin with a performative.
 
-    Demands: A non-empty AMQP frame body starts with one of the nine performatives, encoded as a described
-    type.
+    Demands: The body of an AMQP frame that is not empty begins with one of the nine performatives, encoded as
+    a described type.
     Source: transport.xml section framing > AMQP Frames
-    Evidence: descriptor at the data offset
+    Evidence: the descriptor at the start of the frame body
     Why it matters: The receiver cannot know the purpose of the frame. It refuses the frame with a decode
     error and may close the connection.
-    Silent when: the frame was not captured whole. Another rule, SA-FRAME-TYPE, reports a SASL value in an
-    AMQP frame within the SASL layer.
+    Silent when: the frame was not captured whole. Another rule, SA-FRAME-TYPE, reports a SASL performative in
+    an AMQP frame within the SASL layer.
     How to mend it: Begin the body of every non-empty AMQP frame with one of the nine performatives, encoded
     as a described list. To send a heartbeat, send a frame without any body.
     """
@@ -111,9 +111,9 @@ SA_FRAME_TYPE: Final = RULES.rule("SA-FRAME-TYPE", "MUST", "definition")
 def sasl_value_in_an_amqp_frame(case: Case10) -> None:
     """A peer sends a SASL performative in a frame of type 0x00 (AMQP) instead of type 0x01 (SASL).
 
-    Demands: SASL frames have type 0x01.
+    Demands: A SASL performative travels in a frame of type 0x01.
     Source: security.xml section sasl > SASL Frames
-    Evidence: octet 5
+    Evidence: octet 5 of the frame: the type
     Why it matters: In the SASL layer, frames have type 0x01. The other peer does not recognize the frame as
     SASL, so authentication fails.
     Silent when: octets since the SASL protocol header, or the SASL protocol header itself, were not captured.
@@ -121,7 +121,7 @@ def sasl_value_in_an_amqp_frame(case: Case10) -> None:
     sasl-challenge, sasl-response or sasl-outcome. Write type 0x00 only in the AMQP layer.
     """
     frame = case.record.frame
-    case.report(SA_FRAME_TYPE, f"{frame.name} is sent in a frame of type 0, not 1")
+    case.report(SA_FRAME_TYPE, f"{frame.name} is sent in a frame of type 0 instead of 1")
 
 
 F_BODY_PAYLOAD: Final = RULES.rule(
@@ -129,10 +129,9 @@ F_BODY_PAYLOAD: Final = RULES.rule(
 )
 """A peer puts octets after a performative that has no payload.
 
-Demands: Octets after the performative are allowed only where the performative defines a payload, which is
-transfer alone.
+Demands: Only a transfer may have octets after its performative: its payload.
 Source: transport.xml section framing > AMQP Frames
-Evidence: octets left after the performative list
+Evidence: octets in the frame after the list of the performative
 Why it matters: Only transfer carries a payload. The receiver ignores these octets or refuses the frame; the
 octets can also be a sign of a wrong frame size.
 Silent when: the frame was not captured whole.
@@ -144,15 +143,14 @@ size and the size of the list from the encoded octets, not from the length of a 
 C_HDR_FORM: Final = RULES.rule("C-HDR-FORM", "MUST", "definition", proved="certain")
 """A stream begins neither with a protocol header nor with a frame.
 
-Demands: The header is the letters AMQP in upper case, a protocol id, then major, minor and revision, one
-octet each.
+Demands: A protocol header is `AMQP` in upper case, a protocol id, and one octet each for major, minor and
+revision.
 Source: transport.xml section version-negotiation
-Evidence: the 8 octets
+Evidence: the first 8 octets of the stream
 Why it matters: The other peer cannot know which protocol is in use. It ends the connection, or answers with a
 protocol header and closes.
-Silent when: the start of the stream was not captured; or a server's shows itself as another protocol, that of
-a web server for one: then the client has come to the wrong port. A client that begins with TLS is not told
-of, either: AMQP may be in it.
+Silent when: the start of the stream was not captured, the stream begins with TLS, which may contain AMQP,
+or the server speaks another protocol, for example HTTP, so that the client has connected to a wrong port.
 How to mend it: Send the 8 octets of the protocol header first: `AMQP` in upper case, the protocol id, and the
 version 1, 0, 0. Check that client and port use the same protocol, such as TLS.
 """
@@ -171,7 +169,7 @@ C_HDR_VERMATCH: Final = RULES.rule(
     "C-HDR-VERMATCH",
     "MUST",
     "keyword",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:decode-error or amqp:connection:framing-error",
 )
 
@@ -180,15 +178,16 @@ def second_header_behind_the_first(case: Case10, problem: Problem) -> None:
     """A peer sends another protocol header where frames of the layer announced by its previous protocol
     header have to follow.
 
-    Demands: Everything after the header has to follow the version the header announced.
+    Demands: All octets after a protocol header follow the protocol version that the header announced.
     Source: transport.xml section version-negotiation
-    Evidence: composites that fit the April-2011 field lists only, 0-9-1 frames, and the like
+    Evidence: a further protocol header, frames of AMQP 0-9-1, or lists of fields that fit only the draft of
+    April 2011
     Why it matters: The other peer expects frames of the layer that the previous header announced. It cannot
     decode the header as a frame and may close the connection.
     Silent when: octets between the two protocol headers were not captured, or both peers had sent close.
     Another rule, C-CLOSE-NOREUSE, reports a protocol header after both closes.
-    Only possible because: These octets can also be read as legal, because the specification leaves room for
-    it, or because a newer specification may define them.
+    Only possible because: The specification leaves room to read these octets as legal, or a newer
+    specification may define them.
     How to mend it: Send one protocol header per layer. Send the AMQP header only after the SASL exchange has
     ended, and never a second time on the same connection. To try another version, open a new connection.
     """
@@ -198,7 +197,7 @@ def second_header_behind_the_first(case: Case10, problem: Problem) -> None:
     proved(case, C_HDR_VERMATCH, problem, POSSIBLE)
 
 
-# The rules of problems that take more than the octets to judge.
+# Rules whose problems need more than the octets of the frame to judge.
 PROBLEMS: Final[dict[str, Callable[[Case10, Problem], None]]] = {
     F_BODY_PERF: frame_body_that_is_no_performative,
     C_HDR_VERMATCH: second_header_behind_the_first,

@@ -22,10 +22,10 @@ RULES: Final = Rules("amqp10/idle")
 
 _MILLISECOND: Final = 1_000_000
 
-# Silences that are too long, of one peer: as many show that it cannot do better.
+# After this number of overlong silences, the peer counts as unable to meet the idle-time-out.
 _TOO_OFTEN: Final = 3
 
-# The condition of a peer that gave up waiting.
+# The error condition of a peer that stops waiting for the other peer's frames.
 _GIVEN_UP: Final = "amqp:resource-limit-exceeded"
 
 
@@ -35,30 +35,31 @@ C_IDLE_KEEP: Final = RULES.rule(
 
 
 def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i64) -> None:
-    """A peer was silent for longer than the other one's idle-time-out.
+    """A peer sends no frame for longer than the idle-time-out in the other peer's open.
 
-    Demands: A peer should send some frame within each period its partner announced as idle-time-out.
+    Demands: A peer should send a frame within each idle-time-out of the other peer.
     Source: transport.xml section connections > Idle Time-out; transport.xml section performatives >
     open.idle-time-out
-    Evidence: gaps between frames in one direction against the partner's value
+    Evidence: the gaps between the frames of one peer, and the idle-time-out in the other peer's open
     Why it matters: The other peer may consider the connection dead and close it. All sessions and links of
-    the connection end then.
-    Silent when: the other side's open was not captured, octets may be missing, or one of the two had sent
-    close; or it could not write for so long in one stretch: the other side's TCP window was closed, or octets
-    were sent again and not acknowledged. Possible when that open came while the peer was silent: it may not
-    have read it yet; and when nobody attests the silence: it may be a step of the capturing machine's clock.
-    Frames of the other side attest it, as far as it is too long even without the longest stretch between two
-    frames; or its close for amqp:resource-limit-exceeded. A tenth of the time-out, at least 100 ms, is
-    allowed for the way between the peer and the capture.
-    Possible because: The capturing machine's clock may have been set forward: nothing in between attests the
-    silence; or the {peer} had not read the idle-time-out yet.
+    the connection then end.
+    Silent when: the other peer's open was not captured, octets may be missing, one of the peers had sent
+    close, or the peer could not write during one whole idle-time-out because the other peer's TCP window was
+    closed or its octets were not acknowledged. The rule allows a tenth of the idle-time-out, at least 100 ms,
+    for the way from the peer to the capture. The finding is only possible, not certain, when the peer may not
+    have read the idle-time-out yet, or when nothing confirms the silence, so that a step of the capturing
+    machine's clock may explain the gap. Frames of the other peer during the silence confirm the silence, and
+    so does its close with amqp:resource-limit-exceeded.
+    Possible because: The capturing machine's clock may have been set forward, because no other frame confirms
+    the silence; or the {peer} had not read the idle-time-out yet.
     How to mend it: Read idle-time-out (in milliseconds) from the other peer's open and send an empty frame
     well before it passes, for example after half of it. Do not block the thread that sends these heartbeats.
     """
     me = case.me
     case.report(
         C_IDLE_KEEP,
-        f"{silence / 1_000_000_000:.3f} s without a frame, the peer's idle-time-out is {time_out / 1000:g} s",
+        f"{silence / 1_000_000_000:.3f} s without a frame, the other peer's idle-time-out is "
+        f"{time_out / 1000:g} s",
         certainty,
         {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": time_out},
         [int(me.stream.last_packet), int(me.opening.peer_packet)],
@@ -70,14 +71,15 @@ C_IDLE_REFUSE: Final = RULES.rule("C-IDLE-REFUSE", "SHOULD", "lower-case", usual
 
 
 def silent_again_and_again(case: Case10, time_out: int) -> None:
-    """A peer exceeds the other peer's idle-time-out again and again, and does not close the connection.
+    """A peer exceeds the other peer's idle-time-out three times or more and does not close the connection.
 
-    Demands: A peer unable to meet the partner's idle-time-out should close with an explaining error.
+    Demands: A peer that cannot meet the other peer's idle-time-out should close the connection with an error
+    that explains the reason.
     Source: transport.xml section connections > Idle Time-out; transport.xml section performatives >
     open.idle-time-out
-    Evidence: open, gaps, close error
-    Why it matters: The other peer may end the connection at any time. It gets no explanation that the
-    idle-time-out cannot be met.
+    Evidence: the idle-time-out of the open, the gaps between frames, and the error of the close
+    Why it matters: The other peer may end the connection at any time. The other peer gets no explanation that
+    the idle-time-out cannot be met.
     Silent when: the peer exceeded the idle-time-out less than three times.
     Only possible because: The capture does not show whether the {peer} is unable to meet the idle-time-out.
     How to mend it: If you cannot send a frame within each idle-time-out of the other peer, close the
@@ -86,7 +88,7 @@ def silent_again_and_again(case: Case10, time_out: int) -> None:
     """
     case.report(
         C_IDLE_REFUSE,
-        f"the peer's idle-time-out of {time_out / 1000:g} s is not kept, {_TOO_OFTEN} times by now",
+        f"the peer has exceeded the other peer's idle-time-out of {time_out / 1000:g} s {_TOO_OFTEN} times",
         POSSIBLE,
         {"idle_time_out_ms": time_out},
         [int(case.me.opening.peer_packet)],
@@ -102,7 +104,7 @@ def judge_silence(case: Case10) -> None:
     since = max(me.stream.last_time, me.opening.peer_time)
     until = case.record.time
     if case.peer.closing.sent:
-        # Nobody waits for a frame behind the close, which was the peer's last.
+        # After its close, a peer owes no more frames.
         until = min(until, case.peer.stream.last_time)
     limit = _allowed(theirs.idle_time_out)
     if me.stalls.free(since, until, me.sent_end) <= limit:
@@ -139,24 +141,23 @@ C_IDLE_HALF: Final = RULES.rule("C-IDLE-HALF", "SHOULD", "lower-case")
 
 
 def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) -> None:
-    """A peer closes the connection because of the other peer's silence as soon as the idle-time-out that the
-    closing peer itself announced has passed.
+    """A peer closes the connection as soon as the other peer has been silent for the idle-time-out that the
+    closing peer announced.
 
-    Demands: The announced idle-time-out should be half of the threshold really enforced.
+    Demands: A peer should announce half of the idle threshold that it enforces.
     Source: transport.xml section connections > Idle Time-out
-    Evidence: delay between last frame and the time-out close
-    Why it matters: The announced idle-time-out should be half of the enforced one. Without this margin, one
-    slightly delayed heartbeat costs the connection.
+    Evidence: the time between the last frame and the close for silence
+    Why it matters: Without this margin, one slightly delayed heartbeat ends the connection.
     Silent when: the other peer was silent for nearly twice the announced idle-time-out, or octets of either
     peer were not captured.
-    Only possible because: The limit that was exceeded may be another one.
+    Only possible because: The {peer} may have closed the connection because of another limit.
     How to mend it: Announce half of the threshold that you enforce: put half of the configured time-out into
     idle-time-out of open, and close only after twice the announced value.
     """
     case.report(
         C_IDLE_HALF,
         f"closed after {silence / 1_000_000_000:.3f} s of silence, with an idle-time-out of "
-        f"{time_out / 1000:g} s announced: that should be half of what is enforced",
+        f"{time_out / 1000:g} s announced; the enforced threshold should be twice as long",
         POSSIBLE,
         {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": time_out},
         [int(case.me.opening.packet), int(case.peer.stream.last_packet)],
@@ -187,11 +188,12 @@ def stream_ended_after_silence(case: Case10) -> bool:
     """A peer ends its TCP stream without close after the other peer was silent for longer than the announced
     idle-time-out allows.
 
-    Demands: A peer whose threshold passes should send close with an explaining error before dropping TCP.
+    Demands: A peer whose idle threshold passes should send a close with an explaining error before it ends
+    the TCP connection.
     Source: transport.xml section connections > Idle Time-out
-    Evidence: silence, then FIN/RST without close
-    Why it matters: The other peer does not learn that its heartbeats came too late. It sees only a lost
-    connection, and the cause is hard to find.
+    Evidence: a silence, and then a FIN or RST without close
+    Why it matters: The other peer does not learn that its heartbeats came too late. The other peer sees only
+    a lost connection, so the cause is hard to find.
     Silent when: octets of either peer were not captured, or the other peer ended its stream first.
     Only possible because: The silence need not be the reason for the end of the stream.
     How to mend it: When the idle threshold passes, send close with an error such as
@@ -214,8 +216,8 @@ def stream_ended_after_silence(case: Case10) -> bool:
         return False
     case.report(
         C_IDLE_CLOSE,
-        f"the stream ends without close after {silence / 1_000_000_000:.3f} s of the peer's silence, "
-        f"the idle-time-out announced is {me.open.idle_time_out / 1000:g} s",
+        f"the peer ends its stream without close after {silence / 1_000_000_000:.3f} s of silence, "
+        f"having announced an idle-time-out of {me.open.idle_time_out / 1000:g} s",
         POSSIBLE,
         {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": me.open.idle_time_out},
         [int(peer.stream.last_packet)],

@@ -1,4 +1,4 @@
-"""What a broker may do to a message on its way (messaging.xml, "message-format", "header")."""
+"""The changes that a broker may make to a message that it forwards (messaging.xml, "message-format")."""
 
 from typing import Final
 
@@ -24,12 +24,12 @@ _SECTIONS: Final = {
     0x77: "amqp-value",
 }
 
-# Of a time: clocks and queues are not exact.
+# The tolerance as a part of the time: clocks and queues are not exact.
 _TOLERANCE: Final = 100_000_000
 
 
 class _Way:
-    """One message on its way: as it came to the broker, and as it left it again."""
+    """One forwarded message: as the broker received it, and as the broker sent it."""
 
     def __init__(self, came: MessageDigest, to: Connection, left: MessageDigest, by: Connection) -> None:
         self.came: MessageDigest = came
@@ -56,22 +56,22 @@ M_BARE_NOINSERT: Final = RULES.rule("M-BARE-NOINSERT", "MUST NOT", "lower-case")
 def section_added(way: _Way, name: str) -> Finding:
     """A broker forwards a message with a bare-message section that the message did not have when it arrived.
 
-    Demands: An intermediary adds no bare-message section that was absent ('may not' in the Oct-2011 text,
-    MUST NOT in csd01 and csprd02).
+    Demands: An intermediary adds no section to the bare message. The final specification says 'may not' in
+    lower case, csd01 and csprd02 say MUST NOT.
     Source: messaging.xml section message-format
-    Evidence: sections before and after
+    Evidence: the sections of the message before and after the broker
     Why it matters: The receiver attributes the added section to the original sender, although the sender left
     it out. A signature over the bare message becomes invalid.
     Silent when: either connection was not captured, or the message has no message-id or shares its message-id
     with another message.
-    Only possible because: The rule takes the two messages for one message because of their message-id. The
-    sender of the second message may have created it itself.
+    Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
+    second message may have created a message of its own.
     How to mend it: Forward only the bare-message sections that were received. Put broker information into
     message-annotations or delivery-annotations, not into properties or application-properties.
     """
     return way.finding(
         M_BARE_NOINSERT,
-        f"the message is sent on with {name}, which it came without",
+        f"the message is forwarded with {name}, but arrived without it",
         {"section": name},
     )
 
@@ -82,41 +82,42 @@ M_PROPS_UNALTERED: Final = RULES.rule("M-PROPS-UNALTERED", "MUST", "lower-case")
 def properties_altered(way: _Way) -> Finding:
     """A broker forwards a message with a changed properties section.
 
-    Demands: An intermediary leaves the properties section untouched (lower case here, MUST from csd01).
+    Demands: An intermediary does not change the properties section. The final specification says so in lower
+    case, csd01 and csprd02 with MUST.
     Source: messaging.xml section message-format > properties
-    Evidence: section octets before and after
+    Evidence: the octets of the properties section before and after the broker
     Why it matters: The properties belong to the original sender. Receivers act on values that the sender did
     not set, and a signature over the properties becomes invalid.
     Silent when: either connection was not captured, or the message has no message-id or shares its message-id
     with another message.
-    Only possible because: The rule takes the two messages for one message because of their message-id. The
-    sender of the second message may have created it itself.
+    Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
+    second message may have created a message of its own.
     How to mend it: Forward the properties section exactly as it was received. Put values of the broker into
     message-annotations or delivery-annotations instead of filling or replacing fields of properties.
     """
-    return way.finding(M_PROPS_UNALTERED, "the message is sent on with other properties", {})
+    return way.finding(M_PROPS_UNALTERED, "the message is forwarded with changed properties", {})
 
 
 M_BARE_IMMUTABLE: Final = RULES.rule("M-BARE-IMMUTABLE", "MUST NOT", "keyword")
 
 
 def bare_message_altered(way: _Way, name: str, how: str) -> Finding:
-    """A broker changes or re-encodes the bare message that it forwards.
+    """A broker changes or encodes anew the bare message that it forwards.
 
     Demands: An intermediary forwards properties, application-properties and body octet for octet, without
-    re-encoding.
+    encoding them again.
     Source: messaging.xml section message-format
-    Evidence: bare message octets before and after
+    Evidence: the octets of the bare message before and after the broker
     Why it matters: Receivers get other octets than the sender sent. Content may change, and a signature over
     the bare message becomes invalid.
     Silent when: either connection was not captured, or the message has no message-id or shares its message-id
     with another message.
-    Only possible because: The rule takes the two messages for one message because of their message-id. The
-    sender of the second message may have created it itself.
+    Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
+    second message may have created a message of its own.
     How to mend it: Keep the octets of properties, application-properties and body as received, and send these
     octets on. Do not decode and encode them again, and do not merge or split body sections.
     """
-    return way.finding(M_BARE_IMMUTABLE, f"the message is sent on {how}", {"section": name})
+    return way.finding(M_BARE_IMMUTABLE, f"the message is forwarded {how}", {"section": name})
 
 
 T_MAP_ORDER: Final = RULES.rule("T-MAP-ORDER", "MUST", "lower-case")
@@ -125,21 +126,21 @@ T_MAP_ORDER: Final = RULES.rule("T-MAP-ORDER", "MUST", "lower-case")
 def entries_shuffled(way: _Way) -> Finding:
     """A broker forwards a message with its application-properties in a different order.
 
-    Demands: Entry order in a map counts as meaningful unless a definition says it does not, so it may not be
-    shuffled.
+    Demands: The order of the entries in a map has meaning unless a definition says otherwise, so a peer may
+    not change the order.
     Source: types.xml section encodings > map
-    Evidence: the same map before and after an intermediary
-    Why it matters: The order of map entries has meaning unless a definition says otherwise. A changed order
-    alters the bare message, and a signature over it becomes invalid.
-    Silent when: the message has no message-id, is not among the first messages of its connection, or only one
-    of the two connections was captured.
+    Evidence: the entries of application-properties before and after the broker
+    Why it matters: A changed order alters the bare message, and a signature over the bare message becomes
+    invalid.
+    Silent when: the message has no message-id, the message is not among the first messages of its connection,
+    or only one of the two connections was captured.
     Only possible because: The forwarded message may be another message than the one that the broker received.
     How to mend it: Forward the octets of application-properties as they were received. If you must decode the
     section, store its entries in a map that preserves order, not in a hash map.
     """
     return way.finding(
         T_MAP_ORDER,
-        "the message is sent on with its application properties in another order",
+        "the message is forwarded with its application-properties in another order",
         {"section": "application-properties"},
     )
 
@@ -150,20 +151,20 @@ M_ANN_PROPAGATE: Final = RULES.rule("M-ANN-PROPAGATE", "MUST", "keyword")
 def annotations_dropped(way: _Way, count: int) -> Finding:
     """A broker forwards a message without a message-annotation that the message had when it arrived.
 
-    Demands: Intermediaries pass message-annotations on unless they deliberately add to or change them.
+    Demands: An intermediary forwards message-annotations unless it adds to them or changes them on purpose.
     Source: messaging.xml section message-format > message-annotations
-    Evidence: annotation maps before and after
+    Evidence: the message-annotations before and after the broker
     Why it matters: Message-annotations are meant for every node on the path. Information that one node added
-    for the next one is lost.
-    Silent when: the message has no message-id, is not among the first messages of its connection, or only one
-    of the two connections was captured.
+    for the next node is lost.
+    Silent when: the message has no message-id, the message is not among the first messages of its connection,
+    or only one of the two connections was captured.
     Only possible because: A broker may intend to change the message-annotations.
     How to mend it: Copy all message-annotations of the received message into the forwarded message, also
     those with unknown keys. Remove or change only annotations that the broker deliberately handles.
     """
     return way.finding(
         M_ANN_PROPAGATE,
-        f"the message is sent on without {count} of its message-annotations",
+        f"the message is forwarded without {count} of its message-annotations",
         {"missing": count},
     )
 
@@ -172,25 +173,25 @@ M_HDR_TTL_REDUCE: Final = RULES.rule("M-HDR-TTL-REDUCE", "SHOULD", "lower-case")
 
 
 def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
-    """A broker keeps a message for a while and forwards it with a ttl that is not lower than
-    the message had on arrival.
+    """A broker keeps a message for a while and forwards the message with a ttl that is not lower than on
+    arrival.
 
-    Demands: An intermediary sends on the ttl reduced by the time the message spent with it (SHOULD in
-    csprd02).
+    Demands: An intermediary reduces the ttl by the time that it kept the message. The draft csprd02 says
+    SHOULD.
     Source: messaging.xml section message-format > header.ttl
-    Evidence: ttl in, ttl out, times
+    Evidence: the ttl of the message before and after the broker, and the time between
     Why it matters: The receiver assumes a longer remaining lifetime than the message has. A message that
     should have expired stays valid.
     Silent when: either connection was not captured, or the broker had the message for less than a second.
-    Possible because: The rule takes the two messages for one message because of their message-id. The sender
-    of the second message may have created it itself.
+    Possible because: The rule recognizes the two messages as one by their message-id. The sender of the
+    second message may have created a message of its own.
     How to mend it: Record when the message arrived. When you forward the message, write the ttl into the
     header reduced by the time since arrival.
     """
     seconds = way.waited() / 1_000_000_000
     return way.finding(
         M_HDR_TTL_REDUCE,
-        f"the ttl is {left} ms, after {seconds:.1f} s; it came with {came} ms",
+        f"the ttl is {left} ms, after {seconds:.1f} s in the broker; it was {came} ms on arrival",
         {"ttl": int(came)},
     )
 
@@ -201,21 +202,22 @@ M_HDR_TTL_EXPIRED: Final = RULES.rule("M-HDR-TTL-EXPIRED", "SHOULD", "definition
 def sent_after_its_time(way: _Way, ttl: i64) -> Finding:
     """A broker forwards a message whose ttl has expired.
 
-    Demands: A message past its expiry is dropped or dead-lettered, not delivered.
+    Demands: An intermediary drops or dead-letters a message whose ttl has expired.
     Source: messaging.xml section message-format > header.ttl; messaging.xml section distribution-nodes
-    Evidence: arrival time, ttl, delivery time
+    Evidence: the ttl of the message, and the times of its arrival and of its delivery
     Why it matters: Receivers process a message that its sender no longer wanted to be read, for example an
     outdated order or price.
-    Silent when: either connection was not captured, or the message is late by less than a tenth of its ttl.
-    Possible because: The rule takes the two messages for one message because of their message-id. The sender
-    of the second message may have created it itself.
+    Silent when: either connection was not captured, or the broker had the message for less than its ttl and a
+    tenth more.
+    Possible because: The rule recognizes the two messages as one by their message-id. The sender of the
+    second message may have created a message of its own.
     How to mend it: Compare the time since arrival with the ttl before each delivery. Drop or dead-letter the
     message when the ttl has passed.
     """
     seconds = way.waited() / 1_000_000_000
     return way.finding(
         M_HDR_TTL_EXPIRED,
-        f"the message is sent on after {seconds:.1f} s; its ttl is {ttl} ms",
+        f"the message is forwarded after {seconds:.1f} s, but its ttl is {ttl} ms",
         {"ttl": int(ttl)},
     )
 
@@ -225,20 +227,20 @@ M_HDR_DELCOUNT_ZERO: Final = RULES.rule(
     "MUST",
     "definition",
     by="sender",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def counted_before_the_first(way: _Way, count: i64) -> Finding:
     """A broker sends a message for the first time with a delivery-count above 0 in the header.
 
-    Demands: On a first delivery the header's delivery-count is 0.
+    Demands: On the first delivery of a message, the delivery-count in the header is 0.
     Source: messaging.xml section message-format > header.delivery-count
-    Evidence: message-id history
+    Evidence: earlier deliveries of a message with the same message-id
     Why it matters: Receivers conclude that earlier deliveries of the message failed. They may dead-letter or
     drop the message too early.
-    Silent when: not everything that the broker sent to all its clients was captured from the start, the
-    message arrived at the broker with a delivery-count, or the message has no message-id.
+    Silent when: a part of the broker's frames to any client was not captured, the message arrived at the
+    broker with a delivery-count, or the message has no message-id.
     Only possible because: The {peer} may have sent the message before on a connection that was not captured.
     How to mend it: Set the header's delivery-count to 0 on the first delivery. Increase it only after a
     delivery attempt that failed.
@@ -263,7 +265,7 @@ def _header(section: bytes) -> Header | None:
 
 
 def _judge_bare(way: _Way) -> Finding | None:
-    """The bare message: one fault, told by the narrowest rule."""
+    """Judge the bare message: the narrowest rule reports the fault."""
     came = way.came
     left = way.left
     if came.sections == left.sections and came.sums == left.sums:
@@ -288,7 +290,7 @@ def _judge_bare(way: _Way) -> Finding | None:
                     return properties_altered(way)
                 if came.properties:
                     return bare_message_altered(way, name, "with its properties encoded anew")
-            return bare_message_altered(way, name, f"with another {name}, or encodes it otherwise")
+            return bare_message_altered(way, name, f"with another {name} or another encoding of it")
     return None
 
 

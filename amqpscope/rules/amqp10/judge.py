@@ -1,4 +1,4 @@
-"""Which rules a frame is brought before, in which order: from the connection down to the delivery.
+"""The order in which rules judge a frame: from the connection down to the delivery.
 
 One fault, one finding. A frame that already broke a rule of an outer layer is not judged by the layers
 inside it: a transfer on a channel without a session has no window to exceed.
@@ -129,7 +129,7 @@ class Judge10(Judge):
             # What is missing lies before this frame, whenever the capture comes to say so.
             me.lost()
         if frame.missing > 0 and frame.payload_size == 0:
-            # Fields may be among what was not captured: what it set up is not known.
+            # Fields may not have been captured, so the effect of the frame is unknown.
             me.lost()
         error: PeerError | None = None
         if isinstance(frame.body, (Close, End, Detach)):
@@ -200,7 +200,7 @@ class Judge10(Judge):
         session = me.session_on(frame.channel)
         link = None if session is None else named_by(session.handles, frame.body)
         me.send(record)
-        # A begin or an attach is what it has made, an end or a detach is what it found.
+        # A begin or an attach concerns what it has set up; an end or a detach, what it found.
         session = me.session_on(frame.channel) or session
         if session is not None:
             link = named_by(session.handles, frame.body) or link
@@ -394,7 +394,7 @@ class Judge10(Judge):
             for problem in said.problems:
                 self.proved(case, problem)
             if said.problems:
-                # A transfer that names too large a size swallows frames. Nobody knows what they change.
+                # A transfer with too large a size swallows frames, whose effects are unknown.
                 case.misread(frame, record.direction)
                 if holds_frame(said.octets):
                     case.me.blur(ALL, None, None)
@@ -417,7 +417,7 @@ class Judge10(Judge):
         if not connection.judge_any(case):
             return
         if frame.missing > 0 and frame.payload_size == 0:
-            # What seems absent among its fields may only not have been captured.
+            # Fields that seem absent may merely not have been captured.
             return
         if frame.problems and obscure(frame):
             # Nor is all known of what this one says. That it is said there needs a session all the same.
@@ -598,7 +598,7 @@ class Judge10(Judge):
             condition.judge_error(case, body.error)
 
 
-# What stands for a frame in a finding about the end of a stream.
+# The name that a finding about the end of a stream has in place of a frame's name.
 _END: Final = "end of stream"
 
 # Fields of an open that name the product.
@@ -608,10 +608,10 @@ _PROPERTIES: Final = 9
 # The conditions of a close that may be for a silence; without one it may be, too.
 _OF_SILENCE: Final = ("", "amqp:resource-limit-exceeded", "amqp:connection:forced")
 
-# Conditions of a detach that tell of its link, whatever else was said on the session.
+# Conditions of a detach that concern its link, whatever else was sent on the session.
 _OF_A_LINK: Final = ("amqp:link:stolen", "amqp:link:detach-forced", "amqp:link:redirect")
 
-# The rules of problems that take more than the octets to judge; `fields` is imported for its declarations.
+# Rules whose problems need more than the octets to judge; `fields` is imported for its declarations.
 _JUDGED: Final[dict[str, Callable[[Case10, Problem], None]]] = {**framing.PROBLEMS, **control_link.PROBLEMS}
 
 

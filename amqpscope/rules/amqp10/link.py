@@ -38,10 +38,10 @@ L_UNATTACHED_TRANSFER: Final = RULES.rule(
 def transfer_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) -> None:
     """A sender sends a transfer with a handle to which it has no link attached.
 
-    Demands: transfer may only name a handle the sender currently has attached.
+    Demands: A transfer may name only a handle to which its sender has a link attached.
     Source: transport.xml section definitions > session-error unattached-handle; transport.xml section
     performatives > transfer.handle
-    Evidence: transfer.handle against the sender's own attaches
+    Evidence: the handle of the transfer, and the handles of the same peer's attached links
     Why it matters: The transfer belongs to no link, so its message is lost. The receiver ends the session
     with amqp:session:unattached-handle.
     Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
@@ -59,9 +59,9 @@ L_UNATTACHED_FLOW: Final = RULES.rule(
 def flow_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) -> None:
     """A peer sends a flow with a handle to which that peer has no link attached.
 
-    Demands: A flow with a handle may only name one the flow's sender currently has attached.
+    Demands: A flow with a handle may name only a handle to which its sender has a link attached.
     Source: transport.xml section performatives > flow.handle
-    Evidence: flow.handle against the sender's own attaches
+    Evidence: the handle of the flow, and the handles of the same peer's attached links
     Why it matters: The flow belongs to no link, so its credit has no effect. The other peer ends the session
     with amqp:session:unattached-handle.
     Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
@@ -79,10 +79,10 @@ L_UNATTACHED_DETACH: Final = RULES.rule(
 def detach_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) -> None:
     """A peer sends a detach with a handle to which that peer has no link attached.
 
-    Demands: detach may only name a handle the sender currently has attached.
+    Demands: A detach may name only a handle to which its sender has a link attached.
     Source: transport.xml section definitions > session-error unattached-handle; transport.xml section
     performatives > detach.handle
-    Evidence: detach.handle against the sender's own attaches
+    Evidence: the handle of the detach, and the handles of the same peer's attached links
     Why it matters: The detach belongs to no link. The other peer ends the session with
     amqp:session:unattached-handle, and all other links of the session end, too.
     Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
@@ -97,7 +97,7 @@ def _unattached(case: Case10, session: SessionEnd, handle: int, action: str, rul
         name = case.record.frame.name
         case.report(
             rule,
-            f"{name} names handle {handle}, to which its sender has attached no link",
+            f"{name} names handle {handle}, but its sender has no link attached to this handle",
             CERTAIN,
             {"handle": handle, "attached_handles": sorted(session.handles)[:16]},
         )
@@ -112,11 +112,11 @@ L_HANDLE_INUSE: Final = RULES.rule(
 def handle_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer sends an attach with a handle to which that peer already has a link attached.
 
-    Demands: attach may not use a handle the sender already has in use on that session.
+    Demands: An attach may not use a handle to which its sender already has a link attached on the session.
     Source: transport.xml section performatives > attach.handle
-    Evidence: second attach with the handle before a detach
-    Why it matters: The other peer must close with amqp:session:handle-in-use. Frames with this handle could
-    belong to either link.
+    Evidence: a second attach with the same handle and no detach between the two
+    Why it matters: The other peer must close the connection with amqp:session:handle-in-use. Frames with this
+    handle could belong to either link.
     Silent when: octets since the first attach were not captured.
     How to mend it: Allocate a free handle for each attach, and free a handle only after the detach. Guard the
     handle table with a lock if several threads create links on one session.
@@ -127,7 +127,7 @@ def handle_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     if link.whole:
         case.report(
             L_HANDLE_INUSE,
-            f"handle {body.handle} is in use since packet {link.attachment.packet}",
+            f"handle {body.handle} has been in use since packet {link.attachment.packet}",
             CERTAIN,
             {"handle": body.handle},
             [int(link.attachment.packet)],
@@ -142,13 +142,12 @@ L_ATTACH_IDC: Final = RULES.rule(
 def sender_without_initial_delivery_count(case: Case10, body: Attach) -> None:
     """A sender's attach has no initial-delivery-count.
 
-    Demands: A sender's attach may not leave initial-delivery-count null.
+    Demands: A sender sets the field initial-delivery-count in its attach.
     Source: transport.xml section performatives > attach.initial-delivery-count
-    Evidence: role=sender, field null
+    Evidence: an attach with role=sender whose initial-delivery-count is null
     Why it matters: The receiver counts its credit from this value. Without initial-delivery-count, the two
     ends may disagree about the number of messages that may be sent.
-    Silent when: never. In the attach of a receiver, the specification has the field ignored, so the rule
-    reports nothing there.
+    Silent when: never. A receiver's attach is no fault, because the other peer ignores this field there.
     How to mend it: Set initial-delivery-count in every attach with role=sender, usually to 0. Encode the
     value 0 explicitly instead of omitting it as a default, because the field has no default.
     """
@@ -167,7 +166,7 @@ def unsettled_map_with_null_key(case: Case10) -> None:
 
     Demands: The unsettled map has no null keys.
     Source: transport.xml section performatives > attach.unsettled
-    Evidence: map keys
+    Evidence: the keys of the unsettled map in the attach
     Why it matters: No delivery can have null as its delivery-tag, so the entry identifies no delivery. The
     other peer may refuse the attach with amqp:invalid-field.
     Silent when: never.
@@ -186,9 +185,9 @@ def unsettled_map_of_other_types(case: Case10, what: str) -> None:
     """A peer sends an attach whose unsettled map has a key that is not a delivery-tag (binary), or a value
     that is not a delivery state or null.
 
-    Demands: Keys of the unsettled map are delivery-tags (binary) and values are delivery states or null.
+    Demands: Keys of the unsettled map are delivery-tags (binary), and its values are delivery states or null.
     Source: transport.xml section performatives > attach.unsettled
-    Evidence: key and value types
+    Evidence: the types of the keys and values in the unsettled map
     Why it matters: Resuming deliveries relies on the unsettled map. The other peer cannot match the entry to
     a delivery, so the message may be lost or duplicated.
     Silent when: a value has a described type that the specification does not define.
@@ -205,9 +204,9 @@ def unsettled_map_of_receiver_with_null(case: Case10) -> None:
     """A receiver lists a delivery in its unsettled map with the value null, which states that the receiver
     holds nothing of the delivery.
 
-    Demands: A receiver does not keep map entries that are merely null.
+    Demands: A receiver should not keep entries with the value null in its unsettled map.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 4)
-    Evidence: receiver attach.unsettled with null values
+    Evidence: null values in the unsettled map of a receiver's attach
     Why it matters: The sender has to send the whole message again under the old delivery-tag with
     resume=true, instead of as a normal new delivery.
     Silent when: never.
@@ -226,30 +225,32 @@ def _judge_unsettled_map(case: Case10, body: Attach) -> None:
         elif not isinstance(key, bytes):
             unsettled_map_of_other_types(case, f"a key of the unsettled map is {type_name(key)}, not binary")
         elif len(key) > 32:
-            case.report(D_TAG_LEN, f"a delivery-tag of {len(key)} octets stands in the unsettled map")
+            case.report(
+                D_TAG_LEN, f"the unsettled map has a delivery-tag of {len(key)} octets, with a limit of 32"
+            )
         if value is None:
             if body.role is True:
                 unsettled_map_of_receiver_with_null(case)
         elif not isinstance(value, Described):
             if not isinstance(value, Composite) or "delivery-state" not in value.definition().provides:
-                unsettled_map_of_other_types(case, "a value of the unsettled map is no delivery state")
+                unsettled_map_of_other_types(case, "a value of the unsettled map is not a delivery state")
 
 
 L_NAME_UNIQUE: Final = RULES.rule("L-NAME-UNIQUE", "MUST", "keyword", answer="amqp:link:stolen")
 
 
 def name_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
-    """A peer attaches a link under a name that another link of that peer in the same direction already has on
-    the session.
+    """A peer attaches a link under the name of another link that it already has in the same direction on the
+    session.
 
-    Demands: Between two containers a link name is used once per direction.
+    Demands: Two containers use a link name only once per direction.
     Source: transport.xml section links > Naming a Link
-    Evidence: name, role, container-ids, attach state
-    Why it matters: Only the name identifies a link. The two ends may be joined wrongly, or the new link may
-    replace the old one.
+    Evidence: the names and roles of the attaches, the container-ids, and the state of the earlier link
+    Why it matters: Only the name identifies a link. The wrong ends may be connected to each other, or the new
+    link may replace the old link.
     Silent when: the attach answers an attach of the other peer, or octets since the first attach were not
     captured.
-    Only possible because: The {peer} may be taking back its own link, which is allowed.
+    Only possible because: The {peer} may move its own link to the new handle, which is allowed.
     How to mend it: Give every link a name of its own per direction, for example with a counter or a random
     part. Do not derive the name from the address alone when you create several links to it.
     """
@@ -261,7 +262,7 @@ def name_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     if link.handle != UNKNOWN and link.handle != body.handle and link.whole:
         case.report(
             L_NAME_UNIQUE,
-            f"the link's name is in use on handle {link.handle} since packet {link.attachment.packet}",
+            f"the link name has been in use on handle {link.handle} since packet {link.attachment.packet}",
             POSSIBLE,
             {"handle": int(link.handle)},
             [int(link.attachment.packet)],
@@ -289,13 +290,13 @@ L_SRC_NULL: Final = RULES.rule(
 def transfer_without_source(case: Case10, link: LinkEnd) -> None:
     """A sender sends a transfer on a link that it attached with a null source.
 
-    Demands: A sending end whose attach has no source may not transfer.
+    Demands: A sender whose attach has no source may not send a transfer on the link.
     Source: transport.xml section performatives > attach.source
-    Evidence: sender attach with null source, then transfer
+    Evidence: a sender's attach with a null source, and a later transfer on the link
     Why it matters: An attach with a null source means that the link is refused, because there is nothing to
     send from. The receiver may refuse the transfer with amqp:not-allowed.
-    Silent when: the attach was not captured, or the target is a coordinator, because a declare comes from no
-    node. The rule reports only the first transfer after an attach.
+    Silent when: the attach was not captured, or the target is a coordinator, because messages to a
+    coordinator need no source. After each attach, the rule reports only the first transfer.
     How to mend it: Set a source in the sender's attach, even if it has no address. If you answered with a
     null source to refuse a link, send detach and no transfers.
     """
@@ -309,7 +310,7 @@ def transfer_without_source(case: Case10, link: LinkEnd) -> None:
         and attach.source is None
         and not attach.unread(5)
     ):
-        case.report(L_SRC_NULL, "a transfer is sent on a link attached without a source")
+        case.report(L_SRC_NULL, "a transfer is sent on a link that the sender attached without a source")
 
 
 L_CREDIT_INIT: Final = RULES.rule(
@@ -320,18 +321,19 @@ L_CREDIT_INIT: Final = RULES.rule(
 def transfer_before_any_credit(case: Case10, link: LinkEnd) -> None:
     """A sender starts a delivery before the receiver has granted any link-credit.
 
-    Demands: Credit starts at zero, so no transfer precedes the receiver's first credit-bearing flow.
+    Demands: Link-credit is zero at first, so a sender may not send a transfer before the receiver's first
+    flow with link-credit.
     Source: transport.xml section links > Flow Control (initial state)
-    Evidence: transfer before any flow with link-credit for the link
-    Why it matters: Link-credit begins at zero. The receiver may detach the link with
-    amqp:link:transfer-limit-exceeded, and the message is not processed.
+    Evidence: a transfer before any flow that grants link-credit for the link
+    Why it matters: The receiver may detach the link with amqp:link:transfer-limit-exceeded, and the message
+    is not processed.
     Silent when: octets of either peer since the attach of the link were not captured.
     How to mend it: After attach, wait for a flow of the receiver with link-credit for this handle before you
     start the first delivery. Do not assume an initial credit.
     """
     case.report(
         L_CREDIT_INIT,
-        "a delivery is sent before the receiver has granted any credit",
+        "a delivery is sent before the receiver has granted any link-credit",
         CERTAIN,
         {"link_credit": 0, "delivery_count": int(raw(link.credit.count))},
     )
@@ -345,18 +347,18 @@ L_CREDIT: Final = RULES.rule(
 def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     """A sender starts a delivery for which the receiver has granted no link-credit.
 
-    Demands: No new message may be started while link-credit is zero or below.
+    Demands: A sender may not start a new delivery while its link-credit is zero or below.
     Source: transport.xml section links > Flow Control
-    Evidence: sender attach count, receiver flows, first transfers of deliveries
+    Evidence: the sender's initial-delivery-count, the receiver's flows, and the first transfers of deliveries
     Why it matters: The receiver may detach the link with amqp:link:transfer-limit-exceeded. The message that
     exceeds the credit may be lost.
     Silent when: octets since the attach of the link were not captured. The finding is only possible, not
-    certain, when only the newest of several credits that the sender may have known is exceeded, or when
-    aborted or resumed deliveries make the difference, because the specification does not say whether these
-    deliveries count.
-    Possible because: The delivery is no fault if the {peer} had not yet read what the {other} sent before:
-    those octets had reached the host of the {peer}, but nothing that the {peer} sent shows that it had read
-    them. The delivery is also no fault if aborted or resumed deliveries take no credit, which the
+    certain, in two cases: an older grant of link-credit, which the sender may have used, allows the delivery;
+    or the delivery is legal if aborted or resumed deliveries use no credit, which the specification leaves
+    open.
+    Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}:
+    the flow had reached the host of the {peer}, but no frame of the {peer} shows that the {peer} had read the
+    flow. The delivery is also no fault if aborted or resumed deliveries use no credit, which the
     specification leaves open.
     How to mend it: Compute the link-credit from each flow as the receiver's delivery-count plus its
     link-credit minus your own delivery-count. Count one credit per delivery, and stop starting deliveries at
@@ -400,9 +402,9 @@ L_INCOMPLETE_NONEW: Final = RULES.rule(
 def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender starts a new delivery on a link although the receiver's attach has incomplete-unsettled=true.
 
-    Demands: After receiving an incomplete map the sending end starts no new (non-resume) deliveries.
+    Demands: A sender that received an incomplete unsettled map may send only resumed deliveries, no new ones.
     Source: transport.xml section performatives > attach.incomplete-unsettled
-    Evidence: receiver attach with incomplete-unsettled=true, then transfer without resume
+    Evidence: a receiver's attach with incomplete-unsettled=true, and then a transfer without resume
     Why it matters: The receiver must detach the link with an error. The sender cannot know yet which
     deliveries the receiver already holds, so messages may be duplicated.
     Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
@@ -415,7 +417,7 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     if theirs is not None and theirs.incomplete_unsettled and not body.resume and link.open is None:
         case.report(
             L_INCOMPLETE_NONEW,
-            "a new delivery is sent, the receiver's attach has incomplete-unsettled",
+            "a new delivery is sent although the receiver's attach has incomplete-unsettled",
             attach_read(case, link),
         )
 
@@ -428,9 +430,9 @@ L_MAXMSG: Final = RULES.rule(
 def message_larger_than_agreed(case: Case10, link: LinkEnd, octets: int) -> None:
     """A sender sends a message that is larger than the max-message-size in the receiver's attach.
 
-    Demands: No message larger than the partner's max-message-size may be delivered.
+    Demands: A sender may not send a message that is larger than the max-message-size of the other peer.
     Source: transport.xml section performatives > attach.max-message-size
-    Evidence: sum of payload octets of one delivery
+    Evidence: the sum of the payload octets of one delivery, and the max-message-size in the receiver's attach
     Why it matters: The receiver may detach the link with amqp:link:message-size-exceeded. The message is not
     delivered.
     Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
@@ -446,7 +448,7 @@ def message_larger_than_agreed(case: Case10, link: LinkEnd, octets: int) -> None
     if before <= theirs.max_message_size < before + octets:
         case.report(
             L_MAXMSG,
-            f"the message has {before + octets} octets or more, the receiver's max-message-size is "
+            f"the message has {before + octets} octets or more, but the receiver's max-message-size is "
             f"{theirs.max_message_size}",
             attach_read(case, link),
             {"message_size": int(before + octets), "max_message_size": theirs.max_message_size},
@@ -476,7 +478,7 @@ def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flo
 
     Demands: A receiver leaves delivery-count unset until the sender's attach has arrived.
     Source: transport.xml section performatives > flow.delivery-count
-    Evidence: receiver flow with delivery-count before the sender's attach passed
+    Evidence: a receiver's flow with delivery-count before the sender's attach
     Why it matters: Only the sender sets the initial delivery-count. If the receiver guesses that number,
     the sender computes another link-credit than the receiver intended.
     Silent when: octets of the sender were not captured.
@@ -488,7 +490,8 @@ def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flo
     if link.whole and case.me.whole:
         case.report(
             L_DC_UNSET,
-            f"delivery-count is {body.delivery_count}, but the sender's attach is not received yet",
+            f"delivery-count is {body.delivery_count}, but the receiver has not received the sender's "
+            "attach yet",
             CERTAIN,
             {"link_state": link.state},
         )
@@ -502,10 +505,10 @@ L_DC_RECEIVER: Final = RULES.rule(
 def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A receiver sends a flow with a delivery-count that the sender has not reached.
 
-    Demands: A receiver's flow carries the sender's last known delivery-count advanced by messages received
-    since.
+    Demands: A receiver's flow states the sender's last known delivery-count plus the number of messages
+    received since.
     Source: transport.xml section performatives > flow.delivery-count
-    Evidence: receiver flows against deliveries
+    Evidence: the delivery-count of the receiver's flows, and the number of deliveries
     Why it matters: The sender adds link-credit to this delivery-count. A delivery-count that is too high
     grants more messages than the receiver means to accept.
     Silent when: the attach of the sender or octets since that attach were not captured. The finding is only
@@ -520,7 +523,7 @@ def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body
     ahead = nearest(value, link.receipt.count) - link.receipt.count
     behind = nearest(value, link.receipt.count) - link.initial_count
     if ahead > 0 or behind < 0:
-        # After a re-attach that it may not have read, the receiver counts from the attach before.
+        # The receiver may not have read the last attach, and then counts from the attach before.
         certainty = (
             case.me.knowledge.certainty(link.attachment.peer_end)
             if link.attachment.peer_times > 1
@@ -528,7 +531,8 @@ def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body
         )
         case.report(
             L_DC_RECEIVER,
-            f"delivery-count is {value}, the sender's is at most {raw(link.receipt.count)}",
+            f"the receiver's delivery-count is {value}, but the sender's is at most "
+            f"{raw(link.receipt.count)}",
             certainty,
             {"delivery_count": int(raw(link.receipt.count))},
         )
@@ -543,15 +547,15 @@ def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) ->
     """A sender sends a flow without delivery-count, or with a delivery-count that does not match the
     deliveries that it has sent.
 
-    Demands: A sender's flow carries its current delivery-count: initial value plus messages sent plus any
-    drained credit.
+    Demands: A sender's flow states its current delivery-count: the initial value plus the messages sent plus
+    any drained credit.
     Source: transport.xml section performatives > flow.delivery-count
-    Evidence: attach, deliveries, flow
+    Evidence: the sender's attach, its deliveries, and the delivery-count of its flows
     Why it matters: The receiver adopts this delivery-count and computes its link-credit from it. The link may
     stall, or the receiver may get too many messages.
-    Silent when: octets since the attach of the link were not captured. A delivery-count above the number of
-    deliveries sent is right up to the limit set by a flow with drain. Aborted, resumed and unfinished
-    deliveries may count or not.
+    Silent when: octets since the attach of the link were not captured. The rule accepts a delivery-count
+    above the number of deliveries up to the limit that a flow with drain sets. The rule accepts both ways to
+    count aborted, resumed and incomplete deliveries.
     How to mend it: In every flow of a sender for a link, send initial-delivery-count plus the number of
     deliveries sent plus any drained credit. Count deliveries, not transfers, and do not omit the value 0.
     """
@@ -568,13 +572,13 @@ def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) ->
         most = link.credit.drain_limit
     least = link.credit.count - link.credit.uncounted
     if link.open is not None:
-        least -= 1  # whether a delivery counts when it begins or when it is complete nobody says
+        least -= 1  # the specification does not say whether a delivery counts from its start or from its end
     if count > most and count == link.credit.count + link.credit.continued:
         counting.pieces_counted(case, link, value)
     elif count > most or count < least:
         case.report(
             L_DC_SENDER,
-            f"delivery-count is {value}, the sender's is {raw(link.credit.count)}",
+            f"the flow has delivery-count {value} instead of {raw(link.credit.count)}",
             CERTAIN,
             {"delivery_count": int(raw(link.credit.count))},
         )
@@ -588,15 +592,15 @@ L_CREDIT_OWNER: Final = RULES.rule(
 def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with more link-credit than the receiver has granted.
 
-    Demands: A sender's flow reports the receiver's last credit, adjusted; it never invents its own.
+    Demands: A sender's flow states the link-credit that the receiver granted, reduced by the deliveries sent
+    since; a sender does not grant credit to itself.
     Source: transport.xml section performatives > flow.link-credit; transport.xml section links > Flow Control
-    Evidence: sender flow delivery-count + link-credit against limits the receiver gave
+    Evidence: delivery-count plus link-credit of a sender's flow, and the receiver's grants
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
     counters and may end the link with an error.
     Silent when: octets of either peer since the attach of the link were not captured. The finding is only
     possible, not certain, when an earlier grant of the receiver allows the value, or when the value may be
-    the receiver's own number without the sent deliveries subtracted: "the last known value seen from the
-    receiver".
+    the receiver's own number, from which the sender has not subtracted its deliveries.
     How to mend it: In a sender's flow, report the receiver's last link-credit reduced by the deliveries sent
     since. Do not fill in a constant or a local window size.
     """
@@ -611,7 +615,7 @@ def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> No
             certainty = POSSIBLE
     case.report(
         L_CREDIT_OWNER,
-        f"a sender's flow has link-credit {body.link_credit}, the receiver has not granted as much",
+        f"a sender's flow has link-credit {body.link_credit}, but the receiver has granted less",
         certainty,
         {"link_credit": body.link_credit, "delivery_count": body.delivery_count},
     )
@@ -625,10 +629,11 @@ L_DRAIN_OWNER: Final = RULES.rule(
 def sender_with_drain_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with drain=true although the receiver has never set drain.
 
-    Demands: A sender's flow shows the drain value the receiver last set, never one of its own.
+    Demands: A sender's flow repeats the value of drain that the receiver last set; a sender does not set
+    drain itself.
     Source: transport.xml section links > Flow Control (drain); transport.xml section performatives >
     flow.drain
-    Evidence: sender flow.drain against receiver flows
+    Evidence: drain in the sender's flows and in the receiver's flows
     Why it matters: Only the receiver can request drain. The receiver may conclude that its link-credit was
     used up, and wait or grant credit again.
     Silent when: octets of either peer since the attach of the link were not captured.
@@ -636,7 +641,7 @@ def sender_with_drain_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> Non
     drain to signal that no more messages are available.
     """
     if link.sender and body.drain and link.credit.drain_end == UNKNOWN and link.whole and case.me.whole:
-        case.report(L_DRAIN_OWNER, "a sender's flow has drain, which the receiver has not set")
+        case.report(L_DRAIN_OWNER, "a sender's flow has drain=true, but the receiver has never set drain")
 
 
 L_DRAIN_STATE: Final = RULES.rule(
@@ -645,16 +650,19 @@ L_DRAIN_STATE: Final = RULES.rule(
 
 
 def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: bool) -> None:
-    """A sender answers a request to drain: it has credit left, or none but for an advanced delivery-count.
+    """A sender answers drain=true with a flow that still has link-credit, or that has link-credit 0 but a
+    delivery-count that has not advanced far enough.
 
-    Demands: A sender flow that answers a drain shows link-credit 0 and delivery-count at the delivery-limit.
+    Demands: A sender's flow that answers drain=true has link-credit 0, and its delivery-count has advanced by
+    all link-credit that was left.
     Source: transport.xml section links > Flow Control (drain)
-    Evidence: sender flow after drain
+    Evidence: the sender's flow after a receiver's flow with drain=true
     Why it matters: A drained link has no link-credit left. The receiver goes on waiting for the rest of the
     credit to be used up.
-    Silent when: octets since the attach were not captured. Possible when the receiver has granted other
-    credit than that (what is left may be of the other), or when deliveries were aborted, resumed or are under
-    way: whether these count nobody says.
+    Silent when: octets since the attach were not captured. The finding is only possible, not certain, when
+    the receiver has also granted other link-credit, to which the remaining credit may belong, or when
+    deliveries were aborted, resumed or are incomplete, because the specification does not say whether such
+    deliveries use credit.
     How to mend it: When you drain a link, add all remaining link-credit to delivery-count and set link-credit
     to 0, both in one flow.
     """
@@ -667,7 +675,7 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
     evidence: dict[str, object] = {"delivery_count": int(raw(link.credit.count)), "drain": True}
     if body.link_credit:
         if count > link.credit.count:
-            # An earlier credit used up, and a newer one left: to be told in one flow.
+            # The flow may answer the drain of an earlier grant while credit of a newer grant is left.
             newer = limits.newest() > link.credit.drain_limit or int(count) in limits.bounds
             case.report(
                 L_DRAIN_STATE,
@@ -682,7 +690,7 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
             sure = link.credit.uncounted == 0 and link.open is None
             case.report(
                 L_DRAIN_STATE,
-                f"link-credit is 0, but delivery-count is {body.delivery_count}: to drain the link it has to "
+                f"link-credit is 0, but delivery-count is {body.delivery_count}; a drained link has to "
                 f"advance to {raw(least)}",
                 CERTAIN if sure else POSSIBLE,
                 evidence,

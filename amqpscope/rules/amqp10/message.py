@@ -1,4 +1,4 @@
-"""Messages: which sections, in which order (messaging.xml, "message-format")."""
+"""Messages: their sections and the order of the sections (messaging.xml, "message-format")."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ _ORDER: Final = {
     "footer": 6,
 }
 
-# Faults after which it is not known which sections there are.
+# Faults after which the sections of the message are unknown.
 _STRUCTURE: Final = ("T-SIZE-OVERRUN", "T-DESC-CTOR", "T-CODE-UNKNOWN", "T-CODE-EXT", "limit")
 
 
@@ -73,10 +73,10 @@ M_SECT_ORDER: Final = RULES.rule(
 def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -> None:
     """A sender puts a section of a message after a section that it has to precede.
 
-    Demands: Sections come in the order header, delivery-annotations, message-annotations, properties,
-    application-properties, body, footer.
+    Demands: The sections of a message come in the order header, delivery-annotations, message-annotations,
+    properties, application-properties, body, footer.
     Source: messaging.xml section message-format
-    Evidence: section descriptors in order
+    Evidence: the order of the section descriptors
     Why it matters: Receivers read the sections in the specified order. A section that comes too late may be
     ignored, or the message may be refused as undecodable.
     Silent when: the message was not captured whole, or has another message-format than 0.
@@ -84,7 +84,7 @@ def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -
     properties, application-properties, body, footer. When you add a section such as annotations, insert it at
     its place.
     """
-    case.report(M_SECT_ORDER, f"{name} stands behind {last}", CERTAIN, {"sections": names[:16]})
+    case.report(M_SECT_ORDER, f"the section {name} comes after {last}", CERTAIN, {"sections": names[:16]})
 
 
 M_SECT_ONCE: Final = RULES.rule(
@@ -95,18 +95,18 @@ M_SECT_ONCE: Final = RULES.rule(
 def section_twice(case: Case10, name: str, names: list[str]) -> None:
     """A sender puts a section into a message twice that may appear only once.
 
-    Demands: header, both annotation sections, properties, application-properties and footer appear at most
-    once each.
+    Demands: Header, delivery-annotations, message-annotations, properties, application-properties and footer
+    appear at most once each.
     Source: messaging.xml section message-format
-    Evidence: repeated descriptor
+    Evidence: a section descriptor that appears twice
     Why it matters: The specification does not say which of the two sections applies. Receivers may use
-    different ones, or refuse the message.
+    different sections, or refuse the message.
     Silent when: the message was not captured whole, or has another message-format than 0.
     How to mend it: Encode header, delivery-annotations, message-annotations, properties,
     application-properties and footer at most once. When you add entries to an existing section, merge them
     instead of writing a second section.
     """
-    case.report(M_SECT_ONCE, f"{name} stands twice", CERTAIN, {"sections": names[:16]})
+    case.report(M_SECT_ONCE, f"the message has two sections {name}", CERTAIN, {"sections": names[:16]})
 
 
 M_BODY_PRESENT: Final = RULES.rule(
@@ -117,9 +117,9 @@ M_BODY_PRESENT: Final = RULES.rule(
 def message_without_body(case: Case10, names: list[str]) -> None:
     """A sender sends a message without a body section.
 
-    Demands: A body is there: data sections, amqp-sequence sections, or one amqp-value.
+    Demands: A message has a body: data sections, amqp-sequence sections or one amqp-value section.
     Source: messaging.xml section message-format
-    Evidence: no section of codes 0x75-0x77
+    Evidence: a message without a section 0x75, 0x76 or 0x77
     Why it matters: Every message must have a body, even if its content is empty. Receivers may fail to decode
     the message or refuse it.
     Silent when: the message was not captured whole, or has another message-format than 0.
@@ -137,9 +137,9 @@ M_BODY_NOMIX: Final = RULES.rule(
 def bodies_of_several_kinds(case: Case10, names: list[str]) -> None:
     """A sender mixes data, amqp-sequence and amqp-value sections in the body of one message.
 
-    Demands: Body section kinds are not mixed.
+    Demands: The body of a message has sections of one kind only.
     Source: messaging.xml section message-format
-    Evidence: two of 0x75, 0x76, 0x77 in one message
+    Evidence: two of the sections 0x75, 0x76 and 0x77 in one message
     Why it matters: The body must consist of one kind of section. Receivers may read only a part of the
     content or refuse the message.
     Silent when: the message was not captured whole, or has another message-format than 0.
@@ -157,9 +157,9 @@ M_BODY_ONEVALUE: Final = RULES.rule(
 def several_values_as_body(case: Case10, names: list[str], count: int) -> None:
     """A sender puts several amqp-value sections into one message.
 
-    Demands: At most one amqp-value section.
+    Demands: The body of a message has at most one amqp-value section.
     Source: messaging.xml section message-format
-    Evidence: second 0x77
+    Evidence: a second section 0x77
     Why it matters: The body can hold only one amqp-value section. Receivers may use only one of the values,
     or refuse the message.
     Silent when: the message was not captured whole, or has another message-format than 0.
@@ -204,20 +204,20 @@ M_SECT_KNOWN: Final = RULES.rule(
     "MUST",
     "inferred",
     by="sender",
-    warning="The text implies it and does not say it.",
+    warning="The specification implies the demand without stating the demand.",
     usual_answer="amqp:decode-error",
     proved="possible",
 )
-"""A sender puts a value into a message that is none of the nine message sections.
+"""A sender puts a value into a message that is not one of the nine message sections.
 
-Demands: In message-format 0 every top-level payload item is one of the nine defined sections.
+Demands: A message of message-format 0 consists only of the nine defined sections.
 Source: messaging.xml section message-format
-Evidence: unknown descriptor at top level
-Why it matters: The receiver does not know the meaning of the value. It may refuse the whole message with a
-decode error.
+Evidence: the descriptor of a value between the sections
+Why it matters: The receiver does not know the meaning of the value. The receiver may refuse the whole
+message with a decode error.
 Silent when: the message was not captured whole, or has another message-format than 0.
-Only possible because: These octets can also be read as legal, because the specification leaves room for it,
-or because a newer specification may define them.
+Only possible because: The specification leaves room to read these octets as legal, or a newer
+specification may define them.
 How to mend it: Wrap every top-level value of the payload in the descriptor of one of the nine sections. Put
 the content itself into data, amqp-sequence or amqp-value, and check descriptor codes against the
 specification.
@@ -227,13 +227,13 @@ specification.
 M_PAYLOAD_WHOLE: Final = RULES.rule(
     "M-PAYLOAD-WHOLE", "MUST", "definition", by="sender", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A sender puts octets that begin no section at the beginning, between the sections, or at the end of a
-message.
+"""A sender puts octets that belong to no section at the beginning, between the sections, or at the end of
+a message.
 
-Demands: The joined payload of a delivery decodes completely into sections, with nothing left over; a section
-may span transfers.
+Demands: The joined payload of a delivery consists of whole sections and nothing else; a section may span
+several transfers.
 Source: messaging.xml section message-format; transport.xml section links > Transferring Large Messages
-Evidence: joined payload
+Evidence: the joined payload of the transfers
 Why it matters: The receiver can only refuse the message, or ignore the octets and lose the content that they
 carry.
 Silent when: the message was not captured whole, or has another message-format than 0. Another rule,
@@ -252,10 +252,10 @@ def sections_in_another_format(case: Case10, message_format: i64) -> None:
     """A sender marks a message with a message-format other than 0, although the message consists of the
     sections of message-format 0.
 
-    Demands: Messages in this format carry message-format 0.
+    Demands: Messages with the sections of AMQP 1.0 have message-format 0.
     Source: messaging.xml section message-format > MESSAGE-FORMAT; transport.xml section definitions >
     message-format
-    Evidence: transfer.message-format and payload
+    Evidence: the message-format of the transfer, and the payload
     Why it matters: A receiver that does not know the message-format refuses the message, or passes it to the
     application undecoded.
     Silent when: the message was not captured whole, or the message-format is the batch format of Event Hubs.
@@ -263,7 +263,7 @@ def sections_in_another_format(case: Case10, message_format: i64) -> None:
     How to mend it: Set message-format to 0 in the first transfer of every standard AMQP message. Use other
     values only for formats that sender and receiver have agreed on.
     """
-    message = f"the message-format is 0x{message_format:x}, the message a sound one of format 0"
+    message = f"the message-format is 0x{message_format:x}, but the message has the sections of format 0"
     case.report_once(M_FMT_ZERO, message, POSSIBLE, {"message_format": int(message_format)})
 
 
@@ -272,10 +272,10 @@ M_SECT_TYPE: Final = RULES.rule(
 )
 """A sender puts a value of the wrong type into a message section.
 
-Demands: Each section holds a value of one type: a list in header, properties and amqp-sequence; a map in the
-annotations, application-properties and footer; binary in data.
+Demands: Each section has one type: header, properties and amqp-sequence are lists; annotations,
+application-properties and footer are maps; data is binary.
 Source: messaging.xml section message-format (section types)
-Evidence: format code after the section descriptor
+Evidence: the format code after the section descriptor
 Why it matters: The receiver cannot decode the section. It can only refuse the message.
 Silent when: the message was not captured whole, or has another message-format than 0.
 How to mend it: Encode header, properties and amqp-sequence as a list, the annotations, application-properties
@@ -288,9 +288,9 @@ M_ANN_KEYTYPE: Final = RULES.rule(
 )
 """A sender uses a key in annotations or in the footer that is neither a symbol nor a ulong.
 
-Demands: Annotation and footer map keys are symbols or ulongs.
+Demands: The keys of annotations and of the footer are symbols or ulongs.
 Source: messaging.xml section message-format > annotations
-Evidence: key types in 0x71, 0x72, 0x78
+Evidence: the types of the keys in the sections 0x71, 0x72 and 0x78
 Why it matters: Receivers look up annotations by symbol or ulong, so no receiver finds the entry. A receiver
 may refuse the message with a decode error.
 Silent when: the message was not captured whole, or has another message-format than 0.
@@ -305,9 +305,9 @@ M_AP_KEY: Final = RULES.rule(
 )
 """A sender uses a key in application-properties that is not a string.
 
-Demands: application-properties keys are strings.
+Demands: The keys of application-properties are strings.
 Source: messaging.xml section message-format > application-properties
-Evidence: key types
+Evidence: the types of the keys in application-properties
 Why it matters: Selectors and receivers cannot name the entry. A receiver may refuse the message with a decode
 error.
 Silent when: the message was not captured whole, or has another message-format than 0.
@@ -321,10 +321,10 @@ M_AP_VALUE: Final = RULES.rule(
 )
 """A sender uses a map, a list or an array as the value of an application property.
 
-Demands: application-properties values are simple types: no map, list or array (described values are not
-mentioned).
+Demands: The values of application-properties are simple types, not maps, lists or arrays. The
+specification does not mention described values.
 Source: messaging.xml section message-format > application-properties
-Evidence: value types
+Evidence: the types of the values in application-properties
 Why it matters: Receivers and filters can compare only simple values. They may ignore the property or refuse
 the message.
 Silent when: the message was not captured whole, or has another message-format than 0.
@@ -338,15 +338,15 @@ M_ID_TYPE: Final = RULES.rule(
 )
 """A sender uses a message-id or correlation-id whose type is none of ulong, uuid, binary and string.
 
-Demands: message-id and correlation-id are ulong, uuid, binary or string.
+Demands: A message-id or correlation-id is a ulong, a uuid, a binary or a string.
 Source: messaging.xml section message-format > message-id-ulong, message-id-uuid, message-id-binary,
 message-id-string, properties.message-id, properties.correlation-id
-Evidence: type of the value
+Evidence: the types of message-id and correlation-id
 Why it matters: Receivers cannot match the identifier. Correlation of requests and replies and detection of
 duplicates fail.
 Silent when: the message was not captured whole, or has another message-format than 0.
-Only possible because: These octets can also be read as legal, because the specification leaves room for it,
-or because a newer specification may define them.
+Only possible because: The specification leaves room to read these octets as legal, or a newer
+specification may define them.
 How to mend it: Encode message-id and correlation-id as ulong, uuid, binary or string. Convert other integer
 types to ulong, and symbols to string.
 """

@@ -1,4 +1,4 @@
-"""Protocol headers: which layer and version the two agree on (transport.xml, "version-negotiation").
+"""Protocol headers: the layer and version on which both peers agree (transport.xml, "version-negotiation").
 
 Each peer sends a header for each layer, and the n-th of the one is answered by the n-th of the other. Where
 these differ there is no layer: both end their streams, and what they say nevertheless nobody can read.
@@ -31,9 +31,9 @@ def goes_on_with_another_header(case: Case10, certainty: i64) -> None:
     """A client continues the connection although the server answered the client's protocol header with a
     different one.
 
-    Demands: When the two headers differ both peers have to close their sending side.
+    Demands: When the two protocol headers differ, both peers have to end their streams.
     Source: transport.xml section version-negotiation
-    Evidence: both headers, then FIN from each side and no frames
+    Evidence: the protocol headers of both peers, and frames before the FIN
     Why it matters: The server supports another protocol or version. The server closes the connection and
     reads nothing that the client still sends.
     Silent when: the client may not have received the server's protocol header, or octets of either peer were
@@ -52,10 +52,10 @@ def goes_on_with_unsupported_version(case: Case10, certainty: i64) -> None:
     """A server answers with another protocol version than the client asked for, and then does not close the
     connection.
 
-    Demands: A server that does not support the asked version answers with one it supports and closes the
-    socket.
+    Demands: A server that does not support the requested version answers with a version that it supports and
+    closes the connection.
     Source: transport.xml section version-negotiation
-    Evidence: server header differing from client header, then FIN
+    Evidence: a server header that differs from the client header, and frames before the FIN
     Why it matters: The answer states the version that the server supports. The client must connect again, and
     waits for the server to close.
     Silent when: the server may not have received the client's protocol header, or octets of either peer were
@@ -74,12 +74,12 @@ def goes_on_with_refused_protocol_id(case: Case10, certainty: i64) -> None:
     """A server answers with another protocol id than the client asked for, and then does not close the
     connection.
 
-    Demands: A server that refuses the asked protocol id (0, 2 or 3) sends a header with an id it accepts and
-    then closes.
+    Demands: A server that refuses the requested protocol id (0, 2 or 3) answers with an id that it accepts
+    and closes the connection.
     Source: transport.xml section version-negotiation
-    Evidence: header ids, FIN
-    Why it matters: The answer demands SASL, TLS, or neither of them. The client must connect again, and waits
-    for the server to close.
+    Evidence: the protocol ids of both headers, and frames before the FIN
+    Why it matters: The answer demands SASL, TLS or neither of the two. The client must connect again, and
+    waits for the server to close.
     Silent when: the server may not have received the client's protocol header, or octets of either peer were
     not captured. The finding is only possible, not certain, when the server may not have read the client's
     protocol header.
@@ -97,7 +97,7 @@ def _disagree(case: Case10, rule: str, certainty: i64) -> None:
     theirs = _written(me.headers.theirs)
     case.report(
         rule,
-        f"{what}, but the headers differ: {own}, and the peer's {theirs}",
+        f"{what}, but the protocol headers differ: {own} from this peer, {theirs} from the other peer",
         certainty,
         {"header": own, "peer_header": theirs},
         [int(me.headers.their_packet)],
@@ -122,14 +122,14 @@ def _judge(case: Case10, certainty: i64) -> None:
 
 
 def _clear(case: Case10) -> bool:
-    """Whether nothing is missing, and each header is known to answer which."""
+    """Whether all octets were captured, so that it is known which header answers which."""
     me = case.me
     peer = case.peer
     return me.whole and peer.whole and not me.headers.doubled and not peer.headers.doubled
 
 
 def judge_disagreement(case: Case10) -> None:
-    """A frame that is sent after headers that differ; of each pair of headers the first is told."""
+    """Judge a frame that is sent after headers that differ; only the first pair of headers is reported."""
     me = case.me
     me.headers.disagreed = False
     if _clear(case) and case.record.frame.kind != "skipped":
@@ -143,10 +143,10 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     """A server continues the connection after the client began its stream with octets that are not a protocol
     header.
 
-    Demands: A server that cannot parse the client's opening octets still sends a valid supported header and
-    then closes.
+    Demands: A server that cannot read the client's first octets sends a protocol header that it supports and
+    closes the connection.
     Source: transport.xml section version-negotiation
-    Evidence: non-AMQP first octets, server reply, FIN
+    Evidence: first octets of the client that are not a protocol header, and the server's answer
     Why it matters: The server must send a supported protocol header and close. The client may not speak AMQP
     at all, so both peers may misread each other.
     Silent when: the first octets of the client were not captured, or the server may not have received them.
@@ -157,7 +157,7 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     me = case.me
     case.report(
         C_HDR_UNPARSED,
-        f"{case.record.frame.name} is sent, but the client's stream begins with no protocol header",
+        f"{case.record.frame.name} is sent, but the client's stream does not begin with a protocol header",
         certainty,
         {"connection_state": me.state},
         [int(me.headers.unparsed_packet)],
@@ -165,7 +165,7 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
 
 
 def judge_after_unparsed(case: Case10) -> None:
-    """A frame of a peer whose partner's stream began with octets that are no header."""
+    """Judge a frame of a peer after the other peer's stream began with octets that are not a header."""
     me = case.me
     end = me.headers.unparsed_end
     me.headers.unparsed_end = -1
@@ -177,11 +177,11 @@ C_HDR_CLIENT_NOW: Final = RULES.rule("C-HDR-CLIENT-NOW", "MUST", "keyword", by="
 
 
 def client_waits_for_the_header(case: Case10) -> None:
-    """A client does not send its protocol header until a minute or more after the server's protocol header.
+    """A client sends its protocol header a minute or more after the server's protocol header.
 
-    Demands: The TCP client has to send its header at once after the connection is established.
+    Demands: A client has to send its protocol header as soon as the TCP connection is established.
     Source: transport.xml section version-negotiation
-    Evidence: time from handshake to first client octet; order of the two headers
+    Evidence: the time from the TCP handshake to the client's first octet, and the order of both headers
     Why it matters: The server may wait for the client's header as well. Then both peers wait, and the
     connection is never established.
     Silent when: the start of either stream was not captured, or the client's protocol header came within a
@@ -211,13 +211,13 @@ SA_HDR: Final = RULES.rule("SA-HDR", "MUST", "keyword")
 def sasl_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     """A protocol header for SASL has another version than 1.0.0.
 
-    Demands: A SASL layer starts with the header AMQP, id 3, 1.0.0 from each peer, under the version rules of
-    transport.
+    Demands: Each peer begins the SASL layer with the protocol header of id 3 and version 1.0.0.
     Source: security.xml section sasl
-    Evidence: first octets per direction
-    Why it matters: Only version 1.0.0 of the SASL layer exists. The other peer cannot know what is meant, and
-    refuses the connection.
-    Silent when: the header was not captured. SASL frames without one are told by C-HDR-FIRST.
+    Evidence: the first octets in each direction
+    Why it matters: Only version 1.0.0 of the SASL layer exists. The other peer cannot know which layer the
+    header announces, and refuses the connection.
+    Silent when: the header was not captured. Another rule, C-HDR-FIRST, reports SASL frames without a
+    protocol header.
     How to mend it: Send the octets `AMQP`, 3, 1, 0, 0 to start the SASL layer. If you support AMQP 0-9-1 too,
     do not reuse its version octets.
     """
@@ -233,12 +233,11 @@ TL_HDR: Final = RULES.rule("TL-HDR", "MUST", "keyword")
 def tls_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     """A peer sends a TLS protocol header with another version than 1.0.0.
 
-    Demands: In-band TLS starts with the header AMQP, id 2, 1.0.0 from each peer, under the version rules of
-    transport.
+    Demands: Each peer begins TLS within AMQP with the protocol header of id 2 and version 1.0.0.
     Source: security.xml section tls
-    Evidence: first octets per direction
-    Why it matters: Only version 1.0.0 of the TLS layer exists. The other peer cannot know what is meant, and
-    refuses the connection.
+    Evidence: the first octets in each direction
+    Why it matters: Only version 1.0.0 of the TLS layer exists. The other peer cannot know which layer the
+    header announces, and refuses the connection.
     Silent when: the header was not captured.
     How to mend it: Send the octets `AMQP`, 2, 1, 0, 0 to start TLS in band. The version is that of the AMQP
     security layer, not the version of TLS.
@@ -255,18 +254,18 @@ TL_PURE: Final = RULES.rule("TL-PURE", "SHOULD NOT", "lower-case", by="server")
 def tls_header_at_the_tls_port(case: Case10) -> None:
     """A server at port 5671 exchanges a TLS protocol header (protocol id 2) before TLS.
 
-    Demands: A listener on 5671 (amqps) expects TLS at once, without the AMQP id-2 header.
+    Demands: A server at port 5671 (amqps) starts TLS at once, without the protocol header of id 2.
     Source: transport.xml section definitions > SECURE-PORT; security.xml section tls > Alternative
     Establishment
-    Evidence: port 5671 and first octets
+    Evidence: port 5671, and the first octets of the stream
     Why it matters: At port 5671, clients expect TLS to start at once. Clients that follow the specification
     cannot connect.
     Silent when: the server uses another port than 5671.
-    Only possible because: A port may be assigned to any service.
+    Only possible because: Any service may use port 5671.
     How to mend it: On port 5671, start the TLS handshake immediately after the TCP connection is established.
     Offer TLS with the protocol header (protocol id 2) only on other ports.
     """
-    case.report(TL_PURE, f"a header for TLS is sent at port {SECURE_PORT}", POSSIBLE)
+    case.report(TL_PURE, f"a protocol header for TLS is sent at port {SECURE_PORT}", POSSIBLE)
 
 
 C_CLOSE_NOREUSE: Final = RULES.rule("C-CLOSE-NOREUSE", "SHOULD NOT", "keyword")
@@ -275,22 +274,24 @@ C_CLOSE_NOREUSE: Final = RULES.rule("C-CLOSE-NOREUSE", "SHOULD NOT", "keyword")
 def reused_after_both_closes(case: Case10) -> None:
     """A peer sends a protocol header on a TCP connection on which both peers have sent close.
 
-    Demands: A TCP connection should not be reused after both closes.
+    Demands: A peer should not reuse a TCP connection after both peers have sent close.
     Source: transport.xml section connections > Closing a Connection
-    Evidence: new header after both closes
+    Evidence: a protocol header after both closes
     Why it matters: A TCP connection carries one AMQP connection. The other peer is about to end the TCP
     connection, so the new AMQP connection fails.
     Silent when: one of the closes was not captured, or may not have been received. The finding is only
     possible, not certain, when octets were not captured, because the other peer may have begun a new
     connection.
-    Possible because: Octets are missing. Among them may be the start of a new connection.
+    Possible because: Octets are missing from the capture. These octets may contain the start of a new
+    connection.
     How to mend it: After both peers have sent close, end the TCP connection. Open a new TCP connection for
     the next AMQP connection.
     """
     me = case.me
     case.report(
         C_CLOSE_NOREUSE,
-        f"a protocol header is sent after both closes, the peer's in packet {case.peer.closing.packet}",
+        "a protocol header is sent after both closes; the other peer closed in packet "
+        f"{case.peer.closing.packet}",
         CERTAIN if me.closing.stands else POSSIBLE,
         {"connection_state": me.state},
         [int(me.closing.packet), int(case.peer.closing.packet)],
@@ -320,20 +321,20 @@ C_HDR_MISMATCH_READ: Final = RULES.rule("C-HDR-MISMATCH-READ", "SHOULD", "keywor
 def reset_after_another_header(case: Case10) -> None:
     """A peer resets the TCP connection after the two peers sent different protocol headers.
 
-    Demands: After a header mismatch a peer should go on reading until the other side ends its stream.
+    Demands: After two protocol headers that differ, a peer should read until the other peer ends its stream.
     Source: transport.xml section version-negotiation
-    Evidence: TCP teardown order
+    Evidence: the order in which the TCP streams end
     Why it matters: The reset may discard octets that the other peer has not read yet, such as the protocol
-    header that shows what is supported.
+    header that shows which version is supported.
     Silent when: the other peer had ended its stream, or octets were not captured.
     Only possible because: The capture does not show whether the program or the host of the {peer} reset the
     connection.
-    How to mend it: After a header mismatch, end only your sending side and go on reading until the other peer
-    ends its stream or a time-out passes. Then close the socket.
+    How to mend it: If the two protocol headers differ, end only your sending side and go on reading until the
+    other peer ends its stream or a time-out passes. Then close the socket.
     """
     case.report(
         C_HDR_MISMATCH_READ,
-        "the connection is reset after headers that differ",
+        "the connection is reset after the two peers sent different protocol headers",
         POSSIBLE,
         {"peer_header": _written(case.me.headers.theirs)},
         [int(case.me.headers.their_packet)],

@@ -1,4 +1,4 @@
-"""What a sender leaves undone that closes a link: deliveries that it had to resume, or to send again.
+"""Deliveries that a sender had to resume or send again before it closed a link.
 
 Which these are follows from how the two attaches list them: see `rules.amqp10.resumed_state`.
 """
@@ -24,14 +24,14 @@ D_RESUME_BOTH: Final = RULES.rule("D-RESUME-BOTH", "MUST", "keyword", by="sender
 def left_without_resuming(case: Case10, link: LinkEnd, lacking: int) -> None:
     """A sender closes a link without having resumed all deliveries that both ends listed as unsettled.
 
-    Demands: Every delivery in both maps is resumed by the sender.
+    Demands: The sender resumes every delivery that both unsettled maps list.
     Source: transport.xml section links > Resuming Deliveries
-    Evidence: tags in both maps with no resume transfer
+    Evidence: delivery-tags in both unsettled maps without a transfer with resume=true
     Why it matters: The receiver keeps the state of these deliveries and waits for the sender to resume them.
     Their messages may be lost or stay unconfirmed.
-    Silent when: the other end left the link first, the link is only suspended, there was an error, the sender
+    Silent when: the receiver left the link first, the link is only suspended, an error occurred, the sender
     may not have read the receiver's attach, or octets were not captured.
-    Only possible because: The sender may have been interrupted.
+    Only possible because: An event outside the capture may have interrupted the sender.
     How to mend it: Compare the unsettled maps of both attaches. Send a transfer with resume=true for each
     delivery-tag that both maps list, and settle these deliveries before you close the link.
     """
@@ -51,21 +51,21 @@ def left_without_confirming(case: Case10, link: LinkEnd, lacking: int) -> None:
     """A sender closes a link without having resumed deliveries for which the receiver's unsettled map shows
     an outcome.
 
-    Demands: If the receiver's map shows a terminal state, the sender sends a resuming transfer to give the
-    tag a delivery-id.
+    Demands: For each delivery whose outcome the receiver's unsettled map shows, the sender sends a transfer
+    with resume=true, which gives the delivery a delivery-id.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 3, 8)
-    Evidence: receiver map, resuming transfer
-    Why it matters: The receiver does not learn whether the sender applied its outcome. It cannot settle these
-    deliveries and keeps their state.
-    Silent when: the other end left the link first, the link is only suspended, there was an error, the sender
+    Evidence: the receiver's unsettled map, and the transfers with resume=true
+    Why it matters: The receiver does not learn whether the sender applied the outcome. The receiver cannot
+    settle these deliveries and keeps their state.
+    Silent when: the receiver left the link first, the link is only suspended, an error occurred, the sender
     may not have read the receiver's attach, or octets were not captured.
-    Only possible because: The sender may have been interrupted.
+    Only possible because: An event outside the capture may have interrupted the sender.
     How to mend it: For each delivery-tag that the receiver's unsettled map lists with an outcome, send a
     transfer with resume=true and the state that you applied, and settle the delivery if the outcomes agree.
     """
     case.report(
         M_RES_TERMRCV,
-        f"{lacking} deliveries of which the receiver lists an outcome are not resumed",
+        f"{lacking} deliveries with an outcome in the receiver's unsettled map are not resumed",
         POSSIBLE,
         {"not_resumed": lacking},
         [int(link.attachment.packet)],
@@ -73,19 +73,25 @@ def left_without_confirming(case: Case10, link: LinkEnd, lacking: int) -> None:
 
 
 M_RES_RESEND_MUST: Final = RULES.rule(
-    "M-RES-RESEND-MUST", "MUST", "keyword", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-RES-RESEND-MUST",
+    "MUST",
+    "keyword",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> None:
-    """A sender closes a link without sending again any of the deliveries that the receiver has no record of.
+    """A sender closes a link without sending again any of the deliveries that the receiver's unsettled map
+    does not list.
 
-    Demands: To keep its guarantee the sender does send that message again (Oct-2011 text: at least once or at
-    most once; csd01/csprd02: exactly once or at least once).
+    Demands: The sender sends an unknown delivery again if its delivery guarantee demands that. The final
+    specification names at least once and at most once; csd01 and csprd02 name exactly once and at least once.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
-    Evidence: bare message octets after resume
-    Why it matters: The messages are lost if they were to be delivered at least once.
-    Silent when: the other end left the link first, the link is only suspended, there was an error, the sender
+    Evidence: unsettled deliveries that the receiver does not list, and the messages after the link was
+    resumed
+    Why it matters: The messages are lost, which breaks a guarantee of at-least-once delivery.
+    Silent when: the receiver left the link first, the link is only suspended, an error occurred, the sender
     may not have read the receiver's attach, any new delivery was sent, or octets were not captured.
     Only possible because: The capture does not show which delivery guarantee the sender wants.
     How to mend it: For each unsettled delivery that the receiver's complete unsettled map does not list, send
@@ -93,7 +99,7 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     """
     case.report(
         M_RES_RESEND_MUST,
-        f"{lacking} deliveries of which the receiver has no record are not sent again",
+        f"{lacking} deliveries that the receiver's unsettled map does not list are not sent again",
         POSSIBLE,
         {"not_sent": lacking},
         [int(link.attachment.packet)],

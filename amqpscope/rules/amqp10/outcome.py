@@ -21,22 +21,27 @@ __all__ = ["judge_as_receiver", "judge_as_sender", "judge_end"]
 RULES: Final = Rules("amqp10/outcome")
 
 
-# The least octets that a section takes: a described value of which the descriptor has three.
+# The smallest size of a section: a described value whose descriptor has three octets.
 _SMALLEST_SECTION: Final = 4
 
 
 D_ABORT_DISCARD: Final = RULES.rule(
-    "D-ABORT-DISCARD", "MUST", "keyword", by="receiver", warning="A capture suggests it and cannot prove it."
+    "D-ABORT-DISCARD",
+    "MUST",
+    "keyword",
+    by="receiver",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def outcome_of_an_aborted_delivery(case: Case10, number: i64, state: object, certainty: i64) -> None:
-    """A receiver states an outcome of a delivery that the sender aborted.
+    """A receiver states an outcome for a delivery that the sender aborted.
 
-    Demands: Data of an aborted delivery, including payload in the aborting frame, is thrown away.
+    Demands: A receiver discards all data of an aborted delivery, including the payload of the aborting
+    transfer.
     Source: transport.xml section links > Transferring Large Messages; transport.xml section performatives >
     transfer.aborted
-    Evidence: receiver disposition for an aborted delivery
+    Evidence: a receiver's disposition with an outcome for an aborted delivery
     Why it matters: The receiver must discard the data of an aborted delivery. An outcome shows that the
     receiver used the incomplete message.
     Silent when: the disposition also names other deliveries, or octets were not captured. The finding is only
@@ -47,7 +52,7 @@ def outcome_of_an_aborted_delivery(case: Case10, number: i64, state: object, cer
     name = state.definition().name if isinstance(state, Composite) else "an outcome"
     case.report(
         D_ABORT_DISCARD,
-        f"{name} is stated of delivery {raw(number)}, which was aborted",
+        f"the receiver states {name} for delivery {raw(number)}, which the sender aborted",
         certainty,
         {"delivery_id": int(raw(number))},
     )
@@ -59,9 +64,9 @@ D_ABORT_SETTLED: Final = RULES.rule("D-ABORT-SETTLED", "MUST", "definition")
 def disposition_of_an_aborted_delivery(case: Case10, number: i64, certainty: i64) -> None:
     """A peer sends a disposition for a delivery that was aborted and thereby settled.
 
-    Demands: Abort settles the delivery, so no later disposition should refer to it.
+    Demands: An abort settles the delivery, so no later disposition should name the delivery.
     Source: transport.xml section performatives > transfer.aborted
-    Evidence: disposition naming the aborted delivery-id
+    Evidence: a disposition with the delivery-id of an aborted delivery
     Why it matters: The delivery no longer exists. The other peer cannot assign the disposition to a delivery
     and may ignore it or report an error.
     Silent when: the disposition also names other deliveries, or octets were not captured. The finding is only
@@ -71,7 +76,7 @@ def disposition_of_an_aborted_delivery(case: Case10, number: i64, certainty: i64
     """
     case.report(
         D_ABORT_SETTLED,
-        f"a disposition names delivery {raw(number)}, which was aborted",
+        f"a disposition names delivery {raw(number)}, which the sender aborted",
         certainty,
         {"delivery_id": int(raw(number))},
     )
@@ -83,20 +88,20 @@ M_RECEIVED_POS: Final = RULES.rule(
 
 
 def received_beyond_what_was_sent(case: Case10, delivery: Delivery, state: Received) -> None:
-    """A receiver states in received a position of a delivery beyond what the sender has sent.
+    """A receiver's state received names a position of the delivery that the sender has not sent yet.
 
-    Demands: A receiver's received position lies within what was sent so far, not beyond.
+    Demands: The position in a receiver's state received lies within the octets that the sender has sent.
     Source: messaging.xml section delivery-state > received
-    Evidence: section-number/section-offset against payload seen
-    Why it matters: If the delivery resumes from that position, the message lacks the octets between the end
-    of what was sent and that position.
+    Evidence: section-number and section-offset of received, and the payload sent so far
+    Why it matters: If the sender resumes the delivery from that position, the receiver misses the octets
+    before that position.
     Silent when: octets since the attach of the link were not captured, or the delivery was resumed.
     How to mend it: Set section-number and section-offset of received from the octets that you have really
     stored. Count section-offset within the section, not from the start of the message.
     """
     case.report(
         M_RECEIVED_POS,
-        f"received says section {state.section_number}, octet {state.section_offset}; "
+        f"received names section {state.section_number}, octet {state.section_offset}, but only "
         f"{delivery.octets} octets were sent",
         CERTAIN,
         {"octets": int(delivery.octets), "delivery_id": int(raw(delivery.number))},
@@ -145,19 +150,19 @@ D_DISP_PARTIAL: Final = RULES.rule("D-DISP-PARTIAL", "SHOULD NOT", "wording", by
 def disposition_of_an_incomplete_delivery(case: Case10, delivery: Delivery) -> None:
     """A sender states a delivery's state in a disposition before it has sent all transfers of the delivery.
 
-    Demands: A sender preferably puts a new state on the next transfer instead of a disposition for an
-    unfinished delivery.
+    Demands: A sender should put a new state on the next transfer of an incomplete delivery, not into a
+    disposition.
     Source: transport.xml section performatives > disposition
-    Evidence: sender disposition for a delivery with more=true pending
-    Why it matters: The next transfer of the delivery could carry the new state. In a separate disposition,
-    the receiver may read the state too late.
+    Evidence: a sender's disposition for a delivery whose last transfer has more=true
+    Why it matters: The next transfer of the delivery could carry the new state. The receiver may read a
+    separate disposition too late.
     Silent when: the disposition also names complete deliveries, or octets were not captured.
     How to mend it: Put the new state, or settled=true, on the next transfer of the unfinished delivery. Send
     a disposition only after the last transfer of the delivery.
     """
     case.report(
         D_DISP_PARTIAL,
-        "a sender's disposition names a delivery of which not all transfers were sent",
+        "a sender's disposition names an incomplete delivery",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -170,9 +175,9 @@ M_REJ_SPONT: Final = RULES.rule("M-REJ-SPONT", "SHOULD NOT", "keyword", by="send
 def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     """A sender states the outcome rejected for a delivery that its receiver did not reject.
 
-    Demands: A source does not turn to rejected by itself, without the receiver having rejected.
+    Demands: A sender does not state rejected for a delivery that the receiver has not rejected.
     Source: messaging.xml section delivery-state > rejected
-    Evidence: sender disposition rejected with no earlier receiver rejected
+    Evidence: a sender's disposition with rejected, and no earlier disposition of the receiver with rejected
     Why it matters: Only the receiver decides to reject. The receiver and later evaluation take the message
     for invalid although no receiver found a fault in it.
     Silent when: octets of either peer since the begin of the session were not captured.
@@ -181,7 +186,7 @@ def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     """
     case.report(
         M_REJ_SPONT,
-        "a sender states rejected of a delivery that its receiver did not reject",
+        "the sender states rejected for a delivery that the receiver did not reject",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -192,12 +197,13 @@ D_SND_SPONT: Final = RULES.rule("D-SND-SPONT", "SHOULD", "lower-case", by="sende
 
 
 def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> None:
-    """A sender settles a delivery with an outcome of its own that its receiver has not confirmed.
+    """A sender chooses an outcome by itself and settles the delivery before the receiver has confirmed this
+    outcome.
 
-    Demands: A sender that reaches a terminal state by itself should send it unsettled and settle only after
-    the receiver confirms.
+    Demands: A sender that chooses an outcome by itself should state the outcome unsettled, and settle only
+    after the receiver's confirmation.
     Source: transport.xml section links > Transferring a Message
-    Evidence: sender disposition settled=true with a state the receiver never stated
+    Evidence: a sender's disposition with settled=true and an outcome that the receiver has not stated
     Why it matters: The receiver may already have processed the delivery. The receiver learns too late which
     outcome the sender has applied.
     Silent when: octets of either peer since the begin of the session were not captured, or the receiver has
@@ -208,7 +214,7 @@ def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> No
     name = state.definition().name if isinstance(state, Composite) else "an outcome"
     case.report(
         D_SND_SPONT,
-        f"a sender settles a delivery with {name}, its receiver has stated no outcome",
+        f"the sender settles a delivery with {name}, but the receiver has stated no outcome",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -253,16 +259,15 @@ D_RCVMODE_FIRST: Final = RULES.rule("D-RCVMODE-FIRST", "MUST", "keyword", by="re
 
 
 def waits_for_the_sender_to_settle(case: Case10, number: i64, since: i64) -> None:
-    """A receiver states an outcome of a delivery and does not settle the delivery, on a link with
+    """A receiver states an outcome for a delivery but does not settle the delivery on a link with
     rcv-settle-mode first.
 
-    Demands: In mode first the receiver settles on its own once the delivery has arrived, not waiting for the
-    sender.
+    Demands: On a link with rcv-settle-mode first, the receiver settles each delivery by itself and does not
+    wait for the sender.
     Source: transport.xml section performatives > transfer.rcv-settle-mode; transport.xml section definitions
     > receiver-settle-mode
-    Evidence: receiver dispositions per delivery
-    Why it matters: In rcv-settle-mode first the receiver settles at once. The sender waits for that
-    settlement and keeps the delivery unsettled.
+    Evidence: the settled flags of the receiver's dispositions
+    Why it matters: The sender waits for the settlement and keeps the delivery unsettled.
     Silent when: either end has settled the delivery or left the link, or octets were not captured.
     Only possible because: The specification sets no time by which the receiver must settle.
     How to mend it: Set settled=true on the disposition that carries the outcome when the link's
@@ -270,7 +275,7 @@ def waits_for_the_sender_to_settle(case: Case10, number: i64, since: i64) -> Non
     """
     case.report(
         D_RCVMODE_FIRST,
-        f"an outcome of delivery {raw(number)} is stated, not settled, on a link with rcv-settle-mode first",
+        f"delivery {raw(number)} gets an outcome but is not settled, with rcv-settle-mode first",
         POSSIBLE,
         {"seconds": int((case.me.stream.last_time - since) // 1_000_000_000)},
     )
@@ -280,22 +285,23 @@ D_MORE_COMPLETE: Final = RULES.rule("D-MORE-COMPLETE", "MUST", "definition", by=
 
 
 def delivery_never_finished(case: Case10, link: LinkEnd, delivery: Delivery) -> None:
-    """A sender begins a delivery of several transfers and neither finishes nor aborts the delivery.
+    """A sender begins a delivery of several transfers and neither completes nor aborts the delivery.
 
-    Demands: A delivery started with more=true ends with a transfer that has more=false or aborted=true.
+    Demands: A delivery that begins with more=true ends with a transfer that has more=false or aborted=true.
     Source: transport.xml section links > Transferring Large Messages
-    Evidence: delivery still open at detach or at end of capture
-    Why it matters: The receiver keeps the part of the delivery that it has. The link can carry no other
-    delivery until this one ends.
-    Silent when: the sender left the link, the sender may not send, or octets were not captured.
-    Only possible because: The specification sets no time by which a delivery must be finished.
+    Evidence: a delivery that is incomplete at the detach or at the end of the capture
+    Why it matters: The receiver keeps the received part of the delivery. The link can carry no other delivery
+    until this delivery ends.
+    Silent when: the sender left the link, flow control keeps the sender from sending, or octets were not
+    captured.
+    Only possible because: The specification sets no time by which a sender must complete a delivery.
     How to mend it: End every delivery that started with more=true with a transfer that has more=false. If the
     rest of the message cannot be produced, send a transfer with aborted=true.
     """
     case.link = link
     case.report(
         D_MORE_COMPLETE,
-        f"a delivery (packet {delivery.packet}) is neither finished nor aborted",
+        f"a delivery (packet {delivery.packet}) is neither completed nor aborted",
         POSSIBLE,
         {"octets": int(delivery.octets)},
         [int(delivery.packet)],

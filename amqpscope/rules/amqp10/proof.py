@@ -1,4 +1,4 @@
-"""A fault that the octets themselves prove: how a problem of the dissector becomes a finding."""
+"""Findings from problems of the dissector: faults that the octets themselves prove."""
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case10

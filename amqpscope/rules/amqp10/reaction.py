@@ -1,4 +1,4 @@
-"""How a peer answers what the other one did wrong: the rules that say which error is due.
+"""The reactions of a peer to faults of the other peer: the rules about the error that is due.
 
 An answer is owed from when the peer can have received the offence. That it is not given is certain when the
 peer shows that it has processed the offence, and says in the same frame or behind it what it would say had
@@ -62,19 +62,19 @@ RULES: Final = Rules("amqp10/reaction")
 
 
 C_CLOSE_REASON: Final = RULES.rule(
-    "C-CLOSE-REASON", "MUST", "keyword", warning="A capture suggests it and cannot prove it."
+    "C-CLOSE-REASON", "MUST", "keyword", warning="A capture can suggest this fault but never prove it."
 )
 
 
 def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) -> None:
-    """A peer closes the connection right after a fault of the other peer that calls for a close, and the
-    close has no error.
+    """A peer closes the connection without an error right after a fault of the other peer that calls for a
+    close with an error.
 
-    Demands: The close states why the connection ends.
+    Demands: A close states the error because of which the peer closes the connection.
     Source: transport.xml section connections > Closing a Connection; transport.xml section performatives >
     close.error
-    Evidence: close.error against preceding violations
-    Why it matters: The other peer does not learn what it did wrong and may repeat the fault on the next
+    Evidence: the error of the close, and the fault before the close
+    Why it matters: The other peer does not learn of its fault and may repeat the fault on the next
     connection.
     Silent when: the close answers a close of the other peer, or the closing peer may not have received the
     fault.
@@ -85,7 +85,7 @@ def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) ->
     """
     case.report(
         C_CLOSE_REASON,
-        f"close has no error, {pending_error.condition} is due for packet {pending_error.packet}",
+        f"close has no error, but {pending_error.condition} is due for packet {pending_error.packet}",
         POSSIBLE,
         {"connection_state": case.me.state},
         [int(pending_error.packet)],
@@ -93,13 +93,14 @@ def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) ->
 
 
 def _tell(case: Case10, pending_error: PendingErrorResponse, certainty: i64) -> None:
-    """The answer that was due does not come."""
+    """Report that the answer that was due does not come."""
     rule = pending_error.rule
     if rule in (L_ERRANT_REACT, L_ERR_DETACH, L_REDUCE_REACT):
         certainty = POSSIBLE
     case.report(
         rule,
-        f"{case.record.frame.name} is sent, {pending_error.due} with {pending_error.condition} is due for "
+        f"{case.record.frame.name} is sent, but {pending_error.due} with {pending_error.condition} is due "
+        "for "
         f"packet {pending_error.packet}",
         certainty,
         {"due": pending_error.due, "condition": pending_error.condition},
@@ -225,7 +226,7 @@ def _not_detached(
     body = case.record.frame.body
     link = session.peer_handles.get(int(pending_error.handle))
     if link is None or link.attachment.peer_end >= pending_error.end:
-        return True  # the other side has detached it: what follows answers that
+        return True  # the other peer has detached the link: later frames answer that detach
     case.link = link
     if isinstance(body, Detach):
         if session.handles.get(body.handle or 0) is not link:

@@ -1,4 +1,4 @@
-"""Messages that a server sends again, compared with what was said of them (messaging.xml, "Message States").
+"""Messages that a server sends again, judged by their earlier deliveries (messaging.xml, "Message States").
 
 A message is the same if it has the same message-id and the same bare message. Nothing here is more than
 possible: it may have been sent to the server a second time.
@@ -29,16 +29,20 @@ def _report(case: Case10, rule: str, message: str, fate: Fate, count: int) -> No
 
 
 M_ACQUIRED_HOLD: Final = RULES.rule(
-    "M-ACQUIRED-HOLD", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-ACQUIRED-HOLD",
+    "MUST",
+    "definition",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def sent_again_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again on a link on which the earlier delivery of the message is not settled.
 
-    Demands: An acquired message stays acquired until its transfer is settled.
+    Demands: A message stays acquired until its delivery is settled.
     Source: messaging.xml section distribution-nodes > Message States
-    Evidence: redelivery before settlement
+    Evidence: a second delivery of the message before the first delivery is settled
     Why it matters: The receiver already has the message and may be about to accept it. The receiver now has
     the message twice.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
@@ -51,24 +55,30 @@ def sent_again_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_ACQUIRED_HOLD,
-        f"the message is sent again, its delivery in packet {fate.packet} is not settled",
+        f"the message is sent again while its delivery in packet {fate.packet} is unsettled",
         fate,
         count,
     )
 
 
 M_ACQUIRED_EXCL: Final = RULES.rule(
-    "M-ACQUIRED-EXCL", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-ACQUIRED-EXCL",
+    "MUST",
+    "definition",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message on one link while another link of the same node has acquired the message.
 
-    Demands: A message acquired through one link is not sent on another acquiring link until released.
+    Demands: A message that one link has acquired is not sent on another acquiring link until the first link
+    releases the message.
     Source: messaging.xml section distribution-nodes > Message States
     Evidence: deliveries of one message on several links
-    Why it matters: Two receivers have a message that only one of them should have. Both may process it.
+    Why it matters: Two receivers have a message that only one receiver should have. Both may process the
+    message.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
     or one of the two sources does not state the distribution-mode `move`.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
@@ -79,7 +89,7 @@ def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None
     _report(
         case,
         M_ACQUIRED_EXCL,
-        f"the message is sent on another link, its delivery in packet {fate.packet} is not settled",
+        f"the message is sent on another link while its delivery in packet {fate.packet} is unsettled",
         fate,
         count,
     )
@@ -90,16 +100,16 @@ M_ACCEPT_NORESEND: Final = RULES.rule(
     "MUST NOT",
     "keyword",
     by="sender",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def sent_again_after_acceptance(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again on a link on which the message was accepted.
 
-    Demands: A source does not send a message again once the receiver accepted it.
+    Demands: A source does not send a message again on a link after the receiver has accepted the message.
     Source: messaging.xml section addressing > Distribution Modes
-    Evidence: accepted delivery, later delivery of the same message on the link
+    Evidence: an accepted delivery, and a later delivery of the same message on the link
     Why it matters: The receiver had finished with the message. The receiver now processes the message twice.
     Silent when: the message has no message-id, or the message is not among the first messages of the
     connection.
@@ -111,23 +121,28 @@ def sent_again_after_acceptance(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_ACCEPT_NORESEND,
-        f"the message is sent again, it was accepted on this link (packet {fate.packet})",
+        f"the message is sent again although it was accepted on this link (packet {fate.packet})",
         fate,
         count,
     )
 
 
 M_ACC_COUNT: Final = RULES.rule(
-    "M-ACC-COUNT", "MUST NOT", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-ACC-COUNT",
+    "MUST NOT",
+    "definition",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def counted_though_accepted(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message that was accepted on one link on another link with a higher delivery-count.
+    """A message was accepted on one link, and the server sends the message on another link with a higher
+    delivery-count.
 
-    Demands: Accepting does not raise delivery-count.
+    Demands: The outcome accepted does not raise the delivery-count of the message.
     Source: messaging.xml section delivery-state > accepted
-    Evidence: header of later deliveries
+    Evidence: the delivery-count in the header of later deliveries
     Why it matters: An accepted delivery is not a failed delivery. Messages whose delivery-count is too high
     may be discarded or moved to a dead-letter queue.
     Silent when: the message has no message-id, or the message is not among the first messages of the
@@ -141,23 +156,27 @@ def counted_though_accepted(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_ACC_COUNT,
-        f"delivery-count is {count}, it was {fate.count} when the message was accepted",
+        f"delivery-count is {count}, but was {fate.count} when the message was accepted",
         fate,
         count,
     )
 
 
 M_REL_COUNT: Final = RULES.rule(
-    "M-REL-COUNT", "MUST NOT", "keyword", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-REL-COUNT",
+    "MUST NOT",
+    "keyword",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def counted_though_released(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a released message again with a higher delivery-count.
 
-    Demands: A released message's delivery-count does not go up.
+    Demands: The outcome released does not raise the delivery-count of the message.
     Source: messaging.xml section delivery-state > released
-    Evidence: header of the next delivery
+    Evidence: the delivery-count in the header of the next delivery
     Why it matters: A released delivery is not a failed delivery. Messages whose delivery-count is too high
     may be discarded or moved to a dead-letter queue.
     Silent when: the message has no message-id, or the message is not among the first messages of the
@@ -170,14 +189,18 @@ def counted_though_released(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_REL_COUNT,
-        f"delivery-count is {count}, it was {fate.count} when the message was released",
+        f"delivery-count is {count}, but was {fate.count} when the message was released",
         fate,
         count,
     )
 
 
 M_MOD_COUNT: Final = RULES.rule(
-    "M-MOD-COUNT", "MUST", "keyword", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-MOD-COUNT",
+    "MUST",
+    "keyword",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
@@ -185,9 +208,9 @@ def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again without a higher delivery-count after the receiver modified the message
     with delivery-failed.
 
-    Demands: modified with delivery-failed=true raises delivery-count.
+    Demands: The outcome modified with delivery-failed=true raises the delivery-count of the message.
     Source: messaging.xml section delivery-state > modified.delivery-failed
-    Evidence: header of the next delivery
+    Evidence: the delivery-count in the header of the next delivery
     Why it matters: No later receiver sees that the delivery failed. A message that no receiver can handle is
     redelivered for ever.
     Silent when: the message has no message-id, or the message is not among the first messages of the
@@ -200,24 +223,28 @@ def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_MOD_COUNT,
-        f"delivery-count is {count}, it was {fate.count} when the delivery failed",
+        f"delivery-count is {count}, but was already {fate.count} when the delivery failed",
         fate,
         count,
     )
 
 
 M_REJ_COUNT: Final = RULES.rule(
-    "M-REJ-COUNT", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-REJ-COUNT",
+    "MUST",
+    "definition",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def not_counted_though_rejected(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a rejected message again without a higher delivery-count.
 
-    Demands: A rejected message's delivery-count goes up by one.
+    Demands: The outcome rejected raises the delivery-count of the message by one.
     Source: messaging.xml section delivery-state > rejected; messaging.xml section message-format >
     header.delivery-count
-    Evidence: header of the next delivery
+    Evidence: the delivery-count in the header of the next delivery
     Why it matters: No later receiver sees that the message was rejected before. A message that every receiver
     rejects can be redelivered for ever.
     Silent when: the message has no message-id, or the message is not among the first messages of the
@@ -230,28 +257,32 @@ def not_counted_though_rejected(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_REJ_COUNT,
-        f"delivery-count is {count}, it was {fate.count} when the message was rejected",
+        f"delivery-count is {count}, but was already {fate.count} when the message was rejected",
         fate,
         count,
     )
 
 
 M_HDR_FIRSTACQ: Final = RULES.rule(
-    "M-HDR-FIRSTACQ", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-HDR-FIRSTACQ",
+    "MUST",
+    "definition",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def called_first_though_acquired(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message with first-acquirer=true on a link although another link had acquired the
-    message and given it back.
+    """A server sends a message with first-acquirer=true on a link although another link acquired the message
+    earlier.
 
-    Demands: first-acquirer=true only if no other link acquired the message before.
+    Demands: A message has first-acquirer=true only if no other link acquired the message before.
     Source: messaging.xml section message-format > header.first-acquirer
-    Evidence: message-id, earlier deliveries, header
-    Why it matters: With first-acquirer=true a receiver may conclude that no other receiver can have processed
-    the message. Another receiver did have the message.
+    Evidence: earlier deliveries with the same message-id, and the header of the message
+    Why it matters: With first-acquirer=true, a receiver may conclude that no other receiver can have
+    processed the message. This conclusion is false here.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
-    or the other link was of another node.
+    or the other link belonged to another node.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Store with each message whether any link has acquired it. Set first-acquirer to false in
@@ -260,30 +291,30 @@ def called_first_though_acquired(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_HDR_FIRSTACQ,
-        f"first-acquirer is true, and another link had the message (packet {fate.packet})",
+        f"first-acquirer is true although another link had the message (packet {fate.packet})",
         fate,
         count,
     )
 
 
 M_REJ_ANNOTATE: Final = RULES.rule(
-    "M-REJ-ANNOTATE", "MUST", "definition", warning="A capture suggests it and cannot prove it."
+    "M-REJ-ANNOTATE", "MUST", "definition", warning="A capture can suggest this fault but never prove it."
 )
 
 
 def error_of_rejection_not_annotated(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again that was rejected with an error, and the message has no
+    """A receiver rejected a message with an error, and the server sends the message again without the
     delivery-annotation `rejected`.
 
-    Demands: The error of a rejection is stored in the message's delivery-annotations under 'rejected'
-    (dropped in csd01 and csprd02).
+    Demands: The error of a rejection goes into the delivery-annotations of the message under the key
+    `rejected`. The drafts csd01 and csprd02 do not demand that.
     Source: messaging.xml section delivery-state > rejected.error
-    Evidence: rejected error, later delivery
+    Evidence: the error of the rejection, and the delivery-annotations of a later delivery
     Why it matters: The application that handles rejected messages does not learn why the messages were
     rejected.
     Silent when: the message has no message-id, or the message is not among the first messages of the
-    connection. Judged by the later drafts of the specification the rule never reports, because these drafts
-    do not demand the annotation.
+    connection. By the drafts csd01 and csprd02, the rule is always silent, because these drafts do not demand
+    the annotation.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: When a disposition with rejected carries an error, store this error in the
@@ -292,14 +323,18 @@ def error_of_rejection_not_annotated(case: Case10, fate: Fate, count: int) -> No
     _report(
         case,
         M_REJ_ANNOTATE,
-        f"the message comes without the error that it was rejected with (packet {fate.packet})",
+        f"the message lacks the error of its rejection in packet {fate.packet}",
         fate,
         count,
     )
 
 
 M_MOD_NOTHERE: Final = RULES.rule(
-    "M-MOD-NOTHERE", "MUST NOT", "keyword", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-MOD-NOTHERE",
+    "MUST NOT",
+    "keyword",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
@@ -307,11 +342,12 @@ def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -
     """A server sends a message again on the same link after the receiver modified the message with
     undeliverable-here.
 
-    Demands: After modified with undeliverable-here=true the message is not sent to that link endpoint again.
+    Demands: After modified with undeliverable-here=true, the source does not send the message on the same
+    link again.
     Source: messaging.xml section delivery-state > modified.undeliverable-here
-    Evidence: later deliveries on the same link
-    Why it matters: The receiver has stated that it cannot process the message. It gets a message that it can
-    only give back again.
+    Evidence: later deliveries of the message on the same link
+    Why it matters: The receiver has stated that it cannot process the message. The receiver gets a message
+    that it can only return again.
     Silent when: the message has no message-id, or the message is not among the first messages of the
     connection.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
@@ -322,23 +358,28 @@ def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -
     _report(
         case,
         M_MOD_NOTHERE,
-        f"the message is sent again, it was undeliverable here (packet {fate.packet})",
+        f"the message is sent again although the receiver set undeliverable-here (packet {fate.packet})",
         fate,
         count,
     )
 
 
 M_MOD_ANNOT: Final = RULES.rule(
-    "M-MOD-ANNOT", "MUST", "definition", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-MOD-ANNOT",
+    "MUST",
+    "definition",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def annotations_not_applied(case: Case10, fate: Fate, count: int, key: str) -> None:
     """A server sends a message again without an annotation that a receiver set with the outcome modified.
 
-    Demands: Annotations in modified replace or add to those of the message.
+    Demands: The message-annotations of modified are added to those of the message and replace entries with
+    the same key.
     Source: messaging.xml section delivery-state > modified.message-annotations
-    Evidence: annotations of the next delivery
+    Evidence: the message-annotations of the next delivery
     Why it matters: The information that the receiver added for the next receiver is lost.
     Silent when: the message has no message-id, or the message is not among the first messages of the
     connection.
@@ -351,7 +392,7 @@ def annotations_not_applied(case: Case10, fate: Fate, count: int, key: str) -> N
     _report(
         case,
         M_MOD_ANNOT,
-        f"the message comes without the annotation {key} that it was modified with",
+        f"the message lacks the annotation {key}, which the receiver added with modified",
         fate,
         count,
     )
@@ -362,7 +403,7 @@ M_DEFAULT_OUTCOME: Final = RULES.rule(
     "MUST",
     "definition",
     by="sender",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
@@ -370,11 +411,12 @@ def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -
     """A server sends a message again whose earlier delivery on the link was settled without an outcome,
     although the default-outcome of the source is accepted.
 
-    Demands: A delivery settled without a known receiver state takes the source's default-outcome.
+    Demands: A delivery that is settled without a known outcome of the receiver gets the default-outcome of
+    the source.
     Source: messaging.xml section distribution-nodes > Message States; messaging.xml section addressing >
     source.default-outcome
-    Evidence: settled without state, default-outcome, later deliveries
-    Why it matters: By the source's own default-outcome the message was accepted. The receiver now processes
+    Evidence: a settlement without a state, the default-outcome of the source, and later deliveries
+    Why it matters: By the default-outcome of the source, the message was accepted. The receiver now processes
     the message twice.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
     or the source states no default-outcome.
@@ -386,26 +428,31 @@ def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -
     _report(
         case,
         M_DEFAULT_OUTCOME,
-        f"the message is sent again, it was settled (packet {fate.packet}) where accepted is the default",
+        f"the message is sent again after a settlement (packet {fate.packet}) with default-outcome accepted",
         fate,
         count,
     )
 
 
 TX_RET_DEFAULT: Final = RULES.rule(
-    "TX-RET-DEFAULT", "MUST", "keyword", by="receiver", warning="A capture suggests it and cannot prove it."
+    "TX-RET-DEFAULT",
+    "MUST",
+    "keyword",
+    by="receiver",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again whose retirement was settled and rolled back, although the
-    default-outcome of the source is accepted.
+    """A server sends a message again after the receiver settled its delivery in a transaction that was rolled
+    back, although the default-outcome of the source is accepted.
 
-    Demands: If the controller had settled them, the resource applies the default outcome.
+    Demands: After a rollback, a delivery that the controller had settled gets the default-outcome of the
+    source.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
-    Evidence: default-outcome, later deliveries
-    Why it matters: After a rollback a delivery that its receiver has settled takes the default-outcome. The
-    receiver now gets a message again that counts as accepted.
+    Evidence: the default-outcome of the source, and later deliveries of the message
+    Why it matters: By the default-outcome of the source, the message was accepted. The receiver gets an
+    accepted message again.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
     or the source states no default-outcome.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
@@ -416,7 +463,7 @@ def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         TX_RET_DEFAULT,
-        f"the message is sent again, its settled retirement (packet {fate.packet}) was rolled back where "
+        f"the message is sent again after the rollback of its settled delivery (packet {fate.packet}), where "
         "accepted is the default",
         fate,
         count,

@@ -1,4 +1,4 @@
-"""What a peer takes for an error and may not, or accepts and may not: told by its answer.
+"""Wrong refusals and wrong acceptances: a peer's answer shows them.
 
 Why a peer refuses shows only in the condition it gives and in what came just before; so nothing here is more
 than possible. Sources: messaging.xml, "message-format" and "addressing"; types.xml, "composite-types".
@@ -45,7 +45,7 @@ M_ANN_XOPT_IGNORE: Final = RULES.rule(
     "MUST",
     "csd-only",
     by="receiver",
-    warning="Only a draft of the specification says it.",
+    warning="Only a draft of the specification makes this demand.",
 )
 
 
@@ -53,20 +53,20 @@ def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> 
     """A receiver detaches the link with not-implemented although all annotations that it received begin with
     `x-opt-`.
 
-    Demands: Unknown keys starting with x-opt- are ignored.
+    Demands: A receiver ignores annotations with unknown keys that begin with `x-opt-`.
     Source: (only implied in messaging.xml)
-    Evidence: keys, detach error
+    Evidence: the keys of the annotations, and the error of the detach
     Why it matters: A receiver that does not know such annotations may ignore them, and senders rely on this.
     The refusal stops all deliveries on the link.
-    Silent when: another delivery that the receiver has not answered carries other annotations. Judged by the
-    final text of the specification the rule never reports, because that text only implies the demand.
+    Silent when: another delivery that the receiver has not answered carries other annotations. By the final
+    specification, the rule is always silent, because the final specification only implies the demand.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: Ignore annotations with unknown keys that begin with `x-opt-` and process the message. Do
     not detach the link because of such annotations.
     """
     case.report(
         M_ANN_XOPT_IGNORE,
-        "a receiver detaches with not-implemented; all annotations that it received begin with x-opt-",
+        "the receiver detaches with not-implemented although all received annotations begin with x-opt-",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -78,30 +78,31 @@ M_ANN_UNKNOWN_DETACH: Final = RULES.rule(
     "MUST",
     "keyword",
     by="receiver",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     answer="amqp:not-implemented",
 )
 
 
 def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
-    """A receiver accepts a message with an annotation whose key no specification known to amqpscope assigns.
+    """A receiver accepts a message with an annotation key that no specification known to amqpscope defines.
 
-    Demands: On a key it does not know that does not start with x-opt-, a container detaches with
-    not-implemented (csd01/csprd02 print the prefix once without the final hyphen).
+    Demands: A receiver detaches the link with not-implemented when a message has an annotation with an
+    unknown key that does not begin with `x-opt-`. The drafts csd01 and csprd02 once print the prefix without
+    its last hyphen.
     Source: messaging.xml section message-format > annotations
-    Evidence: keys, receiver reaction
-    Why it matters: A receiver that does not know such a key must detach with not-implemented, so that no
-    effect that the annotation asks for is lost.
+    Evidence: the keys of the annotations, and the receiver's answer
+    Why it matters: A receiver that does not know such a key must detach the link, so that the effect which
+    the annotation asks for is not lost.
     Silent when: the key begins with `x-`, the sender settled the delivery, or the message was not captured
     whole.
-    Only possible because: The {peer} may know the annotation's key.
+    Only possible because: The {peer} may know the key of the annotation.
     How to mend it: Compare the keys of annotations with those that your implementation supports. If a key is
     unknown and does not begin with `x-opt-`, detach the link with `amqp:not-implemented` instead of accepting
     the message.
     """
     case.report_once(
         M_ANN_UNKNOWN_DETACH,
-        "a receiver accepts a message with a reserved annotation that no specification known here assigns",
+        "the receiver accepts a message with a reserved annotation key that no known specification defines",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -117,14 +118,15 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     """A receiver detaches the link with precondition-failed because of a durable message that it could have
     rejected.
 
-    Demands: Such a target rejects with precondition-failed if rejected is an allowed outcome, otherwise
-    detaches with that error (lower case here; SHOULD and MUST in csprd02).
+    Demands: A receiver that cannot store a durable message rejects the message with precondition-failed if
+    rejected is an allowed outcome, and otherwise detaches with that error. The final specification says so in
+    lower case, csprd02 with SHOULD and MUST.
     Source: messaging.xml section message-format > header.durable
-    Evidence: source outcomes, disposition or detach error
+    Evidence: the outcomes of the source, the receiver's disposition, and the error of the detach
     Why it matters: A rejected message leaves the link open for other messages. The detach stops all
     deliveries on the link.
     Silent when: the sender's source does not list rejected among its outcomes, or the receiver has stated an
-    outcome of the message.
+    outcome for the message.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: If the source lists `amqp:rejected:list` among its outcomes, reject a durable message that
     you cannot store, with the error `amqp:precondition-failed`. Detach the link only if rejected is not
@@ -132,7 +134,7 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     """
     case.report(
         M_HDR_DURABLE_REJECT,
-        "a receiver detaches with precondition-failed over a durable message that it could reject",
+        "the receiver detaches with precondition-failed instead of rejecting a durable message",
         POSSIBLE,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -146,9 +148,10 @@ def accepted_refused(case: Case10, condition: str) -> None:
     """A sender whose source lists no outcomes and no default-outcome detaches the link with an error after a
     delivery was accepted.
 
-    Demands: With neither outcomes nor default-outcome, accepted is supported (MUST in csprd02).
+    Demands: A source with neither outcomes nor a default-outcome supports the outcome accepted. The draft
+    csprd02 says MUST.
     Source: messaging.xml section addressing > source.outcomes
-    Evidence: sender attach, reaction to accepted
+    Evidence: the source in the sender's attach, and the sender's reaction to accepted
     Why it matters: With neither outcomes nor a default-outcome, accepted is the only outcome that every
     receiver can rely on.
     Silent when: the disposition with accepted did not arrive immediately before the detach.
@@ -158,7 +161,7 @@ def accepted_refused(case: Case10, condition: str) -> None:
     """
     case.report(
         M_OUTCOMES_ACCEPTED,
-        "a sender without outcomes detaches with an error just after accepted",
+        "a sender whose source lists no outcomes detaches with an error just after accepted",
         POSSIBLE,
         {"condition": condition},
     )
@@ -168,21 +171,21 @@ T_COMP_MULT_EMPTY: Final = RULES.rule("T-COMP-MULT-EMPTY", "SHOULD", "lower-case
 
 
 def empty_array_refused(case: Case10, field: str, condition: str) -> None:
-    """A peer answers a field that holds an empty array with an error about a field.
+    """A peer answers a field that holds an empty array with an error about this field.
 
-    Demands: Null and an empty array of the right element type should be treated alike.
+    Demands: A peer should treat an empty array of the right element type like null.
     Source: types.xml section composite-types
-    Evidence: reaction of the peer
+    Evidence: an error that names the field with the empty array
     Why it matters: A null value and an empty array mean the same, and encoders use either form. The refusal
     makes the peer incompatible with such encoders.
-    Silent when: anything was sent on the link, or on the connection, that the error could refer to as well.
+    Silent when: any other frame on the link or the connection could also be the reason for the error.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: Decode an empty array of the right element type in a field with multiple values exactly
     like null. Do not require at least one element.
     """
     case.report(
         T_COMP_MULT_EMPTY,
-        f"{field} is an empty array, and is answered with an error",
+        f"{field} is an empty array, and the other peer answers with an error about it",
         POSSIBLE,
         {"field": field, "condition": condition},
     )

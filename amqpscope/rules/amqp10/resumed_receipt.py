@@ -1,4 +1,4 @@
-"""What a receiver says of deliveries that are resumed (transport.xml, "Resuming Deliveries")."""
+"""The receiver's part in resumed deliveries (transport.xml, "Resuming Deliveries")."""
 
 from typing import Final
 
@@ -20,24 +20,25 @@ D_RESUME_TGTONLY: Final = RULES.rule("D-RESUME-TGTONLY", "MUST", "keyword")
 
 
 def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> None:
-    """A receiver lists a delivery as unsettled again although the sender had no record of the delivery when
-    the link was attached before.
+    """A receiver lists a delivery as unsettled again although the sender's previous attach did not list the
+    delivery.
 
-    Demands: A delivery only the receiver holds is left alone by the sender and counts as settled at the
-    receiver.
+    Demands: A delivery that only the receiver's unsettled map lists counts as settled at the receiver, and
+    the sender does not resume the delivery.
     Source: transport.xml section links > Resuming Deliveries
-    Evidence: tags only in the receiver's map, later maps and transfers
-    Why it matters: The delivery counts as settled since that attach. A receiver that goes on listing the
-    delivery keeps it for ever.
+    Evidence: delivery-tags that only the receiver's unsettled map lists, and the later unsettled maps and
+    transfers
+    Why it matters: Since the previous attach, the delivery counts as settled. A receiver that goes on listing
+    the delivery keeps its state for ever.
     Silent when: one of the attaches was not captured, the sender's unsettled map was null or incomplete, or a
-    delivery with that delivery-tag came since. The finding is only possible, not certain, when the receiver
-    may not have read the sender's attach.
+    delivery with this delivery-tag arrived later. The finding is only possible, not certain, when the
+    receiver may not have read the sender's attach.
     How to mend it: When the sender's attach arrives, compare its unsettled map with your own. If the map is
     complete, treat each delivery that only your map lists as settled and remove it.
     """
     case.report(
         D_RESUME_TGTONLY,
-        "a delivery is listed as unsettled again, of which the sender's attach before had no record",
+        "a delivery is listed as unsettled again, but the sender's previous attach did not list the delivery",
         certainty,
         {"delivery_tag": tag[:32].hex()},
     )
@@ -62,12 +63,12 @@ D_RESUME_IGNORE: Final = RULES.rule("D-RESUME-IGNORE", "MUST", "keyword", by="re
 def outcome_of_what_is_to_be_ignored(case: Case10, number: i64) -> None:
     """A receiver sends a disposition for a resumed delivery that its own attach does not list.
 
-    Demands: The receiver ignores a resumed delivery whose tag is not in its own unsettled map.
+    Demands: A receiver ignores a resumed delivery whose delivery-tag its own unsettled map does not list.
     Source: transport.xml section performatives > transfer.resume; transport.xml section links > Resuming
     Deliveries
-    Evidence: receiver map, later receiver disposition
-    Why it matters: The receiver must ignore such a delivery. It may have received the message before, and the
-    application may then get the message twice.
+    Evidence: the receiver's unsettled map, and a later disposition of the receiver
+    Why it matters: The receiver must ignore such a delivery. The receiver may have received the message
+    before, and the application may then get the message twice.
     Silent when: one of the attaches was not captured, the unsettled map of the receiver is incomplete, or the
     disposition also names other deliveries.
     How to mend it: Look up the delivery-tag of each transfer with resume=true in your own unsettled map. If
@@ -75,7 +76,7 @@ def outcome_of_what_is_to_be_ignored(case: Case10, number: i64) -> None:
     """
     case.report(
         D_RESUME_IGNORE,
-        f"delivery {raw(number)} was resumed, its receiver had no record of it; it is not ignored",
+        f"the receiver answers the resumed delivery {raw(number)}, which its unsettled map did not list",
         CERTAIN,
         {"delivery_id": int(raw(number))},
     )
@@ -85,21 +86,22 @@ M_RES_DIFFER_ECHO: Final = RULES.rule("M-RES-DIFFER-ECHO", "SHOULD", "lower-case
 
 
 def outcome_not_echoed(case: Case10, number: i64, own: object, state: object) -> None:
-    """A receiver does not repeat and settle the sender's outcome of a resumed delivery for which the receiver
-    held another outcome.
+    """For a resumed delivery with two different outcomes, a receiver does not repeat and settle the sender's
+    outcome.
 
-    Demands: The receiver then repeats the sender's outcome and settles (SHOULD in csprd02).
+    Demands: If the outcomes of a resumed delivery differ, the receiver repeats the sender's outcome and
+    settles the delivery. The draft csprd02 says SHOULD.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
-    Evidence: receiver disposition after the resume transfer
-    Why it matters: The sender's outcome is the one that took effect. The two peers go on disagreeing about
-    the delivery.
+    Evidence: the receiver's disposition after the transfer with resume=true
+    Why it matters: Only the sender's outcome takes effect. The two peers go on disagreeing about the
+    delivery.
     Silent when: one of the attaches was not captured, or the receiver states nothing about the delivery.
     How to mend it: When a resuming transfer states an outcome that differs from your own, adopt the sender's
     outcome. Send a disposition with this outcome and settled=true.
     """
-    said = "is repeated, and not settled"
+    said = "is repeated but not settled"
     if state != own:
-        said = f"is {state_name(own)}, its receiver says {state_name(state)}"
+        said = f"is {state_name(own)}, but the receiver states {state_name(state)}"
     case.report(
         M_RES_DIFFER_ECHO,
         f"the sender's outcome of delivery {raw(number)} {said}",

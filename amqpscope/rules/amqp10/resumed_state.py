@@ -1,4 +1,4 @@
-"""How a delivery that is resumed has to go on, by what both ends hold of it.
+"""The ways to resume a delivery, by the states that both ends hold.
 
 What has to be done with a delivery follows from how the two attaches list it (messaging.xml, "Resuming
 Deliveries Using Delivery States", whose example has fourteen of them):
@@ -37,14 +37,15 @@ M_RES_TERMRCV_STATE: Final = RULES.rule("M-RES-TERMRCV-STATE", "SHOULD", "keywor
 
 
 def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, certainty: i64) -> None:
-    """A sender resumes a delivery for which the receiver holds an outcome, and does not state the outcome
-    at the source.
+    """A sender resumes a delivery for which the receiver holds an outcome, but does not state the outcome
+    that the source holds.
 
-    Demands: That transfer shows the delivery's state at the source.
+    Demands: If the receiver holds an outcome, the transfer that resumes the delivery states the outcome at
+    the source.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 3, 8)
-    Evidence: state on the resuming transfer
-    Why it matters: The receiver waits to learn whether its outcome was applied. Until then the receiver keeps
-    the delivery.
+    Evidence: the state of the transfer with resume=true
+    Why it matters: The receiver waits to learn whether its outcome was applied. Until then, the receiver
+    keeps the state of the delivery.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not have read the receiver's attach.
     How to mend it: When the receiver's unsettled map lists an outcome for a delivery, apply this outcome at
@@ -52,7 +53,7 @@ def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, cer
     """
     case.report(
         M_RES_TERMRCV_STATE,
-        f"the receiver holds {state_name(theirs)}; the delivery is resumed without the outcome at its source",
+        f"the receiver holds {state_name(theirs)}, but the transfer with resume=true states no outcome",
         certainty,
         {"receiver_state": state_name(theirs)},
         [int(link.attachment.packet)],
@@ -66,11 +67,11 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     """A sender resumes a delivery for which both peers hold the same outcome, and does not settle the
     delivery.
 
-    Demands: Same terminal state on both sides: the sender just settles it (SHOULD in csprd02).
+    Demands: If both peers hold the same outcome, the sender resumes the delivery with settled=true. The draft
+    csprd02 says SHOULD.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 12)
-    Evidence: both maps, settled resume transfer
-    Why it matters: Both peers agree, so nothing remains to be exchanged about the delivery. Both peers go on
-    keeping its state.
+    Evidence: both unsettled maps, and the settled flag of the transfer with resume=true
+    Why it matters: Both peers agree, but both go on keeping the state of the delivery.
     Silent when: one of the attaches was not captured.
     Only possible because: A later disposition may settle the delivery.
     How to mend it: When both unsettled maps list the same outcome for a delivery, set settled=true on the
@@ -78,7 +79,7 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     """
     case.report(
         M_RES_BOTHTERM,
-        f"both ends hold {state_name(theirs)}; the delivery is resumed without being settled",
+        f"both ends hold {state_name(theirs)}, but the delivery is resumed without settled=true",
         POSSIBLE,
         {"receiver_state": state_name(theirs), "sender_state": state_name(theirs)},
         [int(link.attachment.packet)],
@@ -92,11 +93,12 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     """A sender resumes a delivery for which the two peers hold different outcomes, and does not state its own
     outcome.
 
-    Demands: Different terminal states: the sender's counts and is restated.
+    Demands: If the two peers hold different outcomes, the sender's outcome takes effect, and the sender
+    states its outcome again.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
-    Evidence: both maps, state on the resume transfer
-    Why it matters: The sender's outcome is the one that took effect. The receiver goes on assuming that the
-    other outcome was applied.
+    Evidence: both unsettled maps, and the state of the transfer with resume=true
+    Why it matters: Only the sender's outcome takes effect. The receiver goes on assuming that the other
+    outcome was applied.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not have read the receiver's attach.
     How to mend it: When the two unsettled maps list different outcomes for a delivery, set the state field of
@@ -104,7 +106,8 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     """
     case.report(
         M_RES_DIFFER,
-        f"the receiver holds {state_name(theirs)}, the sender {state_name(own)}, which is not restated",
+        f"the receiver holds {state_name(theirs)}, the sender {state_name(own)}, which the transfer does "
+        "not state",
         certainty,
         {"receiver_state": state_name(theirs), "sender_state": state_name(own)},
         [int(link.attachment.packet)],
@@ -129,27 +132,33 @@ def _judge_outcomes(
 
 
 M_RES_TERMMAP: Final = RULES.rule(
-    "M-RES-TERMMAP", "MUST NOT", "keyword", by="sender", warning="A capture suggests it and cannot prove it."
+    "M-RES-TERMMAP",
+    "MUST NOT",
+    "keyword",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object) -> None:
-    """A sender lists an outcome of a delivery in its unsettled map and then sends data of the delivery again.
+    """A sender lists an outcome for a delivery in its unsettled map and then sends data of the delivery
+    again.
 
-    Demands: A sender that could still resume lists no terminal state in its map until the receiver surely
-    needs no data.
+    Demands: A sender that can still resume a delivery lists no outcome for the delivery in its unsettled map
+    until the receiver needs no more data.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 10-14)
-    Evidence: both maps
-    Why it matters: According to the unsettled map the delivery is decided. The receiver may have discarded
-    the part of the delivery that it had.
+    Evidence: both unsettled maps, and the payload of the resumed delivery
+    Why it matters: By its outcome, the delivery is complete. The receiver may have discarded its part of the
+    delivery.
     Silent when: one of the attaches was not captured.
-    Only possible because: No capture can prove this fault.
+    Only possible because: No capture can prove this fault, because no frame shows why the {peer} sends the
+    data again.
     How to mend it: List a delivery that you can still resume with the state received, or with null, in the
     unsettled map. List an outcome only when the receiver surely needs no more data.
     """
     case.report(
         M_RES_TERMMAP,
-        f"the sender lists {state_name(own)} of a delivery, and sends its data again",
+        f"the sender lists {state_name(own)} for a delivery, but sends data of the delivery again",
         POSSIBLE,
         {"sender_state": state_name(own)},
         [int(link.attachment.packet)],
@@ -161,18 +170,19 @@ M_RES_ABORT_LOST: Final = RULES.rule(
     "MAY-limits",
     "definition",
     by="sender",
-    warning="The text permits something within limits; this is outside the limits.",
+    warning="The specification permits the behaviour only within limits, and the peer exceeds these limits.",
 )
 
 
 def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certainty: i64) -> None:
-    """A sender resumes a delivery that is decided at the sender and incomplete at the receiver, and does not
-    abort the delivery.
+    """A sender has an outcome for a delivery that is incomplete at the receiver, and resumes the delivery
+    without aborting it.
 
-    Demands: Terminal at the sender but incomplete at the receiver: the sender aborts the resumed delivery.
+    Demands: If the sender holds an outcome for a delivery that is incomplete at the receiver, the sender
+    aborts the resumed delivery.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 11, 14)
-    Evidence: both maps, resume+aborted transfer
-    Why it matters: The receiver takes the part that it has for a whole message, or it waits for the rest.
+    Evidence: both unsettled maps, and a transfer with resume=true and aborted=true
+    Why it matters: The receiver takes its part for a whole message, or waits for the rest.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not have read the receiver's attach.
     How to mend it: When your unsettled map lists an outcome and the receiver's map lists null or received,
@@ -180,7 +190,8 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     """
     case.report(
         M_RES_ABORT_LOST,
-        f"the sender holds {state_name(own)}, the receiver has not all of the delivery, which is not aborted",
+        f"the sender holds {state_name(own)}, but does not abort a delivery that is incomplete at the "
+        "receiver",
         certainty,
         {"sender_state": state_name(own)},
         [int(link.attachment.packet)],
@@ -193,15 +204,14 @@ M_RES_GAP: Final = RULES.rule("M-RES-GAP", "MUST", "definition", by="sender", us
 def not_aborted_with_a_gap(
     case: Case10, link: LinkEnd, own: tuple[int, int], theirs: tuple[int, int], certainty: i64
 ) -> None:
-    """A sender resumes a delivery without aborting it although the sender cannot go back to the position of
-    the receiver.
+    """A sender resumes a delivery without aborting it, although the sender can no longer send the octets that
+    the receiver needs next.
 
-    Demands: If the sender cannot go back as far as the receiver needs, all it can do is abort the resumed
-    delivery.
+    Demands: If the sender cannot go back to the receiver's position, the sender aborts the resumed delivery.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 7, 9)
-    Evidence: positions in both maps, resume+aborted transfer
-    Why it matters: The data between the two positions is missing from the message. The receiver joins octets
-    that do not belong together.
+    Evidence: the positions in both unsettled maps, and a transfer with resume=true and aborted=true
+    Why it matters: The octets between the two positions are missing from the message. The receiver joins
+    octets that do not belong together.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not have read the receiver's attach.
     How to mend it: Compare the receiver's position with the earliest position from which you can send. If the
@@ -225,10 +235,10 @@ def resumed_behind_the_start(case: Case10, link: LinkEnd, start: tuple[int, int]
     """A sender does not resume a delivery from its start although the receiver has kept nothing of the
     delivery.
 
-    Demands: If the receiver lists the tag with null, the whole message is sent again with resume=true and the
-    same tag.
+    Demands: If the receiver lists a delivery-tag with null, the sender sends the whole message again with
+    resume=true and the same delivery-tag.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 4)
-    Evidence: receiver map null value, resumed payload from position (0,0)
+    Evidence: a null value in the receiver's unsettled map, and the payload of the resumed delivery
     Why it matters: The beginning of the message is missing, so the receiver gets a message that it cannot
     decode or that lacks data.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
@@ -238,7 +248,7 @@ def resumed_behind_the_start(case: Case10, link: LinkEnd, start: tuple[int, int]
     """
     case.report(
         M_RES_NULLRCV,
-        f"the receiver lists null, the delivery is resumed at {position_text(start)}",
+        f"the receiver lists null, but the delivery is resumed at {position_text(start)}",
         certainty,
         {"position": position_text(start)},
         [int(link.attachment.packet)],
@@ -261,10 +271,11 @@ def resumed_at_another_position(
     """A sender resumes a delivery at a position after the receiver's position, or before the sender's own
     earliest position.
 
-    Demands: A partly received delivery is resumed at or before the receiver's next position, and not before
-    the sender's own earliest position (lower-case must in Oct 2011 and csd01, 'needs to' in csprd02).
+    Demands: A sender resumes a partly received delivery at or before the receiver's next position, and not
+    before its own earliest position. The final specification and csd01 say 'must' in lower case, csprd02 says
+    'needs to'.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 2, 6)
-    Evidence: received positions in both maps, state on the first resumed transfer
+    Evidence: the positions in both unsettled maps, and the state of the first resumed transfer
     Why it matters: The receiver puts the octets at a wrong place in the message, so the message is corrupted.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not have read the receiver's attach.
@@ -320,7 +331,7 @@ D_RESUME_OMIT: Final = RULES.rule(
     "MAY-limits",
     "keyword",
     by="sender",
-    warning="The text permits something within limits; this is outside the limits.",
+    warning="The specification permits the behaviour only within limits, and the peer exceeds these limits.",
     usual_answer="amqp:not-allowed",
 )
 
@@ -328,10 +339,11 @@ D_RESUME_OMIT: Final = RULES.rule(
 def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> None:
     """A sender resumes a delivery from its start with less data than the delivery had before.
 
-    Demands: A resumed delivery may leave out data only as far as the receiver's state shows it is not needed.
+    Demands: A resumed delivery may leave out data only if the receiver's state shows that the receiver has
+    the data.
     Source: transport.xml section links > Resuming Deliveries; transport.xml section performatives >
     transfer.resume
-    Evidence: receiver state, resumed payload
+    Evidence: the receiver's state, and the payload of the resumed delivery
     Why it matters: The receiver takes the incomplete data for the whole message, so the application gets a
     truncated message.
     Silent when: one of the attaches was not captured, the receiver already has some of the delivery, or the
@@ -344,7 +356,7 @@ def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> Non
         D_RESUME_OMIT,
         "a delivery is resumed from its start without any data"
         if octets == 0
-        else f"a delivery is resumed from its start with {octets} octets, it had {before}",
+        else f"a delivery is resumed from its start with {octets} octets instead of {before}",
         certainty,
         {"octets": int(octets), "octets_before": int(before)},
     )

@@ -1,4 +1,4 @@
-"""Which deliveries are resumed when a link is attached again (transport.xml, "Resuming Deliveries").
+"""The deliveries that a sender resumes when a link is attached again (transport.xml, "Resuming Deliveries").
 
 Each of the two attaches lists what its end holds unsettled. A sender resumes what its own list has, with the
 resume flag; what the receiver's has not, the receiver ignores. How a delivery goes on is
@@ -27,14 +27,14 @@ D_RESUME_FLAG: Final = RULES.rule(
 
 
 def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
-    """A sender sends a delivery that both peers hold unsettled again without the resume flag.
+    """A sender sends a delivery that both peers list as unsettled again without resume=true.
 
-    Demands: Resending a delivery both sides hold unsettled needs resume=true.
+    Demands: A sender sends a delivery that both peers list as unsettled again only with resume=true.
     Source: transport.xml section links > Resuming Deliveries
-    Evidence: tag present in both maps, transfer without resume
-    Why it matters: The receiver takes the delivery for a new one, so it has the message twice.
-    Silent when: one of the two attaches was not captured, or the delivery was resumed since. The finding is
-    only possible, not certain, when the sender may not have read the receiver's attach.
+    Evidence: a delivery-tag in both unsettled maps, and a transfer without resume
+    Why it matters: The receiver takes the delivery for a new delivery and gets the message twice.
+    Silent when: one of the two attaches was not captured, or the sender has already resumed the delivery. The
+    finding is only possible, not certain, when the sender may not have read the receiver's attach.
     How to mend it: After the link is attached again, compare both unsettled maps. Set resume=true on the
     first transfer of each delivery whose delivery-tag is in both maps.
     """
@@ -63,10 +63,10 @@ D_RESUME_LOCAL: Final = RULES.rule(
 def resumed_without_being_unsettled(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender resumes a delivery that its own unsettled map does not list.
 
-    Demands: resume=true only for tags in the sender's own unsettled map.
+    Demands: A sender sets resume=true only for delivery-tags in its own unsettled map.
     Source: transport.xml section performatives > transfer.resume
-    Evidence: tag against sender attach.unsettled
-    Why it matters: The receiver must ignore the delivery, or it takes the delivery for another one that it
+    Evidence: the delivery-tag of the transfer, and the unsettled map in the sender's attach
+    Why it matters: The receiver must ignore the delivery, or takes the delivery for another delivery that it
     holds. The message may be lost.
     Silent when: the attach was not captured, octets since the attach were not captured, or the unsettled map
     of the attach is incomplete.
@@ -95,20 +95,21 @@ D_RESUME_FIRSTFRAME: Final = RULES.rule(
 
 
 def continuation_resumes(case: Case10, delivery: Delivery) -> None:
-    """A sender sets resume on a later transfer of a delivery whose first transfer did not have resume set.
+    """A sender sets resume=true on a later transfer of a delivery whose first transfer did not have
+    resume=true.
 
-    Demands: The resume flag is on the first transfer of a resumed delivery; later ones may omit it.
+    Demands: The first transfer of a resumed delivery has resume=true; later transfers may leave out the flag.
     Source: transport.xml section performatives > transfer.resume
-    Evidence: resume flags per delivery
-    Why it matters: The receiver has already taken the delivery for a new one. It may process a message that
-    it already has.
+    Evidence: the resume flags of the transfers of a delivery
+    Why it matters: The receiver has already taken the delivery for a new delivery. The receiver may process a
+    message that it already has.
     Silent when: octets since the attach were not captured.
     How to mend it: Decide before the first transfer of a delivery whether the delivery is resumed. Set
     resume=true on the first transfer, and leave it unset on all transfers of a new delivery.
     """
     case.report(
         D_RESUME_FIRSTFRAME,
-        "resume is set within a delivery that did not begin with it",
+        "a later transfer sets resume, but the first transfer of the delivery did not",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -121,18 +122,18 @@ M_RECEIVED_SND: Final = RULES.rule(
 
 
 def received_state_from_sender(case: Case10) -> None:
-    """A sender states received for a delivery that it does not resume.
+    """A sender states the delivery state received for a delivery that it does not resume.
 
-    Demands: A sender uses the received state only on the first transfer of a resumed delivery.
+    Demands: A sender uses the state received only on the first transfer of a resumed delivery.
     Source: messaging.xml section delivery-state > received
-    Evidence: state on sender transfers and dispositions
-    Why it matters: From a sender this state gives the position at which a resumed delivery starts. For a
-    delivery that is not resumed the state has no meaning.
+    Evidence: the states of the sender's transfers and dispositions
+    Why it matters: A sender's state received gives the position at which a resumed delivery starts. For a
+    delivery that is not resumed, the state has no meaning.
     Silent when: octets since the attach were not captured.
     How to mend it: Set the state received only on the first transfer of a resumed delivery. Leave it out of
     all other transfers and of all dispositions that you send as sender.
     """
-    case.report(M_RECEIVED_SND, "a sender states received of a delivery that it does not resume")
+    case.report(M_RECEIVED_SND, "the sender states received for a delivery that it does not resume")
 
 
 M_RES_RESEND_NEW: Final = RULES.rule(
@@ -143,9 +144,9 @@ M_RES_RESEND_NEW: Final = RULES.rule(
 def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certainty: i64) -> None:
     """A sender resumes a delivery that the receiver's attach does not list.
 
-    Demands: A delivery the receiver has no record of is sent again without resume=true.
+    Demands: A sender sends a delivery that the receiver does not list again without resume=true.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
-    Evidence: tag only in the sender's map, transfer flags
+    Evidence: a delivery-tag in the sender's unsettled map only, and the flags of the transfer
     Why it matters: The receiver must ignore a resumed delivery that it does not know. The message is lost.
     Silent when: one of the attaches was not captured, or the unsettled map of the receiver is null or
     incomplete. The finding is only possible, not certain, when the sender may not have read the receiver's
@@ -155,7 +156,7 @@ def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certa
     """
     case.report(
         M_RES_RESEND_NEW,
-        "a delivery is resumed of which the receiver's attach says that it has no record",
+        "a delivery is resumed although the receiver's attach does not list the delivery",
         certainty,
         {"resume": True},
         [int(link.attachment.packet)],

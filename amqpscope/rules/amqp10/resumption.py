@@ -18,7 +18,7 @@ L_ATTACH_UNSETTLED: Final = RULES.rule(
     "L-ATTACH-UNSETTLED",
     "MUST",
     "keyword",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:invalid-field",
 )
 
@@ -29,24 +29,25 @@ def attached_without_what_was_left(
     """A peer attaches a link on a new connection without listing all deliveries that were left unsettled on
     the earlier connection.
 
-    Demands: A peer that already has a terminus for the link includes its unsettled map in attach.
+    Demands: A peer that still has a terminus for the link includes its unsettled map in the attach.
     Source: transport.xml section links > Establishing or Resuming a Link
-    Evidence: earlier attach of the same name, detach kind, timeout, expiry-policy
-    Why it matters: The receiver takes each delivery that is not listed for settled. The delivery is lost or
+    Evidence: the earlier attach of the same name, the detach, and the timeout and expiry-policy of the
+    terminus
+    Why it matters: The other peer takes each delivery that is not listed for settled. The message is lost or
     arrives twice.
     Silent when: the source may have expired in the meantime, the link was closed, octets of either connection
     were not captured, or the attach states that its unsettled map is incomplete.
-    Only possible because: The {peer} may have settled the deliveries in the meantime, or it may have lost its
+    Only possible because: The {peer} may have settled the deliveries in the meantime, or may have lost its
     state.
     How to mend it: Keep the unsettled deliveries of a link across connections for as long as its terminus
     exists. List all of them in the unsettled map of the next attach, or set incomplete-unsettled=true.
     """
-    what = "no unsettled map" if not account.resumes else f"an unsettled map without {lacking} of them"
+    what = "no unsettled map" if not account.resumes else f"an unsettled map that lacks {lacking} of these"
     others = [int(left.spot.packet)] if earlier.capture == connection.capture else []
     finding = Finding(
         L_ATTACH_UNSETTLED,
         POSSIBLE,
-        f"the attach has {what}; {len(left.left)} deliveries were left unsettled on {earlier.id}",
+        f"{len(left.left)} deliveries were left unsettled on {earlier.id}, but the attach has {what}",
         connection,
         account.spot,
         {"unsettled": len(left.left), "earlier_connection": earlier.id},

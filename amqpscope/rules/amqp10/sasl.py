@@ -1,4 +1,4 @@
-"""The SASL layer: who says what, in which order (security.xml, "sasl")."""
+"""The SASL layer: its frames, their senders and their order (security.xml, "sasl")."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ __all__ = ["judge_amqp_frame", "judge_frame", "judge_header", "reset_after_failu
 RULES: Final = Rules("amqp10/sasl")
 
 
-# security.xml, type sasl-code: what is beyond may mean anything.
+# security.xml, type sasl-code: higher values have no defined meaning.
 _LAST_CODE: Final = 4
 
 
@@ -27,11 +27,11 @@ F_TYPE_PHASE: Final = RULES.rule(
 def frame_of_the_other_layer(case: Case10) -> None:
     """A peer sends a SASL frame where AMQP frames belong, or an AMQP frame where SASL frames belong.
 
-    Demands: AMQP frames belong after an AMQP header and SASL frames between a SASL header and the outcome,
-    never mixed.
+    Demands: AMQP frames come after an AMQP header, and SASL frames between a SASL header and the outcome; the
+    two never mix.
     Source: transport.xml section framing; security.xml section sasl > SASL Frames
-    Evidence: frame type against the current phase of that direction
-    Why it matters: Each protocol header opens one layer, and frames of another layer have no meaning in it.
+    Evidence: the frame type, and the last protocol header in that direction
+    Why it matters: Each protocol header opens one layer, and frames of another layer have no meaning there.
     The receiver may close the connection with framing-error.
     Silent when: the protocol header was not captured, or octets since the protocol header were not captured.
     How to mend it: Send SASL frames only between the SASL header and the outcome. Send AMQP frames only after
@@ -47,22 +47,23 @@ SA_OK_HDR: Final = RULES.rule("SA-OK-HDR", "MUST", "lower-case")
 
 
 def no_header_after_the_outcome(case: Case10) -> None:
-    """After a successful outcome an AMQP frame is sent without a new protocol header, or SASL begins anew.
+    """After a successful sasl-outcome, a peer sends an AMQP frame without a new protocol header, or begins
+    SASL anew.
 
-    Demands: After a successful outcome both peers exchange a new protocol header (id 0, or 2 for TLS) before
-    anything else.
+    Demands: After a successful sasl-outcome, both peers first send a new protocol header of id 0, or of id 2
+    for TLS.
     Source: security.xml section sasl > sasl-outcome
-    Evidence: first octets after the outcome in each direction
+    Evidence: the first octets after the sasl-outcome in each direction
     Why it matters: The protocol header opens the AMQP layer on top of SASL. Without the header the receiver
     cannot interpret the frame and may close the connection.
-    Silent when: octets since the SASL header, or that itself, were not captured.
+    Silent when: the SASL header, or octets since the SASL header, were not captured.
     How to mend it: After sasl-outcome with code ok, send the AMQP protocol header again and exchange headers
     before you send open.
     """
     name = case.record.frame.name
-    message = f"{name} is sent after the outcome without a protocol header"
+    message = f"{name} is sent after the sasl-outcome without a protocol header"
     if name == "header":
-        message = "the protocol header for SASL is sent again after the outcome"
+        message = "the protocol header for SASL is sent again after the sasl-outcome"
     case.report(SA_OK_HDR, message)
 
 
@@ -70,19 +71,19 @@ SA_OK_HDR_EARLY: Final = RULES.rule(
     "SA-OK-HDR-EARLY",
     "MAY-limits",
     "definition",
-    warning="The text permits something within limits; this is outside the limits.",
+    warning="The specification permits the behaviour only within limits, and the peer exceeds these limits.",
 )
 
 
 def header_before_the_outcome(case: Case10) -> None:
     """A peer sends the AMQP header before it can know the outcome of the SASL exchange.
 
-    Demands: The inner header belongs after the successful outcome; sending it pipelined earlier is outside
-    what the text foresees.
+    Demands: A peer sends the AMQP header after the successful sasl-outcome; the specification does not
+    provide for an earlier header.
     Source: security.xml section sasl; security.xml sasl-outcome
-    Evidence: order of inner header and outcome
-    Why it matters: If the exchange fails, the other peer never reads the pipelined octets, or it reads them
-    in the wrong layer.
+    Evidence: the order of the AMQP header and the sasl-outcome
+    Why it matters: If the exchange fails, the other peer never reads the early octets, or reads the octets in
+    the wrong layer.
     Silent when: octets of either peer were not captured.
     How to mend it: Wait for sasl-outcome with code ok before you send the AMQP header. As server, send the
     outcome before your header.
@@ -94,21 +95,22 @@ SA_FAIL_STOP: Final = RULES.rule("SA-FAIL-STOP", "MUST NOT", "definition")
 
 
 def header_after_failure(case: Case10, code: int, certainty: int) -> None:
-    """After an unsuccessful outcome an AMQP header is sent.
+    """A peer sends an AMQP header after an unsuccessful sasl-outcome.
 
-    Demands: After an unsuccessful outcome no AMQP layer starts on that connection.
+    Demands: After an unsuccessful sasl-outcome, no peer starts an AMQP layer on the connection.
     Source: security.xml section security-layers; security.xml section sasl > sasl-outcome
-    Evidence: octets after outcome with code not 0
+    Evidence: octets after a sasl-outcome whose code is not 0
     Why it matters: A client that is not authenticated must not open an AMQP connection. A server that goes on
     may admit the client.
-    Silent when: the outcome was not captured, or octets of the server's since: it may be another connection
-    on the same ports. Of a client never more than possible: it may not have read it.
+    Silent when: the sasl-outcome was not captured, or octets of the server since the sasl-outcome were not
+    captured, because a new connection may use the same ports. The finding is only possible, not certain, when
+    the client sends the header, because the client may not have read the sasl-outcome.
     How to mend it: Check the code of sasl-outcome. If the code is not ok, send no protocol header; shut down
     your outgoing stream, read until the other peer ends its stream, and close.
     """
     case.report(
         SA_FAIL_STOP,
-        f"the AMQP header is sent after outcome {code}",
+        f"the AMQP header is sent after a sasl-outcome with code {code}",
         certainty,
         {"outcome_code": code},
     )
@@ -152,14 +154,14 @@ SA_FRAME_512: Final = RULES.rule(
 
 
 def frame_larger_than_512_octets(case: Case10) -> None:
-    """A SASL frame has more than 512 octets.
+    """A peer sends a SASL frame of more than 512 octets.
 
-    Demands: SASL frames have at most 512 octets.
+    Demands: A SASL frame has at most 512 octets.
     Source: security.xml section sasl > SASL Frames; transport.xml section definitions > MIN-MAX-FRAME-SIZE
-    Evidence: size of type-1 frames
+    Evidence: the size of the SASL frame
     Why it matters: Before open the peers have not agreed on a larger frame size. The receiver may treat the
     frame as an error and close the connection.
-    Silent when: not all of the frame was captured, and where it begins is a guess.
+    Silent when: a part of the frame was not captured, and the start of the frame is a guess.
     How to mend it: Keep every SASL frame within 512 octets. Shorten mechanism lists, initial responses and
     challenges, or choose a mechanism whose data fits, instead of relying on the receiver to accept larger
     frames.
@@ -169,7 +171,12 @@ def frame_larger_than_512_octets(case: Case10) -> None:
     if frame.missing > 0 and not frame.guessed:
         size = frame.declared_size
     if size > case.least_max_frame_size:
-        case.report(SA_FRAME_512, f"the SASL frame has {size} octets", CERTAIN, {"frame_size": int(size)})
+        case.report(
+            SA_FRAME_512,
+            f"the SASL frame has {size} octets, with a limit of 512",
+            CERTAIN,
+            {"frame_size": int(size)},
+        )
 
 
 SA_FRAME_DOFF: Final = RULES.rule("SA-FRAME-DOFF", "SHOULD", "keyword")
@@ -178,9 +185,9 @@ SA_FRAME_DOFF: Final = RULES.rule("SA-FRAME-DOFF", "SHOULD", "keyword")
 def frame_with_extended_header(case: Case10) -> None:
     """A peer sends a SASL frame whose data offset is not 2.
 
-    Demands: SASL frames use data offset 2.
+    Demands: The data offset of a SASL frame is 2.
     Source: security.xml section sasl > SASL Frames
-    Evidence: octet 4 of type-1 frames
+    Evidence: octet 4 of the SASL frame: the data offset
     Why it matters: No specification defines octets between the header and the body of a SASL frame. The
     receiver skips these octets and their content is lost.
     Silent when: the frame was not captured whole.
@@ -188,7 +195,7 @@ def frame_with_extended_header(case: Case10) -> None:
     octet 8.
     """
     if case.record.frame.extended_header:
-        case.report(SA_FRAME_DOFF, "octets stand between the SASL frame's header and its body")
+        case.report(SA_FRAME_DOFF, "the SASL frame has octets between its header and its body")
 
 
 SA_FRAME_BYTES67: Final = RULES.rule("SA-FRAME-BYTES67", "SHOULD", "keyword")
@@ -199,9 +206,9 @@ def frame_with_octets_6_and_7(case: Case10) -> None:
 
     Demands: Octets 6 and 7 of a SASL frame are zero.
     Source: security.xml section sasl > SASL Frames
-    Evidence: octets 6-7 of type-1 frames
-    Why it matters: In AMQP frames these two octets hold the channel. SASL frames have no channel, so the
-    value has no meaning and a strict receiver may refuse the frame.
+    Evidence: octets 6 and 7 of the SASL frame
+    Why it matters: In AMQP frames, these two octets hold the channel. SASL frames have no channel, so a
+    strict receiver may refuse the frame.
     Silent when: the frame was not captured.
     How to mend it: Write zero into octets 6 and 7 of every SASL frame. Initialize the frame buffer before you
     fill in the header.
@@ -219,9 +226,8 @@ def role_reversed(case: Case10) -> None:
 
     Demands: The TCP client acts as SASL client and the TCP server as SASL server.
     Source: security.xml section sasl > SASL Negotiation
-    Evidence: direction of each SASL frame kind
-    Why it matters: The TCP client acts as SASL client and the TCP server as SASL server. With reversed roles
-    the exchange cannot succeed.
+    Evidence: the direction of each SASL frame
+    Why it matters: With reversed roles, the exchange cannot succeed.
     Silent when: the capture does not show which peer opened the connection.
     How to mend it: Send only sasl-init and sasl-response as the peer that opened the TCP connection. Send
     only sasl-mechanisms, sasl-challenge and sasl-outcome as the peer that accepted the TCP connection.
@@ -235,9 +241,9 @@ SA_MECH_FIRST: Final = RULES.rule("SA-MECH-FIRST", "MUST", "lower-case", by="ser
 def first_frame_is_not_mechanisms(case: Case10) -> None:
     """The first SASL frame that a server sends is not sasl-mechanisms.
 
-    Demands: The server's first SASL frame is sasl-mechanisms.
+    Demands: The first SASL frame of the server is sasl-mechanisms.
     Source: security.xml section sasl > SASL Negotiation
-    Evidence: first type-1 frame from the server
+    Evidence: the first SASL frame of the server
     Why it matters: The client does not learn which mechanisms it may choose, so it cannot choose one
     correctly.
     Silent when: octets of the server were not captured.
@@ -256,9 +262,9 @@ SA_INIT_AFTER: Final = RULES.rule("SA-INIT-AFTER", "MUST", "lower-case", by="cli
 def init_before_the_mechanisms(case: Case10) -> None:
     """A client sends sasl-init before it can know the mechanisms of the server.
 
-    Demands: sasl-init follows the server's mechanisms, not earlier.
+    Demands: The client sends sasl-init only after the server's sasl-mechanisms.
     Source: security.xml section sasl > SASL Negotiation
-    Evidence: order of the two frames
+    Evidence: the order of the two frames
     Why it matters: The client can only guess which mechanisms the server accepts. A wrong guess fails the
     authentication.
     Silent when: octets of either peer were not captured.
@@ -275,9 +281,9 @@ SA_INIT_OFFERED: Final = RULES.rule("SA-INIT-OFFERED", "MUST", "lower-case", by=
 def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
     """A client chooses a mechanism in sasl-init that the server did not offer.
 
-    Demands: The client picks one of the offered mechanisms.
+    Demands: The client chooses one of the offered mechanisms.
     Source: security.xml section sasl > SASL Negotiation
-    Evidence: mechanism against the list
+    Evidence: the mechanism of sasl-init, and the list in sasl-mechanisms
     Why it matters: The server must refuse the mechanism, so the authentication fails and the connection ends.
     Silent when: the mechanisms of the server were not captured.
     How to mend it: Intersect the mechanisms that you support with the list in sasl-mechanisms and choose from
@@ -290,7 +296,7 @@ def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
     if body.mechanism not in offered.sasl_server_mechanisms and offered.sasl_server_mechanisms:
         case.report(
             SA_INIT_OFFERED,
-            "sasl-init chooses a mechanism that is not among those offered",
+            "sasl-init chooses a mechanism that the server did not offer",
             CERTAIN,
             {"offered": [str(name) for name in offered.sasl_server_mechanisms[:16]]},
         )
@@ -302,11 +308,10 @@ SA_INIT_ONCE: Final = RULES.rule("SA-INIT-ONCE", "MUST", "definition", by="clien
 def second_init(case: Case10) -> None:
     """A client sends sasl-init twice.
 
-    Demands: There is one sasl-init per exchange.
+    Demands: A SASL exchange has one sasl-init.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
-    Evidence: second sasl-init
-    Why it matters: A SASL exchange has exactly one sasl-init. The server cannot tell which mechanism applies
-    and may close the connection.
+    Evidence: a second sasl-init
+    Why it matters: The server cannot tell which mechanism applies and may close the connection.
     Silent when: octets since the first sasl-init were not captured.
     How to mend it: Send sasl-init once per connection. To try another mechanism or other credentials, open a
     new connection. Send later data of the same mechanism in sasl-response.
@@ -319,11 +324,11 @@ SA_SEQ_CHAL: Final = RULES.rule("SA-SEQ-CHAL", "MUST", "definition", by="server"
 
 
 def challenge_out_of_turn(case: Case10) -> None:
-    """A server sends a challenge before it can have received the client's sasl-init.
+    """A server sends a sasl-challenge before it can have received the client's sasl-init.
 
-    Demands: Challenges come after init and before the outcome.
+    Demands: A sasl-challenge comes after sasl-init and before the sasl-outcome.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
-    Evidence: order of SASL frames
+    Evidence: the order of the SASL frames
     Why it matters: The client has not chosen a mechanism yet, so the challenge belongs to no mechanism and
     the client cannot answer it.
     Silent when: octets of either peer were not captured.
@@ -331,26 +336,28 @@ def challenge_out_of_turn(case: Case10) -> None:
     from sasl-init.
     """
     if case.me.sasl.init is None and case.me.whole:
-        case.report(SA_SEQ_CHAL, "a challenge is sent before the client's sasl-init is received")
+        case.report(
+            SA_SEQ_CHAL, "a sasl-challenge is sent before the server has received the client's sasl-init"
+        )
 
 
 SA_SEQ_RESP: Final = RULES.rule("SA-SEQ-RESP", "MUST", "definition", by="client")
 
 
 def response_without_challenge(case: Case10) -> None:
-    """A client sends a response that answers no challenge.
+    """A client sends a sasl-response that answers no sasl-challenge.
 
-    Demands: Each response answers one outstanding challenge.
+    Demands: Each sasl-response answers one sasl-challenge that has no answer yet.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
-    Evidence: order and count of challenges and responses
+    Evidence: the order and number of challenges and responses
     Why it matters: The server takes the response for the answer to another challenge, so the authentication
-    fails or gets out of step.
+    fails.
     Silent when: octets of either peer were not captured.
     How to mend it: Send exactly one sasl-response for each sasl-challenge. Put the first data of the
     mechanism into the initial-response field of sasl-init, not into a sasl-response.
     """
     if case.me.sasl.challenges <= 0 and case.me.whole:
-        case.report(SA_SEQ_RESP, "a response is sent, but no challenge waits for one")
+        case.report(SA_SEQ_RESP, "a sasl-response is sent, but no sasl-challenge waits for an answer")
 
 
 SA_INIT_UNSUP: Final = RULES.rule("SA-INIT-UNSUP", "MUST", "keyword", by="server")
@@ -359,9 +366,10 @@ SA_INIT_UNSUP: Final = RULES.rule("SA-INIT-UNSUP", "MUST", "keyword", by="server
 def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
     """A server continues the exchange with a mechanism that the server did not offer.
 
-    Demands: An unsupported mechanism makes the server close the connection with an authentication failure.
+    Demands: A server that does not support the client's mechanism ends the exchange with an authentication
+    failure and closes the connection.
     Source: security.xml section sasl > sasl-init.mechanism
-    Evidence: outcome code, FIN
+    Evidence: the code of the sasl-outcome, and the FIN
     Why it matters: The server must end the exchange. A mechanism that is not offered may have been disabled
     on purpose, for example because it is insecure.
     Silent when: the mechanisms of the server or the client's sasl-init were not captured.
@@ -390,57 +398,59 @@ SA_SEQ_INIT: Final = RULES.rule("SA-SEQ-INIT", "MUST", "definition", by="server"
 
 
 def success_before_init(case: Case10) -> None:
-    """A server sends a successful outcome before it can have received the client's sasl-init.
+    """A server sends a successful sasl-outcome before it can have received the client's sasl-init.
 
-    Demands: The outcome of a successful exchange comes after the client's sasl-init.
+    Demands: A successful sasl-outcome comes after the client's sasl-init.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
-    Evidence: order of the two frames
-    Why it matters: The client has not said who it is, nor with which mechanism. The server accepts a login
+    Evidence: the order of the two frames
+    Why it matters: The client has stated neither its identity nor its mechanism. The server accepts a login
     that did not take place.
-    Silent when: octets of either peer were not captured, or the outcome is a failure: a server may end the
-    exchange at any time.
+    Silent when: octets of either peer were not captured, or the sasl-outcome is a failure, which a server may
+    send at any time.
     How to mend it: Send sasl-outcome with the code ok only after sasl-init was received and its credentials
     were checked.
     """
     if case.me.sasl.init is None and case.me.whole:
-        case.report(SA_SEQ_INIT, "the outcome ok is sent before the client's sasl-init is received")
+        case.report(
+            SA_SEQ_INIT, "the sasl-outcome ok is sent before the server has received the client's sasl-init"
+        )
 
 
 SA_OUTCOME_DATA: Final = RULES.rule("SA-OUTCOME-DATA", "MUST NOT", "definition", by="server")
 
 
 def outcome_data_on_failure(case: Case10, body: SaslOutcome) -> None:
-    """A server sends an unsuccessful outcome that carries additional-data.
+    """A server sends an unsuccessful sasl-outcome that carries additional-data.
 
-    Demands: additional-data is absent when authentication failed.
+    Demands: An unsuccessful sasl-outcome has no additional-data.
     Source: security.xml section sasl > sasl-outcome.additional-data
-    Evidence: code not 0 with additional-data set
+    Evidence: a sasl-outcome with additional-data and a code other than 0
     Why it matters: The field additional-data belongs to a successful exchange only. A client may ignore it or
     treat the frame as an error.
     Silent when: never.
     How to mend it: Leave additional-data null unless the code of sasl-outcome is ok.
     """
     if body.code is not None and body.code != 0 and body.additional_data is not None:
-        case.report(SA_OUTCOME_DATA, f"outcome {body.code} carries additional-data")
+        case.report(SA_OUTCOME_DATA, f"a sasl-outcome with code {body.code} carries additional-data")
 
 
 SA_SEQ_OUTCOME: Final = RULES.rule("SA-SEQ-OUTCOME", "MUST", "definition", by="server")
 
 
 def frame_after_outcome(case: Case10) -> None:
-    """A server sends a SASL frame after the outcome.
+    """A server sends a SASL frame after the sasl-outcome.
 
-    Demands: One outcome ends the exchange; no SASL frame follows it.
+    Demands: The sasl-outcome is the last SASL frame of the exchange.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
-    Evidence: frames after the outcome
-    Why it matters: The outcome ends the exchange. The client expects a protocol header or the end of the
-    stream and may close the connection.
-    Silent when: octets since the outcome were not captured.
+    Evidence: SASL frames after the sasl-outcome
+    Why it matters: The client expects a protocol header or the end of the stream and may close the
+    connection.
+    Silent when: octets since the sasl-outcome were not captured.
     How to mend it: Send sasl-outcome as the last SASL frame of the connection. Send data that belongs to a
     successful exchange in its additional-data field.
     """
     if case.me.sasl.outcome is not None and case.me.whole:
-        case.report(SA_SEQ_OUTCOME, f"{case.record.frame.name} is sent after the outcome")
+        case.report(SA_SEQ_OUTCOME, f"{case.record.frame.name} is sent after the sasl-outcome")
 
 
 def judge_frame(case: Case10) -> None:
@@ -485,20 +495,20 @@ def judge_frame(case: Case10) -> None:
 
 
 SA_FAIL_CLOSE: Final = RULES.rule(
-    "SA-FAIL-CLOSE", "MUST", "keyword", warning="A capture suggests it and cannot prove it."
+    "SA-FAIL-CLOSE", "MUST", "keyword", warning="A capture can suggest this fault but never prove it."
 )
 
 
 def reset_after_failure(case: Case10) -> None:
-    """A peer resets the connection after an unsuccessful outcome.
+    """A peer resets the connection after an unsuccessful sasl-outcome.
 
-    Demands: When a security layer ends, each side shuts its outgoing stream first and reads until the other
-    ends.
+    Demands: When a security layer ends, each peer ends its outgoing stream first and reads until the other
+    peer ends its stream.
     Source: security.xml section security-layers
-    Evidence: FIN/RST order after the layer ended
-    Why it matters: Data that the other peer has not read yet may be lost, for example the outcome. The client
-    then sees a broken connection instead of an authentication failure.
-    Silent when: the outcome was not captured, or the other peer had ended its stream.
+    Evidence: the order of FIN and RST after the end of the SASL layer
+    Why it matters: Data that the other peer has not read yet may be lost, for example the sasl-outcome. The
+    client then sees a broken connection instead of an authentication failure.
+    Silent when: the sasl-outcome was not captured, or the other peer had ended its stream.
     Only possible because: The capture does not show which program or host reset the connection.
     How to mend it: After an unsuccessful outcome shut down the outgoing stream first. Then read the incoming
     stream until it ends, and only then close the socket. Closing a socket with unread data causes a reset.
@@ -507,7 +517,7 @@ def reset_after_failure(case: Case10) -> None:
     if outcome is not None and outcome.code is not None and outcome.code != 0:
         case.report(
             SA_FAIL_CLOSE,
-            f"the connection is reset after outcome {outcome.code}",
+            f"the connection is reset after a sasl-outcome with code {outcome.code}",
             POSSIBLE,
             {"outcome_code": outcome.code},
         )
@@ -516,9 +526,9 @@ def reset_after_failure(case: Case10) -> None:
 SA_FRAME_EMPTY: Final = RULES.rule("SA-FRAME-EMPTY", "illegal", "wording", proved="certain")
 """A peer sends a SASL frame without a body.
 
-Demands: An empty SASL frame is a fatal error.
+Demands: A SASL frame has a body; an empty SASL frame is a fatal error.
 Source: security.xml section sasl > SASL Frames
-Evidence: type-1 frame without body
+Evidence: a SASL frame without a body
 Why it matters: The SASL layer has no heartbeats, so an empty SASL frame is a fatal error. The other peer ends
 the connection.
 Silent when: the frame was not captured whole.
@@ -528,12 +538,12 @@ one of the five SASL values.
 
 
 SA_FRAME_BODY: Final = RULES.rule("SA-FRAME-BODY", "MUST", "lower-case", proved="certain")
-"""A peer sends a SASL frame whose body is not one of the five SASL values, or whose body has octets after
-that value.
+"""A peer sends a SASL frame whose body is not one of the five SASL performatives, or has octets after the
+performative.
 
-Demands: A SASL frame body holds exactly one value, of a type that provides sasl-frame.
+Demands: The body of a SASL frame is exactly one SASL performative.
 Source: security.xml section sasl > SASL Frames
-Evidence: descriptor 0x40-0x44 and no octets after it
+Evidence: the descriptor (0x40 to 0x44), and octets after the performative
 Why it matters: The receiver cannot interpret the frame, so the SASL exchange cannot continue and no
 connection is opened.
 Silent when: the frame was not captured whole.
@@ -545,9 +555,9 @@ sasl-outcome in each SASL frame. Set the frame size so that the frame ends with 
 SA_MECH_NONEMPTY: Final = RULES.rule("SA-MECH-NONEMPTY", "MUST", "wording", by="server", proved="certain")
 """A server sends sasl-mechanisms without any mechanism.
 
-Demands: The mechanism list is neither null nor empty.
+Demands: The list of mechanisms in sasl-mechanisms is neither null nor empty.
 Source: security.xml section sasl > sasl-mechanisms
-Evidence: element 0
+Evidence: the first element of sasl-mechanisms
 Why it matters: The client cannot choose a mechanism, so it cannot authenticate and no connection is opened.
 Silent when: the frame was not captured whole.
 How to mend it: List at least one mechanism in sasl-mechanisms; offer `ANONYMOUS` if no authentication is

@@ -30,12 +30,13 @@ S_BEGIN_FIRST: Final = RULES.rule(
 def frame_without_session(case: Case10) -> None:
     """A peer sends a session frame on a channel on which it has not begun a session.
 
-    Demands: A peer may use a channel for session frames only after it sent begin on it.
+    Demands: A peer may send session frames on a channel only after it has sent begin on the channel.
     Source: transport.xml section sessions > Session States (UNMAPPED, BEGIN_RCVD)
-    Evidence: attach/flow/transfer/disposition/detach/end on a channel with no open begin by that peer
+    Evidence: an attach, flow, transfer, disposition, detach or end on a channel without a session of its
+    sender
     Why it matters: The frame belongs to no session. The receiver cannot process the frame and may close the
     connection.
-    Silent when: the start of the sender's stream, or octets since then, were not captured.
+    Silent when: the start of the sender's stream, or octets since its start, were not captured.
     How to mend it: Send begin on a channel before any attach, flow, transfer, disposition, detach or end. Use
     the channel on which you sent begin, not the channel of the peer's begin.
     """
@@ -44,7 +45,8 @@ def frame_without_session(case: Case10) -> None:
         record = case.record
         case.report(
             S_BEGIN_FIRST,
-            f"{record.frame.name} is sent on channel {record.frame.channel}, where no session was begun",
+            f"{record.frame.name} is sent on channel {record.frame.channel}, where its sender has begun "
+            "no session",
             CERTAIN,
             {"channel": int(record.frame.channel), "session_state": UNMAPPED},
         )
@@ -57,9 +59,9 @@ S_END_LAST: Final = RULES.rule("S-END-LAST", "illegal", "definition", usual_answ
 def frame_after_end(case: Case10, ended: SessionEnd) -> None:
     """A peer sends a frame on a channel after its own end and without a new begin.
 
-    Demands: After its end a peer sends nothing on that channel until a new begin.
+    Demands: After its end, a peer sends nothing on the channel until it sends a new begin.
     Source: transport.xml section sessions > Ending a Session, Session States (END_SENT)
-    Evidence: frame after own end on the same channel without begin
+    Evidence: a frame after the same peer's end on the channel, without a begin between
     Why it matters: The session is over for the sender of the frame. The receiver discards the frame or
     reports an error.
     Silent when: octets since the end were not captured.
@@ -97,13 +99,12 @@ S_BEGIN_REUSE: Final = RULES.rule("S-BEGIN-REUSE", "MUST", "definition", usual_a
 def begin_on_used_channel(case: Case10) -> None:
     """A peer sends begin on a channel that already carries one of its sessions.
 
-    Demands: begin needs an outgoing channel the sender is not already using.
+    Demands: A peer sends begin only on a channel that none of its sessions uses.
     Source: transport.xml section sessions > Establishing a Session
-    Evidence: second begin on a channel without an end between
+    Evidence: a second begin on a channel without an end between
     Why it matters: The receiver cannot distinguish the frames of the two sessions and may close the
     connection.
-    Silent when: octets since the first begin were not captured, so the end of the first session may be among
-    them.
+    Silent when: octets since the first begin were not captured, and may contain the end of the first session.
     How to mend it: Allocate an unused outgoing channel for each begin. Release a channel only after you have
     sent end for its session. Protect the allocation of channels against concurrent threads.
     """
@@ -112,7 +113,8 @@ def begin_on_used_channel(case: Case10) -> None:
     if session is not None and session.whole and not SESSION.allows(session.state, SEND_BEGIN):
         case.report(
             S_BEGIN_REUSE,
-            f"begin is sent on channel {channel}, in use since packet {session.mapping.begin_packet}",
+            f"begin is sent on channel {channel}, which is in use since packet "
+            f"{session.mapping.begin_packet}",
             CERTAIN,
             {"channel": channel, "session_state": session.state},
             [int(session.mapping.begin_packet)],
@@ -128,14 +130,15 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     """A peer sends a begin whose remote-channel names no begin of the other peer that still waits for an
     answer.
 
-    Demands: remote-channel has to name a channel with a still unanswered partner begin (one answer each).
+    Demands: The remote-channel of a begin names a channel whose begin has no answer yet; each begin has one
+    answer.
     Source: transport.xml section performatives > begin.remote-channel
-    Evidence: remote-channel value against pending begins
-    Why it matters: The two peers connect their sessions by remote-channel. With a wrong value the other peer
-    assigns the session to the wrong session or to none.
+    Evidence: the remote-channel, and the other peer's begins without answer
+    Why it matters: The two peers connect their sessions by remote-channel. With a wrong value, the other peer
+    connects the wrong sessions or none.
     Silent when: octets of the other peer were not captured, or the other peer has begun twice on the channel.
-    Possible because: The other peer has begun on a channel above the channel-max of this peer. Which channel
-    the other peer means is unknown.
+    Possible because: The {other} has begun a session on a channel above the channel-max of the {peer}. Which
+    channel the {other} means is unknown.
     How to mend it: Set remote-channel to the channel on which the peer's begin arrived, and answer each begin
     exactly once. Do not put your own outgoing channel into this field.
     """
@@ -150,7 +153,7 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     elif asked is None:
         case.report(
             S_BEGIN_REMOTEVALID,
-            f"begin answers channel {number}, on which the peer has begun no session",
+            f"begin answers channel {number}, but the other peer has begun no session on this channel",
             POSSIBLE if begun_beyond_agreed(case) else CERTAIN,
             {"remote_channel": number},
         )
@@ -158,7 +161,8 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     elif asked is not None and asked.begin is not None and asked.whole:
         case.report(
             S_BEGIN_REMOTEVALID,
-            f"begin answers channel {number}, which is answered since packet {asked.mapping.begin_packet}",
+            f"begin answers channel {number}, which already got an answer in packet "
+            f"{asked.mapping.begin_packet}",
             CERTAIN,
             {"remote_channel": number},
             [int(asked.mapping.begin_packet)],
@@ -182,19 +186,18 @@ S_BEGIN_LOCALNULL: Final = RULES.rule(
 def remote_channel_of_a_new_session(case: Case10, number: int) -> None:
     """A peer sends a begin with remote-channel although no begin of the other peer waits for an answer.
 
-    Demands: remote-channel stays unset on a begin that starts a new session.
+    Demands: A begin that starts a new session leaves remote-channel null.
     Source: transport.xml section sessions > Establishing a Session; transport.xml section performatives >
     begin.remote-channel
-    Evidence: remote-channel set although no partner begin awaits an answer on that channel
-    Why it matters: A begin that starts a session leaves remote-channel unset. The other peer takes this begin
-    for an answer and cannot match it to a session.
+    Evidence: a begin with remote-channel while no begin of the other peer waits for an answer
+    Why it matters: The other peer takes this begin for an answer and cannot match the begin to a session.
     Silent when: octets of the other peer were not captured.
     How to mend it: Leave remote-channel null in a begin that starts a new session. Set it only in a begin
     that answers the peer's begin.
     """
     case.report(
         S_BEGIN_LOCALNULL,
-        f"begin has remote-channel {number}, but no begin of the peer's waits for an answer",
+        f"begin has remote-channel {number}, but no begin of the other peer waits for an answer",
         CERTAIN,
         {"remote_channel": number},
     )
@@ -206,9 +209,9 @@ S_CH_LOWEST: Final = RULES.rule("S-CH-LOWEST", "SHOULD", "wording")
 def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
     """A peer begins a session on a channel although a lower channel is unused.
 
-    Demands: A new session preferably takes the lowest unused channel number.
+    Demands: A peer should begin each session on the lowest unused channel.
     Source: transport.xml section sessions > Establishing a Session
-    Evidence: channel of begin against channels in use
+    Evidence: the channel of the begin, and the channels in use
     Why it matters: Receivers keep tables as large as the highest channel in use. The specification recommends
     the lowest unused channel, so that these tables stay small.
     Silent when: the begin answers another begin, octets were not captured, or the rule has already reported
@@ -228,7 +231,7 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
             me.channels.high_told = True
             case.report(
                 S_CH_LOWEST,
-                f"channel {channel} is used, {lower} is unused",
+                f"the begin uses channel {channel} although channel {lower} is unused",
                 CERTAIN,
                 {"channel": channel, "lowest_unused": lower},
             )
@@ -265,9 +268,10 @@ def flow_with_other_next_outgoing_id(case: Case10, session: SessionEnd, body: Fl
     """A peer sends a flow whose next-outgoing-id is not the value from its begin plus the number of transfers
     sent since.
 
-    Demands: flow.next-outgoing-id equals the id from begin plus all transfer frames sent since.
+    Demands: The next-outgoing-id of a flow is the next-outgoing-id of the begin plus the number of transfers
+    sent since.
     Source: transport.xml section performatives > begin.next-outgoing-id, flow.next-outgoing-id
-    Evidence: begin id, transfer count, flow value
+    Evidence: the next-outgoing-id of begin and flow, and the number of transfers
     Why it matters: The receiver takes the value for the transfer-id of the next transfer and computes its
     window from it. The session may stall.
     Silent when: the begin was not captured, or octets since the begin were not captured.
@@ -283,7 +287,8 @@ def flow_with_other_next_outgoing_id(case: Case10, session: SessionEnd, body: Fl
     ):
         case.report(
             S_FLOW_NEXTOUT,
-            f"next-outgoing-id is {value}, the next transfer is {raw(session.outgoing.next_id)}",
+            f"next-outgoing-id is {value}, but the next transfer has transfer-id "
+            f"{raw(session.outgoing.next_id)}",
             CERTAIN,
             {"next_outgoing_id": int(raw(session.outgoing.next_id))},
         )
@@ -297,11 +302,11 @@ S_FLOW_NEXTIN_SET: Final = RULES.rule(
 def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow without next-incoming-id after it received the other peer's begin.
 
-    Demands: A flow sent after the partner's begin arrived has to carry next-incoming-id.
+    Demands: A flow that a peer sends after it received the other peer's begin has next-incoming-id.
     Source: transport.xml section performatives > flow.next-incoming-id
-    Evidence: null next-incoming-id after the partner's begin was evidently read
-    Why it matters: The other peer then computes its remaining window as if none of its transfers had arrived.
-    It may stop sending.
+    Evidence: a flow with a null next-incoming-id after the other peer's begin
+    Why it matters: The other peer then computes its remaining window as if none of its transfers had arrived,
+    and may stop sending.
     Silent when: the other peer's begin was not captured, or the sender of the flow may not have received it.
     The finding is only possible, not certain, when the sender may have received the begin without having read
     it.
@@ -315,8 +320,8 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
         certainty = CERTAIN if read else case.me.knowledge.certainty(session.mapping.peer_begin_end)
         case.report(
             S_FLOW_NEXTIN_SET,
-            "flow has no next-incoming-id, "
-            f"the peer's begin was in packet {session.mapping.peer_begin_packet}",
+            "flow has no next-incoming-id, although "
+            f"the other peer's begin arrived in packet {session.mapping.peer_begin_packet}",
             certainty,
             {"session_state": session.state},
             [int(session.mapping.peer_begin_packet)],
@@ -331,9 +336,9 @@ S_FLOW_NEXTIN_UNSET: Final = RULES.rule(
 def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow with next-incoming-id before it received the other peer's begin.
 
-    Demands: A flow sent before the partner's begin arrived must leave next-incoming-id unset.
+    Demands: A flow that a peer sends before it received the other peer's begin has no next-incoming-id.
     Source: transport.xml section performatives > flow.next-incoming-id
-    Evidence: next-incoming-id present while no partner begin has passed
+    Evidence: a flow with next-incoming-id before the other peer's begin
     Why it matters: The sender of the flow can only guess the value. The other peer computes its window from
     this value and may send too much or nothing.
     Silent when: octets of the other peer were not captured. The finding is only possible, not certain, when
@@ -349,7 +354,8 @@ def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body:
                 certainty = POSSIBLE
             case.report(
                 S_FLOW_NEXTIN_UNSET,
-                f"next-incoming-id is {body.next_incoming_id}, but the peer's begin is not received yet",
+                f"next-incoming-id is {body.next_incoming_id}, but the other peer's begin has not arrived "
+                "yet",
                 certainty,
                 {"session_state": session.state},
             )
@@ -361,17 +367,18 @@ S_FLOW_NEXTIN_VALUE: Final = RULES.rule(
 
 
 def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, body: Flow) -> None:
-    """A flow's next-incoming-id is beyond what the peer has sent, or goes back.
+    """A peer sends a flow whose next-incoming-id counts more transfers than the other peer has sent, or is
+    lower than in the flow before.
 
-    Demands: next-incoming-id lies between its previous value and the partner's initial id plus transfers sent
-    so far.
+    Demands: The next-incoming-id is not lower than before and counts no more transfers than the other peer
+    has sent.
     Source: transport.xml section sessions > Session Flow Control; transport.xml section performatives >
     flow.next-incoming-id
-    Evidence: partner begin id and transfer count, flow values
-    Why it matters: The other peer computes its window from this value. The window becomes too large, or the
-    other peer gets none and stops sending.
-    Silent when: the peer's begin was not captured, or octets since. That it goes back, also when the peer's
-    next-outgoing-id did.
+    Evidence: the other peer's begin and its number of transfers, and the next-incoming-id of the flows
+    Why it matters: The other peer computes its window from next-incoming-id. The window becomes too large, or
+    so small that the other peer stops sending.
+    Silent when: the other peer's begin, or octets since that begin, were not captured. The rule does not
+    report a lower next-incoming-id if the other peer's next-outgoing-id was lowered, too.
     How to mend it: Initialize next-incoming-id from the next-outgoing-id of the peer's begin. Add one for
     each transfer frame that you receive on the session, not for each message.
     """
@@ -383,12 +390,16 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
     sent = session.incoming.next_id - first
     wrong = ""
     if count < first:
-        wrong = f"the peer's transfers begin with {raw(first)}"
+        wrong = f"the other peer's transfers begin with {raw(first)}"
     elif count > session.incoming.next_id:
-        wrong = f"the peer has sent {sent} transfers" if sent != 1 else "the peer has sent one transfer"
-        wrong = f"{wrong} and comes to {raw(session.incoming.next_id)} next"
+        wrong = (
+            f"the other peer has sent {sent} transfers"
+            if sent != 1
+            else "the other peer has sent one transfer"
+        )
+        wrong = f"{wrong}, and its next one is {raw(session.incoming.next_id)}"
     elif count < session.incoming.stated_id and not session.incoming.set_back:
-        wrong = f"the flow before it had {raw(session.incoming.stated_id)} already"
+        wrong = f"the flow before already had {raw(session.incoming.stated_id)}"
     if wrong:
         case.report(
             S_FLOW_NEXTIN_VALUE,
@@ -406,16 +417,16 @@ S_FLOW_NOHANDLE_DC: Final = RULES.rule(
 def session_flow_with_delivery_count(case: Case10) -> None:
     """A peer sends a flow without a handle that carries delivery-count.
 
-    Demands: A session-only flow (no handle) may not carry delivery-count.
+    Demands: A flow without a handle has no delivery-count.
     Source: transport.xml section performatives > flow.delivery-count
-    Evidence: null handle, delivery-count set
-    Why it matters: A flow without a handle names no link, so delivery-count has no link to refer to. The
-    receiver may refuse the flow with an error.
+    Evidence: a flow with a null handle and a delivery-count
+    Why it matters: A flow without a handle names no link, so delivery-count refers to no link. The receiver
+    may refuse the flow with an error.
     Silent when: never.
     How to mend it: Leave delivery-count null in each flow that has no handle. If the flow is meant for a
     link, set the handle of that link.
     """
-    case.report(S_FLOW_NOHANDLE_DC, "a flow without handle has delivery-count")
+    case.report(S_FLOW_NOHANDLE_DC, "a flow without a handle has delivery-count")
 
 
 S_FLOW_NOHANDLE_CREDIT: Final = RULES.rule(
@@ -426,16 +437,16 @@ S_FLOW_NOHANDLE_CREDIT: Final = RULES.rule(
 def session_flow_with_link_credit(case: Case10) -> None:
     """A peer sends a flow without a handle that carries link-credit.
 
-    Demands: A session-only flow may not carry link-credit.
+    Demands: A flow without a handle has no link-credit.
     Source: transport.xml section performatives > flow.link-credit
-    Evidence: null handle, link-credit set
+    Evidence: a flow with a null handle and a link-credit
     Why it matters: A flow without a handle names no link, so no link gets the link-credit. The receiver may
     refuse the flow with an error.
     Silent when: never.
     How to mend it: Leave link-credit null in each flow that has no handle. To grant credit, set the handle of
     the link.
     """
-    case.report(S_FLOW_NOHANDLE_CREDIT, "a flow without handle has link-credit")
+    case.report(S_FLOW_NOHANDLE_CREDIT, "a flow without a handle has link-credit")
 
 
 S_FLOW_NOHANDLE_AVAIL: Final = RULES.rule(
@@ -444,18 +455,18 @@ S_FLOW_NOHANDLE_AVAIL: Final = RULES.rule(
 
 
 def session_flow_with_available(case: Case10) -> None:
-    """A peer sends a flow without a handle that carries available.
+    """A peer sends a flow without a handle that sets the field available.
 
-    Demands: A flow without a handle must not set the field available.
+    Demands: A flow without a handle does not set the field available.
     Source: transport.xml section performatives > flow.available
-    Evidence: null handle, available set
-    Why it matters: A flow without a handle names no link, so available has no link whose messages it counts.
-    The receiver may refuse the flow with an error.
+    Evidence: a flow with a null handle and a value of available
+    Why it matters: A flow without a handle names no link, so available counts the messages of no link. The
+    receiver may refuse the flow with an error.
     Silent when: never.
     How to mend it: Leave available null in each flow that has no handle. If the flow is meant for a link, set
     the handle of that link.
     """
-    case.report(S_FLOW_NOHANDLE_AVAIL, "a flow without handle has available")
+    case.report(S_FLOW_NOHANDLE_AVAIL, "a flow without a handle sets the field available")
 
 
 S_FLOW_NOHANDLE_DRAIN: Final = RULES.rule(
@@ -464,18 +475,18 @@ S_FLOW_NOHANDLE_DRAIN: Final = RULES.rule(
 
 
 def session_flow_with_drain(case: Case10) -> None:
-    """A peer sends a flow without a handle that has drain set.
+    """A peer sends a flow without a handle that has drain=true.
 
-    Demands: A session-only flow may not carry drain.
+    Demands: A flow without a handle does not have drain=true.
     Source: transport.xml section performatives > flow.drain
-    Evidence: null handle, drain set (drain=false equals the default, so only drain=true is a clear case)
+    Evidence: a flow with a null handle and drain=true; drain=false is the default and no fault
     Why it matters: A flow without a handle names no link, so no link is drained. The receiver may refuse the
     flow with an error.
     Silent when: never.
     How to mend it: Leave drain unset in each flow that has no handle. To drain a link, set the handle of that
     link in the flow.
     """
-    case.report(S_FLOW_NOHANDLE_DRAIN, "a flow without handle has drain")
+    case.report(S_FLOW_NOHANDLE_DRAIN, "a flow without a handle has drain=true")
 
 
 def judge_flow_alone(case: Case10, body: Flow) -> None:
@@ -507,14 +518,14 @@ S_HANDLEMAX: Final = RULES.rule("S-HANDLEMAX", "MUST NOT", "keyword", answer="am
 def handle_beyond_agreed(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer sends an attach with a handle above the other peer's handle-max.
 
-    Demands: attach may not use a handle above the partner's handle-max.
+    Demands: An attach may not use a handle above the other peer's handle-max.
     Source: transport.xml section performatives > begin.handle-max
-    Evidence: attach.handle against partner begin
+    Evidence: the handle of the attach, and the handle-max in the other peer's begin
     Why it matters: The receiver must close the connection with framing-error. All sessions and links of the
     connection are lost.
-    Silent when: the other peer's begin was not captured, or the sender of the attach cannot have received it.
-    The rule reports also when the sender of the attach may not have read that begin yet, because a handle
-    above handle-max is forbidden whether the sender knows the limit or not.
+    Silent when: the other peer's begin was not captured, or cannot have reached the sender of the attach. The
+    rule reports even a sender that may not have read the begin yet, because a handle above handle-max is
+    forbidden in any case.
     How to mend it: Read handle-max from the peer's begin and allocate only handles up to this value. When all
     handles are in use, refuse the new link locally or begin another session. Reuse handles of detached links.
     """
@@ -525,7 +536,7 @@ def handle_beyond_agreed(case: Case10, session: SessionEnd, body: Attach) -> Non
         return
     case.report(
         S_HANDLEMAX,
-        f"handle {body.handle} is used, the peer's handle-max is {theirs.handle_max}",
+        f"handle {body.handle} is used, but the other peer's handle-max is {theirs.handle_max}",
         CERTAIN,
         {"handle": body.handle, "handle_max": theirs.handle_max},
         [int(session.mapping.peer_begin_packet)],
@@ -538,14 +549,13 @@ S_LINK_ONE: Final = RULES.rule("S-LINK-ONE", "MUST NOT", "definition", answer="a
 def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link on a session while its own end of the link is attached on another session.
 
-    Demands: A link never sits on two sessions at once.
+    Demands: A link is attached on at most one session at a time.
     Source: transport.xml section sessions
-    Evidence: same name and direction attached on two sessions at once
-    Why it matters: A link can be attached on only one session at a time. The other peer may treat the first
-    attachment as stolen and detach it.
+    Evidence: two attaches with the same name and role on two sessions, with no detach between
+    Why it matters: The other peer may treat the first attachment as stolen and detach it.
     Silent when: the attach answers an attach of the other peer, octets since the first attach were not
     captured, or the peer has more than 256 sessions.
-    Only possible because: The {peer} may be taking back its own link, which is allowed.
+    Only possible because: The {peer} may move its own link to the new session, which is allowed.
     How to mend it: Detach a link before you attach it on another session. Give each link of a container pair
     and direction its own name; applications must not reuse one link name for several senders or receivers.
     """
@@ -554,7 +564,7 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
     key = (body.name, not body.role)
     asked = session.links.get(key)
     if asked is not None and asked.peer_attach is not None:
-        return  # the other side asked for it
+        return  # the other peer asked for it
     for other in case.me.sessions.values():
         if other is session or not other.whole:
             continue
@@ -562,7 +572,7 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
         if link is not None and link.handle != UNKNOWN and link.peer_handle != UNKNOWN:
             case.report(
                 S_LINK_ONE,
-                f"the link is attached on channel {other.channel} since packet {link.attachment.packet}",
+                f"the link is already attached on channel {other.channel} (packet {link.attachment.packet})",
                 POSSIBLE,
                 {"link_state": link.state},
                 [int(link.attachment.packet)],

@@ -1,4 +1,4 @@
-"""What both ends say of deliveries after them: dispositions (transport.xml, "Transferring a Message")."""
+"""Dispositions: the states that both ends give to deliveries (transport.xml, "Transferring a Message")."""
 
 from typing import Final
 
@@ -29,12 +29,12 @@ D_STATE_FINAL_SND: Final = RULES.rule(
 
 
 def sender_changes_its_outcome(case: Case10, delivery: Delivery) -> None:
-    """A sender states another outcome of a delivery than the outcome that it stated before.
+    """A sender states a second outcome for a delivery that differs from its first outcome.
 
-    Demands: Once the sender has shown a terminal state, none of its later transfers or dispositions changes
-    it.
+    Demands: After a sender has stated an outcome for a delivery, its later transfers and dispositions do not
+    change the outcome.
     Source: transport.xml section performatives > transfer.state
-    Evidence: successive sender states of a delivery
+    Evidence: the successive states that the sender gives to a delivery
     Why it matters: An outcome is final. The receiver may already have acted on the first outcome, so the two
     peers disagree about the message.
     Silent when: octets since the attach were not captured, or one of the two outcomes is part of a
@@ -44,7 +44,7 @@ def sender_changes_its_outcome(case: Case10, delivery: Delivery) -> None:
     """
     case.report(
         D_STATE_FINAL_SND,
-        "a sender changes the outcome that it stated of a delivery",
+        "the sender changes the outcome that it stated for a delivery",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -64,11 +64,11 @@ D_DISP_RANGE: Final = RULES.rule("D-DISP-RANGE", "MUST", "definition", usual_ans
 
 
 def disposition_backwards(case: Case10, body: Disposition) -> None:
-    """A peer sends a disposition whose last is before its first.
+    """A peer sends a disposition whose field last comes before its field first.
 
-    Demands: last is not before first in serial order.
+    Demands: The field last of a disposition does not come before the field first in serial number order.
     Source: transport.xml section performatives > disposition.first, last
-    Evidence: first and last
+    Evidence: the fields first and last
     Why it matters: The receiver may read the range as empty or, with wrap-around, as nearly all delivery-ids.
     Deliveries stay unsettled or wrong ones are settled.
     Silent when: never.
@@ -78,29 +78,29 @@ def disposition_backwards(case: Case10, body: Disposition) -> None:
     first = body.first
     last = body.last
     if first is not None and last is not None and nearest(last, first) < first:
-        case.report(D_DISP_RANGE, f"last is {last}, before first, {first}")
+        case.report(D_DISP_RANGE, f"the field last is {last}, which comes before the field first, {first}")
 
 
 D_DISP_ROLE: Final = RULES.rule("D-DISP-ROLE", "MUST", "keyword", usual_answer="amqp:invalid-field")
 
 
 def disposition_of_the_other_direction(case: Case10, first: int, role: str, mine: str) -> None:
-    """A disposition's role is that of the other end of the deliveries it means.
+    """A peer sends a disposition whose role does not match the direction of the deliveries that it names.
 
-    Demands: A disposition with role=sender covers only deliveries its sender sent, with role=receiver only
-    those it received.
+    Demands: A disposition with role=sender names only deliveries that its sender sent; with role=receiver,
+    only deliveries that it received.
     Source: transport.xml section performatives > disposition
-    Evidence: role and range against deliveries per direction
+    Evidence: role, first and last of the disposition, and the delivery-ids of each direction
     Why it matters: The disposition names deliveries of the other direction, or no deliveries. The deliveries
     that were meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read, or a
-    delivery came without its id, which may be this one.
+    delivery had no delivery-id, so that the disposition may name this delivery.
     How to mend it: Set role to your own role on the deliveries: receiver (true) for deliveries that you
     received, sender (false) for deliveries that you sent.
     """
     case.report(
         D_DISP_ROLE,
-        f"a disposition with role {role} names delivery {first}, but its sender has {mine} none",
+        f"a disposition with role {role} names delivery {first}, but this peer has {mine} no such delivery",
         CERTAIN,
         {"role": role},
     )
@@ -110,34 +110,34 @@ D_DISP_UNKNOWN: Final = RULES.rule(
     "D-DISP-UNKNOWN",
     "MUST NOT",
     "inferred",
-    warning="The text implies it and does not say it.",
+    warning="The specification implies the demand without stating the demand.",
     usual_answer="amqp:invalid-field",
 )
 
 
 def disposition_of_unknown_deliveries(case: Case10, first: int, last: i64, mine: str) -> None:
-    """A disposition names no delivery that was ever sent in the direction it speaks of.
+    """A peer sends a disposition that names no delivery of the session in its direction.
 
-    Demands: A disposition range has to touch at least one delivery of this session; ids from an earlier
-    session mean nothing.
+    Demands: A disposition names at least one delivery of its session; delivery-ids of earlier sessions have
+    no meaning.
     Source: transport.xml section performatives > disposition; transport.xml section links > Resuming
     Deliveries
-    Evidence: range with no id ever used in that direction since begin
+    Evidence: the fields first and last, and the delivery-ids used in that direction since the begin
     Why it matters: The disposition settles nothing. The deliveries that the peer meant to settle stay
     unsettled, and the other peer may end the session with an error.
     Silent when: octets of either peer since the session's begin were not captured or could not be read, or a
-    delivery came without its id, which may be this one.
+    delivery had no delivery-id, so that the disposition may name this delivery.
     How to mend it: Take first and last of a disposition from delivery-ids that were used on this session in
     that direction. Discard delivery-ids of earlier sessions, and send the disposition on the session on which
     the delivery arrived.
     """
     if last == UNKNOWN:
-        what = f"a disposition names delivery {first}, but its sender has {mine} none"
+        what = f"a disposition names delivery {first}, but this peer has {mine} no such delivery"
         case.report(D_DISP_UNKNOWN, what)
     else:
         case.report(
             D_DISP_UNKNOWN,
-            f"a disposition names delivery {first}, the last {mine} is {raw(last)}",
+            f"a disposition names delivery {first}, but the last delivery {mine} is {raw(last)}",
             CERTAIN,
             {"last_delivery_id": int(raw(last))},
         )
@@ -172,11 +172,11 @@ D_DISP_RESETTLE: Final = RULES.rule("D-DISP-RESETTLE", "SHOULD NOT", "definition
 
 
 def settled_again(case: Case10, settled: Spans, first: i64, last: i64) -> None:
-    """A peer settles deliveries all of which it has settled before.
+    """A peer settles deliveries that it has already settled.
 
-    Demands: A peer announces its settlement of a delivery once only.
+    Demands: A peer should announce the settlement of a delivery only once.
     Source: transport.xml section links > Transferring a Message
-    Evidence: second settled=true from the same peer for one id
+    Evidence: a second disposition with settled=true from the same peer for the same delivery-id
     Why it matters: The first disposition already settled the deliveries. The sender may have used the
     delivery-ids again, so the second disposition can settle other deliveries.
     Silent when: octets since the session's begin were not captured.
@@ -199,12 +199,12 @@ D_STATE_FINAL_RCV: Final = RULES.rule(
 
 
 def receiver_changes_its_outcome(case: Case10, number: i64) -> None:
-    """A receiver states another outcome of a delivery than the outcome that it stated before.
+    """A receiver states a second outcome for a delivery that differs from its first outcome.
 
-    Demands: Once a delivery has a terminal state at a peer, that peer's state no longer changes (the sender
-    may still decide differently).
+    Demands: After a receiver has stated an outcome for a delivery, the receiver does not change it. The
+    sender may still choose another outcome.
     Source: messaging.xml section delivery-state
-    Evidence: successive receiver states of a delivery
+    Evidence: the successive states that the receiver gives to a delivery
     Why it matters: An outcome is final. The sender may already have acted on the first outcome, for example
     removed or redelivered the message.
     Silent when: octets since the session's begin were not captured, or one of the two outcomes is part of a
@@ -214,7 +214,7 @@ def receiver_changes_its_outcome(case: Case10, number: i64) -> None:
     """
     case.report(
         D_STATE_FINAL_RCV,
-        f"a receiver changes the outcome that it stated of delivery {raw(number)}",
+        f"the receiver changes the outcome that it stated for delivery {raw(number)}",
         CERTAIN,
         {"delivery_id": int(raw(number))},
     )
@@ -228,12 +228,12 @@ D_RCVMODE_SECOND: Final = RULES.rule(
 def settled_before_the_sender(case: Case10, number: i64) -> None:
     """A receiver settles a delivery before its sender has settled it, on a link with rcv-settle-mode second.
 
-    Demands: In mode second the receiver may settle only after its own disposition and the sender's settled
-    disposition.
+    Demands: On a link with rcv-settle-mode second, the receiver settles a delivery only after its own
+    disposition and the sender's settled disposition.
     Source: transport.xml section performatives > transfer.rcv-settle-mode; transport.xml section definitions
     > receiver-settle-mode
-    Evidence: receiver disposition settled=true before any settled frame from the sender
-    Why it matters: The sender relies on settling first. Without this order exactly-once delivery is
+    Evidence: a receiver's disposition with settled=true before any settlement by the sender
+    Why it matters: The sender relies on settling first. Without this order, exactly-once delivery is
     impossible, so the message may be duplicated.
     Silent when: octets of either peer since the session's begin were not captured.
     How to mend it: In rcv-settle-mode second send a disposition with the outcome and settled=false. Settle
@@ -241,7 +241,7 @@ def settled_before_the_sender(case: Case10, number: i64) -> None:
     """
     case.report(
         D_RCVMODE_SECOND,
-        "a delivery is settled by its receiver first, on a link with rcv-settle-mode second",
+        "the receiver settles a delivery before the sender on a link with rcv-settle-mode second",
         CERTAIN,
         {"rcv_settle_mode": "second", "delivery_id": int(raw(number))},
     )
@@ -255,22 +255,23 @@ M_OUTCOMES_USE: Final = RULES.rule(
 def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) -> None:
     """A receiver states an outcome that the sender's source does not list.
 
-    Demands: The receiver picks only outcomes the sender's source lists (none listed: default-outcome).
+    Demands: The receiver states only outcomes that the sender's source lists; if it lists none, only its
+    default-outcome.
     Source: messaging.xml section addressing > source.outcomes
-    Evidence: sender source.outcomes, receiver states
-    Why it matters: The source does not support the requested outcome. The sender cannot apply it and may end
+    Evidence: the outcomes in the sender's source, and the states of the receiver's dispositions
+    Why it matters: The source does not support the outcome. The sender cannot apply the outcome and may end
     the link with amqp:not-allowed.
-    Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that stands for no
-    known outcome; or the receiver settles the delivery first on a link with rcv-settle-mode second, which
-    D-RCVMODE-SECOND reports. The finding is only possible, not certain, when the sender attached the link
-    again and the receiver may not have read that attach.
+    Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that names no
+    known outcome; or the receiver settles the delivery before the sender on a link with rcv-settle-mode
+    second, which D-RCVMODE-SECOND reports. The finding is only possible, not certain, when the sender
+    attached the link again and the receiver may not have read the new attach.
     How to mend it: Read the outcomes field of the source in the sender's attach, and state only those
     outcomes or the default-outcome. If the application asks for another outcome, map it to a listed one or
     return an error.
     """
     case.report(
         M_OUTCOMES_USE,
-        f"the outcome is {name}, which is not among those of the sender's source",
+        f"the outcome is {name}, but the sender's source does not list this outcome",
         certainty,
         {"delivery_id": int(raw(number))},
     )

@@ -29,21 +29,22 @@ M_ADDR_TYPE: Final = RULES.rule(
     "MUST",
     "definition",
     by="sender",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends an address of a type that does not provide the archetype address; the standard type is string.
+"""A peer sends an address of a type that the specification does not define as an address; the standard type
+is string.
 
-Demands: Addresses (to, reply-to, source and target address) are of a type that provides 'address'; the
-standard one is string.
+Demands: An address (to, reply-to, and the addresses of source and target) has a type that provides the
+archetype address; the standard type is string.
 Source: messaging.xml section message-format > address-string; messaging.xml properties.to, reply-to
-Evidence: type of the value
+Evidence: the type of the address
 Why it matters: The receiver of the address cannot name the node, so the link or the message does not reach
 the intended node.
 Silent when: the frame was not captured whole.
-Only possible because: These octets can also be read as legal: the text of the specification leaves room, or a
-newer specification defines them.
+Only possible because: The specification leaves room to read these octets as legal, or a newer
+specification may define them.
 How to mend it: Encode every address (to and reply-to of the properties, address of source and target) as a
 string, not as a symbol, binary or number. Convert values of the application to text before encoding.
 """
@@ -54,11 +55,11 @@ M_FILTER_KEY: Final = RULES.rule(
 )
 """A peer sends a filter-set with a key that is not a symbol.
 
-Demands: filter-set keys are symbols (MUST in csprd02).
+Demands: The keys of a filter-set are symbols. The draft csprd02 says MUST.
 Source: messaging.xml section addressing > filter-set
-Evidence: source.filter keys in attach
-Why it matters: The other peer looks up filters by symbol, so it does not find this filter. Messages may
-arrive unfiltered, or the attach is refused.
+Evidence: the keys of the filter in the source
+Why it matters: The other peer looks up filters by symbol and does not find this filter. Messages may
+arrive unfiltered, or the other peer may refuse the attach.
 Silent when: the frame was not captured whole.
 How to mend it: Encode every key of the filter map of a source as a symbol (format code `0xa3` or `0xb3`), not
 as a string or a ulong. With a client library, pass filter names as symbols.
@@ -70,9 +71,9 @@ M_FILTER_VALUE: Final = RULES.rule(
 )
 """A peer sends a filter-set with a value that is neither null nor a described value.
 
-Demands: filter-set values are null or described types (MUST in csprd02).
+Demands: The values of a filter-set are null or described values. The draft csprd02 says MUST.
 Source: messaging.xml section addressing > filter-set
-Evidence: source.filter values in attach
+Evidence: the values of the filter in the source
 Why it matters: The descriptor of the value says which filter is meant. Without a descriptor the other peer
 cannot apply the filter and may refuse the attach.
 Silent when: the frame was not captured whole.
@@ -86,11 +87,11 @@ M_OUTCOME_VALID: Final = RULES.rule(
 )
 """A peer sends a source whose default-outcome is not an outcome.
 
-Demands: default-outcome is an outcome value (received is not one).
+Demands: The default-outcome is an outcome; the delivery state received is not an outcome.
 Source: messaging.xml section addressing > source.default-outcome
-Evidence: descriptor of the value
-Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome. Without a
-valid one the fate of these deliveries is not agreed.
+Evidence: the descriptor of the default-outcome
+Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome.
+Without a valid default-outcome, the peers do not agree on the result of these deliveries.
 Silent when: the frame was not captured whole.
 How to mend it: Set default-outcome to an outcome, for example accepted, rejected, released or modified,
 encoded as a described list. The delivery state received is not an outcome. Leave the field null if no default
@@ -106,16 +107,16 @@ M_SRC_DYN_ADDR: Final = RULES.rule(
 def dynamic_source_without_address(case: Case10) -> None:
     """A sender attaches with a dynamic source but does not give the address of the node that it created.
 
-    Demands: A sender's attach with source.dynamic=true gives the created address.
+    Demands: A sender that attaches with source.dynamic=true states the address of the created node.
     Source: messaging.xml section addressing > source.address, dynamic
-    Evidence: role=sender, source.dynamic=true, address null
+    Evidence: a sender's attach with source.dynamic=true and a null address
     Why it matters: The sender created the node for the receiver. Without the address the receiver cannot name
     the node, for example as the reply-to of a request.
     Silent when: never.
     How to mend it: Write the address of the created node into source.address of the sender's attach whenever
     that source has dynamic true.
     """
-    case.report(M_SRC_DYN_ADDR, "a sender's attach has a dynamic source without address")
+    case.report(M_SRC_DYN_ADDR, "a sender's attach has a dynamic source without an address")
 
 
 M_TGT_DYN_ADDR: Final = RULES.rule(
@@ -126,17 +127,17 @@ M_TGT_DYN_ADDR: Final = RULES.rule(
 def dynamic_target_without_address(case: Case10) -> None:
     """A receiver attaches with a dynamic target but does not give the address of the node that it created.
 
-    Demands: A receiver's attach with target.dynamic=true gives the created address (the text says 'source' by
-    slip).
+    Demands: A receiver that attaches with target.dynamic=true states the address of the created node. The
+    specification says 'source' there by mistake.
     Source: messaging.xml section addressing > target.address, dynamic
-    Evidence: role=receiver, target.dynamic=true, address null
+    Evidence: a receiver's attach with target.dynamic=true and a null address
     Why it matters: The receiver created the node for the sender. Without the address the sender cannot name
     the node, for example to pass it on to other peers.
     Silent when: never.
     How to mend it: Write the address of the created node into target.address of the receiver's attach
     whenever that target has dynamic true.
     """
-    case.report(M_TGT_DYN_ADDR, "a receiver's attach has a dynamic target without address")
+    case.report(M_TGT_DYN_ADDR, "a receiver's attach has a dynamic target without an address")
 
 
 M_SRC_DYN_NOADDR: Final = RULES.rule(
@@ -147,17 +148,17 @@ M_SRC_DYN_NOADDR: Final = RULES.rule(
 def dynamic_source_requested_by_address(case: Case10) -> None:
     """A receiver requests a dynamic source and also sets an address in it.
 
-    Demands: A receiver asking for a dynamic source leaves source.address unset.
+    Demands: A receiver that requests a dynamic source leaves source.address null.
     Source: messaging.xml section addressing > source.address, dynamic
-    Evidence: role=receiver, source.dynamic=true, address set
+    Evidence: a receiver's attach with source.dynamic=true and an address
     Why it matters: The sender generates the address of a dynamic node. A broker either refuses such a request
     as an error or ignores the address.
-    Silent when: the attach answers or resumes another attach whose address it repeats, or octets of either
-    peer were not captured.
+    Silent when: the attach repeats the address of an earlier attach that it answers or resumes, or octets of
+    either peer were not captured.
     How to mend it: Leave source.address null when source.dynamic is true, and read the generated address from
     the sender's attach. To use a node with a known name, set the address and leave dynamic false.
     """
-    case.report(M_SRC_DYN_NOADDR, "a receiver asks for a dynamic source and gives an address")
+    case.report(M_SRC_DYN_NOADDR, "a receiver requests a dynamic source and also sets its address")
 
 
 M_TGT_DYN_NOADDR: Final = RULES.rule(
@@ -168,17 +169,17 @@ M_TGT_DYN_NOADDR: Final = RULES.rule(
 def dynamic_target_requested_by_address(case: Case10) -> None:
     """A sender requests a dynamic target and also sets an address in it.
 
-    Demands: A sender asking for a dynamic target leaves target.address unset.
+    Demands: A sender that requests a dynamic target leaves target.address null.
     Source: messaging.xml section addressing > target.address, dynamic
-    Evidence: role=sender, target.dynamic=true, address set
+    Evidence: a sender's attach with target.dynamic=true and an address
     Why it matters: The receiver generates the address of a dynamic node. A broker either refuses such a
     request as an error or ignores the address.
-    Silent when: the attach answers or resumes another attach whose address it repeats, or octets of either
-    peer were not captured.
+    Silent when: the attach repeats the address of an earlier attach that it answers or resumes, or octets of
+    either peer were not captured.
     How to mend it: Leave target.address null when target.dynamic is true, and read the generated address from
     the receiver's attach. To use a node with a known name, set the address and leave dynamic false.
     """
-    case.report(M_TGT_DYN_NOADDR, "a sender asks for a dynamic target and gives an address")
+    case.report(M_TGT_DYN_NOADDR, "a sender requests a dynamic target and also sets its address")
 
 
 M_DYNPROPS_UNSET: Final = RULES.rule(
@@ -189,16 +190,17 @@ M_DYNPROPS_UNSET: Final = RULES.rule(
 def dynamic_properties_without_dynamic(case: Case10, what: str) -> None:
     """A peer sends a source or target with dynamic-node-properties although dynamic is not true.
 
-    Demands: dynamic-node-properties is unset unless dynamic is true (MUST in csprd02).
+    Demands: A source or target has dynamic-node-properties only if its field dynamic is true. The draft
+    csprd02 says MUST.
     Source: messaging.xml section addressing > source.dynamic-node-properties, target.dynamic-node-properties
-    Evidence: terminus with properties and dynamic not true
+    Evidence: dynamic-node-properties in a source or target whose dynamic is not true
     Why it matters: The properties describe a dynamically created node, and no such node exists here. The
     other peer may ignore the properties or refuse the attach.
     Silent when: never.
     How to mend it: Leave dynamic-node-properties null unless dynamic is true in the same source or target. If
     a dynamic node is wanted, set dynamic true.
     """
-    case.report(M_DYNPROPS_UNSET, f"the {what} has dynamic-node-properties and is not dynamic")
+    case.report(M_DYNPROPS_UNSET, f"the {what} has dynamic-node-properties, but dynamic is not true")
 
 
 TX_COORD_RESUME: Final = RULES.rule(
@@ -209,9 +211,9 @@ TX_COORD_RESUME: Final = RULES.rule(
 def coordinator_resumed(case: Case10) -> None:
     """A peer sends an attach that resumes a link to a transaction coordinator.
 
-    Demands: A link to a coordinator cannot be resumed.
+    Demands: A peer cannot resume a link to a coordinator.
     Source: transactions.xml section txn-declare
-    Evidence: attach with coordinator target and non-null unsettled
+    Evidence: an attach with a coordinator as target and an unsettled map that is not null
     Why it matters: Transactions end with their control link, so there is nothing to resume. The other peer
     may refuse the link, and the old transactions are rolled back.
     Silent when: the unsettled map is empty.
@@ -227,16 +229,17 @@ M_LIFETIME_VALUE: Final = RULES.rule(
 
 
 def lifetime_policy_that_is_none(case: Case10, what: str, value: object) -> None:
-    """A peer sends a lifetime-policy for a dynamic node that is none of the four types of the specification.
+    """A peer sends a lifetime-policy for a dynamic node that is not one of the four types of the
+    specification.
 
-    Demands: lifetime-policy is one of the four delete-on-* types (csd01/csprd02: any type providing
-    lifetime-policy).
+    Demands: The lifetime-policy of a node is one of the four delete-on-* types. The drafts csd01 and csprd02
+    allow any type that provides lifetime-policy.
     Source: messaging.xml section addressing > node-properties
-    Evidence: value descriptor 0x2b-0x2e
+    Evidence: the descriptor of the lifetime-policy (0x2b to 0x2e in the specification)
     Why it matters: The peers do not agree when the node is deleted. A peer that does not know the policy
     keeps the node for ever or refuses the link.
     Silent when: the frame was not captured whole.
-    Possible because: The type of the value may provide a lifetime-policy that another party has defined.
+    Possible because: The type of the value may be a lifetime-policy that another party has defined.
     How to mend it: Encode lifetime-policy as one of the described types delete-on-close, delete-on-no-links,
     delete-on-no-messages or delete-on-no-links-or-messages (descriptors `0x2b` to `0x2e`), each an empty
     list. Do not send a symbol or a string.
@@ -251,11 +254,12 @@ M_SUPPDIST_VALUE: Final = RULES.rule(
 
 
 def supported_modes_that_are_no_symbols(case: Case10, what: str, value: object) -> None:
-    """A peer sends supported-dist-modes for a dynamic node that are neither a symbol nor an array of symbols.
+    """A peer sends supported-dist-modes for a dynamic node as neither a symbol nor an array of symbols.
 
-    Demands: supported-dist-modes is one symbol or an array of symbols naming distribution modes.
+    Demands: The supported-dist-modes of a node are one symbol or an array of symbols that name distribution
+    modes.
     Source: messaging.xml section addressing > node-properties
-    Evidence: value type
+    Evidence: the type of supported-dist-modes
     Why it matters: The peers do not agree how the node distributes its messages. The other peer may ignore
     the property or refuse the attach.
     Silent when: the frame was not captured whole.
@@ -270,7 +274,7 @@ M_DISTMODE_VALUE: Final = RULES.rule(
     "M-DISTMODE-VALUE",
     "MUST",
     "definition",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:invalid-field",
 )
 
@@ -278,14 +282,13 @@ M_DISTMODE_VALUE: Final = RULES.rule(
 def unknown_distribution_mode(case: Case10, mode: str) -> None:
     """A peer sends a source whose distribution-mode is neither move nor copy.
 
-    Demands: distribution-mode is move, copy or a registered extension.
+    Demands: The distribution-mode of a source is move, copy or a registered extension.
     Source: messaging.xml section addressing > std-dist-mode
-    Evidence: symbol text
+    Evidence: the text of the distribution-mode
     Why it matters: The peers do not agree whether a delivered message stays at the node. Messages may be
     consumed although they should be browsed, or the reverse.
     Silent when: the frame was not captured whole.
-    Only possible because: A specification that the rule does not know may have assigned this
-    distribution-mode.
+    Only possible because: A specification that this rule does not know may define the distribution-mode.
     How to mend it: Set distribution-mode to the symbol `move` (consume) or `copy` (browse), in lower case, or
     leave it null so that the node decides.
     """
@@ -301,20 +304,20 @@ M_OUTCOMES_SYMBOL: Final = RULES.rule(
 def outcomes_with_symbol_that_stands_for_none(case: Case10, symbol: str, certainty: i64) -> None:
     """A peer sends a source whose outcomes list a symbol that is not the descriptor of an outcome.
 
-    Demands: outcomes lists symbolic descriptors of outcomes, such as amqp:accepted:list.
+    Demands: The field outcomes lists descriptors of outcomes as symbols, such as amqp:accepted:list.
     Source: messaging.xml section addressing > source.outcomes
-    Evidence: symbols in the field
-    Why it matters: The receiver cannot choose an outcome by this symbol, and it may treat the whole list as
-    an error.
+    Evidence: the symbols in the field outcomes
+    Why it matters: The receiver cannot choose an outcome by this symbol, and may treat the whole list as an
+    error.
     Silent when: the frame was not captured whole, or the symbol is of another domain than `amqp`. The finding
-    is only possible when the symbol is of the domain `amqp` and is not the descriptor of any type that the
-    rule knows.
-    Possible because: A specification that the rule does not know may have assigned this symbol.
+    is only possible, not certain, when the symbol is of the domain `amqp` and is not the descriptor of any
+    type that the rule knows.
+    Possible because: A specification that this rule does not know may define the symbol.
     How to mend it: List the full symbolic descriptors of outcomes, for example `amqp:accepted:list` or
     `amqp:rejected:list`, not short names such as `accepted`. Do not list `amqp:received:list`, because
     received is not an outcome.
     """
-    message = "the source's outcomes list a symbol that is no outcome's descriptor"
+    message = "the source's outcomes list a symbol that is not the descriptor of an outcome"
     case.report(M_OUTCOMES_SYMBOL, message, certainty, {"symbol": str(symbol)})
 
 
@@ -325,21 +328,21 @@ def generated_address_that_tells_nothing(case: Case10, address: str, name: str, 
     """A peer generates an address for a dynamic node that contains neither the name of the link nor the
     container-id of the other peer.
 
-    Demands: A generated address contains the link name and the partner's container-id (for the latter the
-    dynamic text names session or client id; csd01+ other initiator data).
+    Demands: A generated address contains the link name and the other peer's container-id. The final
+    specification also names a session or client id in place of the container-id; from csd01 on, the text
+    names other data of the initiator.
     Source: messaging.xml section addressing > source.address, source.dynamic (and target)
-    Evidence: created address against link name and container-id
+    Evidence: the generated address, the link name and the container-id
     Why it matters: An operator who finds the node on the broker cannot see which client and which link it
     belongs to.
     Silent when: the other peer's open was not captured.
-    Only possible because: The address may contain both in a form that only the peer that generated it
-    recognizes.
+    Only possible because: The address may contain both in a form that only its creator recognizes.
     How to mend it: Build the address of a dynamic node from the container-id of the other peer's open and the
     link name, together with a unique part.
     """
     case.report_once(
         M_DYN_NAME,
-        "the dynamic node's address has neither the link's name nor the peer's container-id in it",
+        "the dynamic node's address contains neither the link name nor the other peer's container-id",
         POSSIBLE,
         {"address": str(address), "link_name": name, "container_id": container},
     )
@@ -426,7 +429,7 @@ M_TERM_EXPIRY: Final = RULES.rule(
     "M-TERM-EXPIRY",
     "MUST",
     "definition",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:not-found",
 )
 
@@ -435,20 +438,20 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
     """A peer attaches a link again with a null source or target in place of the terminus that it kept,
     although that terminus had not expired.
 
-    Demands: A terminus is kept until its timeout has run from the event its policy names; re-attach stops the
-    clock.
+    Demands: A peer keeps a terminus until the timeout has passed since the event that the expiry-policy
+    names. A new attach stops the timer.
     Source: messaging.xml section addressing > terminus-expiry-policy, source.timeout, target.timeout
-    Evidence: attach policies, times, later attach
+    Evidence: the expiry-policy and timeout of the terminus, the times, and the later attach
     Why it matters: The unsettled deliveries of the terminus are lost, and a subscription may be lost with it.
     Silent when: the link was closed, the new attach is on another session, the terminus expires with the
-    link, the other peer asks for another address, or anything was not captured.
+    link, the other peer asks for another address, or octets were not captured.
     Only possible because: The peer may have refused the terminus for another reason.
     How to mend it: Keep the terminus until its timeout has run since the event that its expiry-policy names.
     Stop the timer when the link is attached again, and answer that attach with the terminus that was kept.
     """
     case.report(
         M_TERM_EXPIRY,
-        f"the link is attached again with a null {what}, which expires by {policy}",
+        f"the link is attached again with a null {what}, which has not expired (expiry-policy {policy})",
         POSSIBLE,
         {"expiry_policy": policy},
     )

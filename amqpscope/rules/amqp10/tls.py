@@ -1,4 +1,4 @@
-"""TLS inside an AMQP connection: what its first record shows in clear (security.xml, "tls")."""
+"""TLS inside an AMQP connection: the readable part of its first record (security.xml, "tls")."""
 
 from typing import Final
 
@@ -21,9 +21,9 @@ def role_reversed(case: Case10) -> None:
 
     Demands: The TCP client is the TLS client.
     Source: security.xml section tls
-    Evidence: direction of the ClientHello
-    Why it matters: The TCP client has to be the TLS client. With reversed roles both peers wait for a
-    ClientHello or both send one, and the handshake fails.
+    Evidence: the direction of the ClientHello
+    Why it matters: With reversed roles, both peers wait for a ClientHello or both send one, and the handshake
+    fails.
     Silent when: the capture does not show which peer opened the connection, or the first TLS record was not
     captured.
     How to mend it: Start the TLS handshake as client on the side that opened the TCP connection, and as
@@ -31,7 +31,7 @@ def role_reversed(case: Case10) -> None:
     """
     me = case.me
     what = "server" if me.peer == CLIENT else "client"
-    case.report(TL_ROLE, f"the {me.peer} sends the hello of a TLS {what}")
+    case.report(TL_ROLE, f"the {me.peer} sends the first message of a TLS {what}")
 
 
 TL_SNI: Final = RULES.rule("TL-SNI", "SHOULD", "keyword", by="client")
@@ -42,7 +42,7 @@ def hello_without_server_name(case: Case10) -> None:
 
     Demands: The TLS client sends the server name extension.
     Source: security.xml section tls
-    Evidence: SNI extension
+    Evidence: the server name extension of the ClientHello
     Why it matters: A server with several names cannot know which certificate to present, so certificate
     verification may fail or the wrong virtual host answers.
     Silent when: the ClientHello was not captured whole, or it extends over several TLS records.
@@ -51,7 +51,7 @@ def hello_without_server_name(case: Case10) -> None:
     How to mend it: Pass the host name that the client connects to, not its resolved IP address, to the TLS
     library as server name before the handshake.
     """
-    case.report(TL_SNI, "the hello of the TLS client has no server name", POSSIBLE)
+    case.report(TL_SNI, "the ClientHello has no server name", POSSIBLE)
 
 
 def judge_hello(case: Case10, body: TlsHello) -> None:

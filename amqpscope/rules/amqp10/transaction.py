@@ -1,4 +1,4 @@
-"""Transactions: what transfers, dispositions and flows name by an id (transactions.xml, "txn-work").
+"""Transactions that transfers, dispositions and flows name by a txn-id (transactions.xml, "txn-work").
 
 What is said on control links is judged in `control_link`, what comes of work under a transaction that may be
 named, in `transactional_work`.
@@ -36,19 +36,20 @@ TX_ID_TYPE: Final = RULES.rule("TX-ID-TYPE", "MUST", "definition", usual_answer=
 
 
 def txn_id_too_long(case: Case10, size: int) -> None:
-    """A peer names a transaction by a txn-id that has more than 32 octets or, in the properties of a flow, is
-    not a binary.
+    """A peer names a transaction by a txn-id of more than 32 octets, or by a flow property that is not a
+    binary.
 
-    Demands: A txn-id is binary of at most 32 octets.
+    Demands: A txn-id is a binary of at most 32 octets.
     Source: transactions.xml section coordination > transaction-id
-    Evidence: type and length in declared, discharge, transactional-state, flow property
+    Evidence: the type and length of the txn-id in declared, discharge, transactional-state and the properties
+    of a flow
     Why it matters: Resources store txn-ids in fields of 32 octets. A longer txn-id cannot be stored, and the
     work under the transaction fails.
     Silent when: the frame or the message was not captured whole.
     How to mend it: Generate txn-ids in the coordinator as binary values of at most 32 octets. The controller
     has to send back the binary of the declared outcome unchanged.
     """
-    case.report(TX_ID_TYPE, f"the txn-id has {size} octets, at most 32 are allowed")
+    case.report(TX_ID_TYPE, f"the txn-id has {size} octets, with a limit of 32")
 
 
 TX_STATE_KNOWN: Final = RULES.rule(
@@ -57,13 +58,13 @@ TX_STATE_KNOWN: Final = RULES.rule(
 
 
 def work_in_no_transaction(case: Case10, what: str, transaction: Transaction | None) -> None:
-    """A peer names in a transfer, disposition or flow a transaction that was not declared or that is already
-    discharged.
+    """A peer names a transaction in a transfer, disposition or flow, although the transaction was not
+    declared or is already discharged.
 
-    Demands: transactional-state and the flow property name a live transaction of that connection.
+    Demands: A transactional-state, or the txn-id of a flow, names a live transaction of the connection.
     Source: transactions.xml section txn-work; transactions.xml section coordination > transaction-error
     unknown-id
-    Evidence: txn-ids on transfer, disposition, flow
+    Evidence: the txn-ids of transfers, dispositions and flows
     Why it matters: The resource cannot assign the work to a transaction. The work fails, and the resource may
     end the link with amqp:transaction:unknown-id.
     Silent when: octets of either peer were not captured and may contain the declaration, or the connection
@@ -97,20 +98,20 @@ TX_CTRLCLOSE: Final = RULES.rule(
 def work_after_its_control_link(case: Case10, certainty: i64) -> None:
     """A peer names a transaction whose control link was detached before the transaction was discharged.
 
-    Demands: When the control link closes, its undischarged transactions roll back and further work on them
+    Demands: When a control link closes, its live transactions are rolled back, and further work under them
     fails.
     Source: transactions.xml section transactions
-    Evidence: control detach, later txn-ids
+    Evidence: the detach of the control link, and later txn-ids
     Why it matters: The coordinator rolls the transaction back when its control link closes. All further work
     under the transaction fails.
-    Silent when: octets of either peer were not captured. The finding is only possible when the peer may not
-    have read the detach, or when the detach did not close the link.
+    Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
+    peer may not have read the detach, or when the detach did not close the link.
     How to mend it: Keep the control link attached until all its transactions are discharged. After a detach
     of the control link, discard its txn-ids, attach a new control link and declare a new transaction.
     """
     case.report(
         TX_CTRLCLOSE,
-        "a transaction is named whose control link was detached before it was discharged",
+        "a txn-id is used although its control link was detached before the discharge",
         certainty,
     )
 
@@ -133,7 +134,7 @@ TX_SCOPE_SESSION: Final = RULES.rule(
     "MAY-limits",
     "definition",
     by="sender",
-    warning="The text permits something within limits; this is outside the limits.",
+    warning="The specification permits the behaviour only within limits, and the peer exceeds these limits.",
     usual_answer="amqp:not-implemented",
 )
 
@@ -142,20 +143,22 @@ def work_on_another_session(case: Case10, control: Control, certainty: i64) -> N
     """A controller does work under a transaction on another session than the session of the control link,
     although the coordinator does not offer amqp:multi-ssns-per-txn.
 
-    Demands: Work outside the control link's session needs multi-ssns-per-txn.
+    Demands: A controller works under a transaction on another session than the control link's only if the
+    coordinator offers multi-ssns-per-txn.
     Source: transactions.xml section transactions; transactions.xml section coordination > txn-capability
     multi-ssns-per-txn
-    Evidence: session of the work against session of the control link
-    Why it matters: The resource may not know the transaction on the other session. It may then do the work
-    outside the transaction, so a rollback does not undo it.
+    Evidence: the session of the work, and the session of the control link
+    Why it matters: The resource may not know the transaction on the other session. The resource may then do
+    the work outside the transaction, so a rollback does not undo the work.
     Silent when: octets of either peer were not captured, or the rule has already reported the transaction.
-    The finding is only possible when the coordinator states no capabilities.
+    The finding is only possible, not certain, when the coordinator states no capabilities.
     How to mend it: Attach the control link and all links that work under its transactions on the same
     session. Use several sessions only if the coordinator's attach offers amqp:multi-ssns-per-txn.
     """
     case.report(
         TX_SCOPE_SESSION,
-        "work under a transaction on another session, the coordinator does not offer amqp:multi-ssns-per-txn",
+        "work is done under a transaction of another session, but  the coordinator does not offer "
+        "amqp:multi-ssns-per-txn",
         certainty,
         {"session": int(case.session.number) if case.session is not None else -1},
         [int(control.packet)],
@@ -213,7 +216,7 @@ TX_DECLARED_ELSEWHERE: Final = RULES.rule(
     "TX-DECLARED-ELSEWHERE",
     "MUST NOT",
     "inferred",
-    warning="The text implies it and does not say it.",
+    warning="The specification implies the demand without stating the demand.",
     usual_answer="amqp:invalid-field",
 )
 
@@ -221,16 +224,16 @@ TX_DECLARED_ELSEWHERE: Final = RULES.rule(
 def declared_as_a_state(case: Case10) -> None:
     """A peer states the outcome declared for a delivery that is not a declare on a control link.
 
-    Demands: The declared outcome makes sense only for a declare on a control link.
+    Demands: A peer states the outcome declared only for a declare on a control link.
     Source: transactions.xml section coordination > declared
-    Evidence: declared on another link
+    Evidence: the outcome declared on another link
     Why it matters: The outcome assigns a txn-id although no controller asked for a transaction. The other
     peer cannot apply this outcome to the delivery.
     Silent when: octets of either peer were not captured, or the delivery is already settled.
     How to mend it: Send the outcome declared only in the disposition for a declare message on a control link.
     Answer a discharge and all ordinary messages with accepted or another outcome.
     """
-    case.report(TX_DECLARED_ELSEWHERE, "declared is stated of a delivery that is no declare")
+    case.report(TX_DECLARED_ELSEWHERE, "the outcome declared is stated for a delivery that is not a declare")
 
 
 def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
@@ -251,7 +254,7 @@ def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
     if isinstance(value, bytes):
         judge_id(case, session, value, "messages are asked for")
     elif not isinstance(value, Raw):
-        case.report(TX_ID_TYPE, "the txn-id of a flow is no binary")
+        case.report(TX_ID_TYPE, "the txn-id of a flow is not a binary")
 
 
 def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> Transaction | None:

@@ -29,12 +29,12 @@ TX_POST_ALLFRAMES: Final = RULES.rule(
 
 
 def transfer_outside_its_transaction(case: Case10, delivery: Delivery) -> None:
-    """A sender names another transaction, or none, in a later transfer of a delivery than in the delivery's
-    first transfer.
+    """A later transfer of a delivery names another transaction than the first transfer, or no transaction.
 
-    Demands: Every transfer frame of a transactional delivery carries transactional-state with the same id.
+    Demands: Every transfer of a delivery under a transaction carries a transactional-state with the same
+    txn-id.
     Source: transactions.xml section txn-work > Transactional Posting
-    Evidence: state on each transfer
+    Evidence: the transactional-state of each transfer
     Why it matters: The resource cannot decide whether the delivery is part of the transaction, so a commit or
     rollback may apply to the wrong work.
     Silent when: octets since the attach were not captured, the transfer aborts the delivery, or the rule has
@@ -44,7 +44,7 @@ def transfer_outside_its_transaction(case: Case10, delivery: Delivery) -> None:
     """
     case.report(
         TX_POST_ALLFRAMES,
-        "a transfer names another transaction, or none, than the first one of its delivery",
+        "a transfer names no transaction, or another one than the first transfer of the delivery",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],
@@ -55,12 +55,12 @@ TX_RES_ID: Final = RULES.rule("TX-RES-ID", "MUST", "keyword", by="receiver")
 
 
 def acquired_under_a_transaction_not_asked_for(case: Case10) -> None:
-    """A resource names a transaction for work that its controller did not put under this transaction.
+    """A resource names a transaction for work that the controller did not put under this transaction.
 
-    Demands: Transfers and dispositions from the resource name the transaction the work belongs to, and only
-    that.
+    Demands: The transfers and dispositions of a resource name the transaction to which the work belongs, and
+    no other transaction.
     Source: transactions.xml section txn-work
-    Evidence: txn-ids from the resource against the controller's flow, transfer, disposition
+    Evidence: the txn-ids of the resource, and those of the controller's flows, transfers and dispositions
     Why it matters: The controller commits or rolls back the work without knowing that the work belongs to the
     transaction.
     Silent when: octets of either peer were not captured.
@@ -68,7 +68,7 @@ def acquired_under_a_transaction_not_asked_for(case: Case10) -> None:
     acquisition under it. Name a transaction in a disposition only for deliveries that the controller posted
     under it.
     """
-    case.report(TX_RES_ID, "a resource names a transaction of work that the controller did not put under it")
+    case.report(TX_RES_ID, "the resource names a transaction that the controller did not name for this work")
 
 
 TX_ACQ_UNSUPPORTED: Final = RULES.rule(
@@ -76,31 +76,31 @@ TX_ACQ_UNSUPPORTED: Final = RULES.rule(
     "MUST",
     "keyword",
     by="receiver",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     answer="amqp:not-implemented",
 )
 
 
 def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
-    """A resource sends a delivery outside of any transaction on a link on which the controller asked for
-    acquisition under a transaction.
+    """The controller asked for acquisition under a transaction on a link, but the resource sends a delivery
+    outside any transaction on this link.
 
-    Demands: A link that cannot acquire under a transaction is ended with not-implemented when asked to.
+    Demands: A resource that cannot acquire under a transaction detaches the link with not-implemented when
+    the controller asks for such acquisition.
     Source: transactions.xml section txn-work > Transactional Acquisition
-    Evidence: flow with txn-id property, next transfers or detach
-    Why it matters: A rollback does not return the acquired message to the queue, although the controller
-    expects that.
+    Evidence: a flow with a txn-id, and the next transfers or the detach
+    Why it matters: A rollback does not return the acquired message to the queue, contrary to the controller's
+    expectation.
     Silent when: the resource may not have read the flow that asks for the acquisition, the transaction was
     discharged, the delivery is resumed, or octets of either peer were not captured.
-    Only possible because: The resource may have acquired the message before it was asked to acquire under the
-    transaction.
+    Only possible because: The resource may have acquired the message before the controller's request arrived.
     How to mend it: Put transactional-state with the requested txn-id into the transfers of messages acquired
     under the transaction. If transactional acquisition is not supported, detach the link with the error
     amqp:not-implemented.
     """
     case.report(
         TX_ACQ_UNSUPPORTED,
-        "a delivery is sent outside of any transaction on a link that was asked to acquire under one",
+        "a delivery is sent outside any transaction although the controller asked for acquisition under one",
         POSSIBLE,
         {},
         [packet],
@@ -148,7 +148,7 @@ def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Trans
         return
     work = ledger.work.of(me.peer, session.channel, raw(delivery.number))
     if work is None:
-        # Of what its receiver has left meanwhile there is no work any more.
+        # The receiver has left the link meanwhile, so no work remains.
         before = named_in(delivery.state)
         if named is not None and before is None and ledger.transaction(me.peer, named) is not None:
             transfer_outside_its_transaction(case, delivery)
@@ -167,9 +167,10 @@ def outcome_under_another_transaction(case: Case10, work: Work, under: Transacti
     """A peer gives an outcome under one transaction to a delivery that was sent under another live
     transaction.
 
-    Demands: A delivery made under one live transaction is not given an outcome under another.
+    Demands: A peer does not give an outcome under one transaction to a delivery that was sent under another
+    live transaction.
     Source: transactions.xml section txn-work > Transactional Retirement
-    Evidence: txn-id on transfer and on disposition
+    Evidence: the txn-ids of the transfer and of the disposition
     Why it matters: The two transactions cannot both be committed. The resource has to end the control link,
     and work under its transactions is rolled back.
     Silent when: octets of either peer were not captured.
@@ -178,7 +179,7 @@ def outcome_under_another_transaction(case: Case10, work: Work, under: Transacti
     """
     case.report(
         TX_RET_OTHER,
-        f"a delivery under one transaction (packet {work.packet}) is given an outcome under another",
+        f"a delivery under one transaction (packet {work.packet}) gets an outcome under another transaction",
         CERTAIN,
         {},
         [int(work.packet), int(under.declared_packet)],
@@ -191,14 +192,14 @@ TX_ACQ_OUTCOME: Final = RULES.rule(
 
 
 def outcome_outside_its_transaction(case: Case10, work: Work, under: Transaction) -> None:
-    """A controller gives an outcome outside of the transaction to a delivery that was acquired under this
-    live transaction.
+    """A controller gives an outcome outside the transaction to a delivery that was acquired under a live
+    transaction.
 
-    Demands: An outcome for a message acquired under a live transaction names that transaction.
+    Demands: The outcome of a message that was acquired under a live transaction names this transaction.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
-    Evidence: txn-id on transfer and disposition
+    Evidence: the txn-ids of the transfer and of the disposition
     Why it matters: The acquisition and its outcome have to take effect together. An outcome outside the
-    transaction can remain after the acquisition is rolled back.
+    transaction remains even after a rollback of the acquisition.
     Silent when: octets of either peer were not captured.
     How to mend it: Wrap the outcome of a message acquired under a transaction in a transactional-state with
     the same txn-id, until that transaction is discharged. Applications must acknowledge such messages within
@@ -206,7 +207,8 @@ def outcome_outside_its_transaction(case: Case10, work: Work, under: Transaction
     """
     case.report(
         TX_ACQ_OUTCOME,
-        f"a delivery acquired under a transaction (packet {work.packet}) is given an outcome outside of it",
+        f"a delivery acquired under a transaction (packet {work.packet}) gets an outcome outside the "
+        "transaction",
         CERTAIN,
         {},
         [int(work.packet), int(under.declared_packet)],
@@ -217,21 +219,23 @@ TX_POST_OUTCOME_ID: Final = RULES.rule("TX-POST-OUTCOME-ID", "MUST", "keyword", 
 
 
 def outcome_that_does_not_name_its_transaction(case: Case10, work: Work) -> None:
-    """A resource states the outcome of a posting without naming the transaction of the posting.
+    """A resource states the outcome of a posted delivery without naming the transaction of the delivery.
 
-    Demands: That outcome carries the transaction id of the posting.
+    Demands: The outcome of a delivery that was posted under a transaction carries the txn-id of the
+    transaction.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
-    Evidence: txn-id of transfer and disposition
-    Why it matters: The controller takes the outcome as final, although the discharge still decides whether it
-    applies. After a rollback the controller believes that a lost message was accepted.
+    Evidence: the txn-ids of the transfer and of the disposition
+    Why it matters: The controller takes the outcome for final, although only the discharge makes it final.
+    After a rollback, the controller believes that a lost message was accepted.
     Silent when: octets of either peer were not captured, the transaction may already have been discharged, or
-    the delivery was sent settled.
+    the sender settled the delivery.
     How to mend it: Answer a delivery posted under a transaction with a transactional-state that carries the
     same txn-id and the provisional outcome. Send a plain outcome only after the discharge.
     """
     case.report(
         TX_POST_OUTCOME_ID,
-        f"the outcome of a delivery posted under a transaction (packet {work.packet}) does not name it",
+        f"the outcome of a delivery posted under a transaction (packet {work.packet}) does not name the "
+        "transaction",
         CERTAIN,
         {},
         [int(work.packet)],
@@ -242,12 +246,12 @@ TX_POST_AFTER: Final = RULES.rule("TX-POST-AFTER", "MUST", "keyword", by="receiv
 
 
 def another_outcome_after_the_commit(case: Case10, work: Work) -> None:
-    """A resource states after a commit another outcome of a posting than the outcome that it stated under the
-    transaction.
+    """After a commit, a resource states another outcome for a delivery than the outcome that it stated under
+    the transaction.
 
-    Demands: After a commit, deliveries still unsettled at the resource show the applied outcome.
+    Demands: After a commit, the resource states the applied outcome for deliveries that are still unsettled.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
-    Evidence: state before and after the discharge
+    Evidence: the states of the delivery before and after the discharge
     Why it matters: The controller committed because it relied on the promised outcome. The message may be
     lost or rejected although the commit succeeded.
     Silent when: octets of either peer were not captured, or the delivery is settled.
@@ -256,7 +260,7 @@ def another_outcome_after_the_commit(case: Case10, work: Work) -> None:
     """
     case.report(
         TX_POST_AFTER,
-        "after the commit a delivery has another outcome than was stated under the transaction",
+        "after the commit, a delivery gets another outcome than under the transaction",
         CERTAIN,
         {},
         [int(work.packet)],
@@ -267,11 +271,11 @@ TX_POST_AFTER_FAIL: Final = RULES.rule("TX-POST-AFTER-FAIL", "SHOULD NOT", "lowe
 
 
 def outcome_after_the_rollback(case: Case10, work: Work) -> None:
-    """A resource states after a rollback an outcome of a delivery that was posted under the transaction.
+    """After a rollback, a resource states an outcome for a delivery that was posted under the transaction.
 
-    Demands: After an unsuccessful discharge the unsettled postings carry no outcome.
+    Demands: After an unsuccessful discharge, deliveries that are still unsettled have no outcome.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
-    Evidence: state before and after the discharge
+    Evidence: the states of the delivery before and after the discharge
     Why it matters: The rollback undid the delivery, so the delivery has no outcome. The controller may take
     the message as accepted although the resource does not hold it.
     Silent when: octets of either peer were not captured, or the delivery is settled.
@@ -280,7 +284,7 @@ def outcome_after_the_rollback(case: Case10, work: Work) -> None:
     """
     case.report(
         TX_POST_AFTER_FAIL,
-        "after the rollback an outcome is stated of a delivery that was posted under the transaction",
+        "after the rollback, an outcome is stated for a delivery that was posted under the transaction",
         CERTAIN,
         {},
         [int(work.packet)],
@@ -288,29 +292,34 @@ def outcome_after_the_rollback(case: Case10, work: Work) -> None:
 
 
 TX_RET_LIVE: Final = RULES.rule(
-    "TX-RET-LIVE", "MUST", "definition", by="receiver", warning="A capture suggests it and cannot prove it."
+    "TX-RET-LIVE",
+    "MUST",
+    "definition",
+    by="receiver",
+    warning="A capture can suggest this fault but never prove it.",
 )
 
 
 def settled_after_the_rollback(case: Case10, work: Work) -> None:
-    """A resource settles after a rollback a delivery for which the controller had to decide again on an
-    outcome.
+    """After a rollback, a resource settles a delivery before the controller has stated a new outcome for the
+    delivery.
 
-    Demands: After a rollback the retired deliveries are live again and stay with the controller until it
-    decides anew.
+    Demands: After a rollback, the retired deliveries stay acquired by the controller until the controller
+    states a new outcome.
     Source: transactions.xml section txn-work > Transactional Retirement
-    Evidence: deliveries after rollback
-    Why it matters: The controller still holds the delivery as acquired. The next outcome that the controller
-    states has no effect, and the message may be processed twice.
+    Evidence: the settlement of deliveries after the rollback
+    Why it matters: The next outcome that the controller states has no effect, and the message may be
+    processed twice.
     Silent when: octets of either peer were not captured, or the controller has stated an outcome since the
     rollback.
-    Only possible because: A capture alone cannot prove this fault.
+    Only possible because: No capture can prove this fault, because the resource may have settled the delivery
+    for another reason.
     How to mend it: Return retired deliveries to their state before the transactional disposition when the
     transaction rolls back. Settle such a delivery only after the controller has stated a new outcome.
     """
     case.report(
         TX_RET_LIVE,
-        "after the rollback a delivery is settled on which the controller was to decide anew",
+        "after the rollback, a delivery is settled before the controller has stated a new outcome",
         POSSIBLE,
         {},
         [int(work.packet)],
@@ -424,22 +433,22 @@ TX_POST_SETTLE: Final = RULES.rule("TX-POST-SETTLE", "SHOULD", "keyword", by="se
 
 
 def not_settled_after_the_discharge(case: Case10, work: Work, since: i64) -> None:
-    """A controller leaves a delivery unsettled long after the discharge of its transaction.
+    """A controller leaves a delivery unsettled for a long time after the discharge of its transaction.
 
-    Demands: After discharge the controller soon settles what is left unsettled.
+    Demands: After the discharge, the controller soon settles the deliveries that are still unsettled.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
-    Evidence: open deliveries after the discharge
+    Evidence: unsettled deliveries after the discharge
     Why it matters: The resource has to keep the delivery and its outcome in memory until the controller
     settles it, so memory grows with every transaction.
-    Silent when: the answer to the discharge had not arrived, either peer settled the delivery or detached the
-    link, or octets were not captured.
+    Silent when: the controller had not received the answer to the discharge, either peer settled the delivery
+    or detached the link, or octets were not captured.
     Only possible because: The specification gives no time limit for the settlement.
     How to mend it: Send a disposition with settled true for all unsettled deliveries of the transaction as
     soon as the answer to the discharge has arrived.
     """
     case.report(
         TX_POST_SETTLE,
-        f"a delivery posted under a transaction (packet {work.packet}) is not settled after its discharge",
+        f"a delivery posted under a transaction (packet {work.packet}) is not settled after the discharge",
         POSSIBLE,
         {"seconds": int((case.me.stream.last_time - since) // 1_000_000_000)},
         [int(work.packet)],

@@ -1,4 +1,4 @@
-"""Types: what decoding a value proves (types.xml).
+"""Types: faults that the decoder proves (types.xml).
 
 The dissector says where the octets break a rule; most rules need nothing more.
 """
@@ -19,10 +19,10 @@ T_CODE_UNKNOWN: Final = RULES.rule(
 )
 """A peer sends a value that begins with a format code that the specification does not assign.
 
-Demands: Every constructor has to start with 0x00 or with a format code that the encoding table assigns to a
+Demands: Every constructor starts with 0x00 or with a format code that the specification assigns to a
 primitive type.
 Source: types.xml section encodings > Constructor BNF, List of Encodings
-Evidence: the offending octet and its offset inside the performative, section or nested value
+Evidence: the format code, and its offset in the frame
 Why it matters: The receiver does not know the type or the length of the value. It cannot decode the frame and
 may close the connection with amqp:decode-error.
 Silent when: the frame was not captured whole.
@@ -34,12 +34,13 @@ previous value writes as many octets as its size says and that threads do not wr
 T_CODE_EXT: Final = RULES.rule(
     "T-CODE-EXT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a value that begins with an extended format code, although the specification assigns none.
+"""A peer sends a value that begins with an extended format code, although the specification assigns no
+extended format codes.
 
-Demands: A format code whose low nibble is 0xF is followed by an extension octet, and no such extended code is
-assigned, so none may appear.
+Demands: A format code whose low nibble is 0xF needs an extension octet, but the specification assigns no
+such code, so none may appear.
 Source: types.xml section encodings (bit layout)
-Evidence: format code 0x4F/0x5F/.../0xFF and the octet after it
+Evidence: a format code 0x4F, 0x5F, ... or 0xFF, and the octet after the code
 Why it matters: The receiver does not know what follows the code. It cannot decode the frame and may close the
 connection with amqp:decode-error.
 Silent when: the frame was not captured whole.
@@ -53,10 +54,10 @@ T_DESC_CTOR: Final = RULES.rule(
 )
 """A peer sends a described value that lacks its descriptor or the value after the descriptor.
 
-Demands: After 0x00 comes one complete encoded descriptor value and then another constructor (which may itself
-be described).
+Demands: After 0x00 come one complete descriptor and then another constructor, which may itself be
+described.
 Source: types.xml section encodings > Constructor BNF
-Evidence: the bytes of the described value
+Evidence: the octets of the described value
 Why it matters: Part of the described value is missing. The receiver takes the octets that follow for the
 missing part, or it refuses the frame.
 Silent when: the frame was not captured whole.
@@ -70,13 +71,13 @@ T_DESC_RESERVED: Final = RULES.rule(
 )
 """A peer sends a descriptor that is neither a symbol nor a ulong.
 
-Demands: Descriptors of any type other than symbol or ulong parse but are reserved and should not be used.
+Demands: A descriptor should be a symbol or a ulong; other types are reserved.
 Source: types.xml section types > Descriptor Values
-Evidence: type of the descriptor value
+Evidence: the type of the descriptor
 Why it matters: The specification reserves descriptors of other types. The receiver cannot identify the
 described type and may refuse the value.
-Silent when: the frame was not captured whole. The descriptor of a frame body or of a message section is
-judged by separate rules.
+Silent when: the frame was not captured whole. Separate rules judge the descriptor of a frame body or of a
+message section.
 How to mend it: Encode every descriptor as a symbol or a ulong. Convert a descriptor that the application
 passes as string, uint or int before encoding.
 """
@@ -86,21 +87,21 @@ T_DESC_DOMAIN0: Final = RULES.rule(
     "T-DESC-DOMAIN0",
     "MUST NOT",
     "wording",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     usual_answer="amqp:not-implemented",
     proved="possible",
 )
 """A peer sends a numeric descriptor whose upper 32 bits (the domain) are zero and which no specification
 assigns.
 
-Demands: Numeric descriptors whose upper 32 bits are zero belong to the AMQP specification, so private types
-have to use their own domain id.
+Demands: Numeric descriptors whose upper 32 bits are zero belong to the AMQP specification, so private
+types have to use a domain of their own.
 Source: types.xml section types > Descriptor Values
-Evidence: ulong descriptor with high word 0 that is not in the known table
+Evidence: an unknown ulong descriptor whose upper 32 bits are zero
 Why it matters: A later AMQP specification may assign the same descriptor to another type. The receiver would
 then decode the value as that other type.
 Silent when: the frame was not captured whole.
-Only possible because: A specification that the rule does not know may have assigned this descriptor.
+Only possible because: A specification that this rule does not know may define the descriptor.
 How to mend it: Put the enterprise number of the type's owner into the upper 32 bits of the ulong descriptor
 of a private type, or use a symbolic descriptor with a domain of your own.
 """
@@ -110,15 +111,15 @@ T_DESC_SYMFORM: Final = RULES.rule(
     "T-DESC-SYMFORM",
     "MAY-limits",
     "definition",
-    warning="The text permits something within limits; this is outside the limits.",
+    warning="The specification permits the behaviour only within limits, and the peer exceeds these limits.",
     usual_answer="amqp:decode-error",
     proved="certain",
 )
 """A peer sends a symbolic descriptor that does not have the form domain, colon, name.
 
-Demands: Symbolic descriptors take the form domain, colon, name.
+Demands: A symbolic descriptor has the form domain, colon, name.
 Source: types.xml section types > Descriptor Values
-Evidence: symbol text of the descriptor
+Evidence: the text of the symbolic descriptor
 Why it matters: Without a domain, the types of two vendors can have the same descriptor. The receiver may then
 decode a value as the wrong type.
 Silent when: the frame was not captured whole.
@@ -130,15 +131,16 @@ type, for example `com.example:my-filter`.
 T_SIZE_OVERRUN: Final = RULES.rule(
     "T-SIZE-OVERRUN", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a value that claims more octets than are left in the enclosing compound, array, section or
-frame body.
-
-Demands: No encoded value may claim more octets than remain in its enclosing compound, array, section or frame
+"""A peer sends a value whose size exceeds the octets that are left in the enclosing value, section or frame
 body.
+
+Demands: The size of a value does not exceed the octets that are left in the enclosing value, section or
+frame body.
 Source: types.xml section encodings
-Evidence: declared size against remaining octets (for message data: the joined payload of the delivery)
-Why it matters: The receiver gets a value that is cut off. It cannot decode the rest of the frame or message
-and may close the connection.
+Evidence: the size of the value, and the octets that are left; for message data, the octets of the whole
+delivery
+Why it matters: The receiver gets a value that is cut off. The receiver cannot decode the rest of the
+frame or message and may close the connection.
 Silent when: the frame was not captured whole.
 How to mend it: Compute the size of a value from the octets that were actually written, after its content is
 encoded. Count octets, not characters, in strings. Do not shorten an encoded frame afterwards.
@@ -150,9 +152,9 @@ T_BOOL_OCTET: Final = RULES.rule(
 )
 """A peer sends a boolean of format code `0x56` whose data octet is neither `0x00` nor `0x01`.
 
-Demands: With format code 0x56 the data octet may only be 0x00 or 0x01.
+Demands: The data octet of a boolean with format code 0x56 is 0x00 or 0x01.
 Source: types.xml section encodings > boolean
-Evidence: the octet after 0x56
+Evidence: the octet after the format code 0x56
 Why it matters: Some receivers take the value as true, and others refuse the frame with amqp:decode-error.
 Silent when: the frame was not captured whole.
 How to mend it: Write `0x01` for true and `0x00` for false, or use the format codes `0x41` and `0x42`. Do not
@@ -165,10 +167,9 @@ T_CHAR_UTF32: Final = RULES.rule(
 )
 """A peer sends a char that is not a Unicode scalar value.
 
-Demands: A char holds one Unicode scalar value in UTF-32BE, so values above 0x10FFFF and surrogates are
-invalid.
+Demands: A char is one Unicode scalar value in UTF-32BE; values above 0x10FFFF and surrogates are invalid.
 Source: types.xml section encodings > char
-Evidence: the four octets
+Evidence: the four octets of the char
 Why it matters: The receiver cannot display the char or store it as text, and may refuse the frame with
 amqp:decode-error.
 Silent when: the frame was not captured whole.
@@ -181,16 +182,16 @@ T_UUID_4122: Final = RULES.rule(
     "T-UUID-4122",
     "MUST",
     "definition",
-    warning="A capture suggests it and cannot prove it.",
+    warning="A capture can suggest this fault but never prove it.",
     proved="possible",
 )
 """A peer sends a uuid that does not have the variant of RFC 4122 or that has an undefined version.
 
-Demands: A uuid follows the RFC 4122 section 4.1.2 octet layout.
+Demands: A uuid has the octet layout of RFC 4122, section 4.1.2.
 Source: types.xml section encodings > uuid
-Evidence: the 16 octets
-Why it matters: In most cases the first fields of the uuid are in little-endian order, as in a Windows GUID.
-The receiver then reads another uuid than the sender meant.
+Evidence: the 16 octets of the uuid
+Why it matters: In most cases, the first fields of the uuid are in little-endian order, as in a Windows
+GUID. The receiver then reads another uuid than the sender meant.
 Silent when: the frame was not captured whole, or the octets have a valid variant and version by chance.
 Only possible because: Some implementations use sixteen random octets as a uuid.
 How to mend it: Write the fields of a uuid in network byte order (RFC 4122, section 4.1.2). Convert a GUID
@@ -203,11 +204,11 @@ T_STR_UTF8: Final = RULES.rule(
 )
 """A peer sends a string that is not well-formed UTF-8.
 
-Demands: String data has to be well-formed UTF-8.
+Demands: A string is well-formed UTF-8.
 Source: types.xml section encodings > string
-Evidence: the octets that break UTF-8
-Why it matters: The receiver can only refuse the string or change it. It may close the connection with
-amqp:decode-error.
+Evidence: the octets that are not UTF-8
+Why it matters: The receiver can only refuse the string or change it. The receiver may close the
+connection with amqp:decode-error.
 Silent when: the frame was not captured whole.
 How to mend it: Encode every string as UTF-8. Convert text from other encodings first, send arbitrary octets
 as binary, and never cut a string in the middle of a character.
@@ -219,9 +220,9 @@ T_STR_NOBOM: Final = RULES.rule(
 )
 """A peer sends a string that begins with a byte order mark.
 
-Demands: String data carries no byte order mark.
+Demands: A string has no byte order mark.
 Source: types.xml section encodings > string
-Evidence: leading EF BB BF
+Evidence: the octets EF BB BF at the start of the string
 Why it matters: The byte order mark becomes part of the name or text. Comparisons of addresses and names then
 fail although both look the same.
 Silent when: the frame was not captured whole.
@@ -233,11 +234,12 @@ was read from files before it is used as a string.
 T_STR_NO_UTF16: Final = RULES.rule(
     "T-STR-NO-UTF16", "MUST NOT", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a string encoded in UTF-16, which only the AMQP 1.0 draft of 2011 allowed.
+"""A peer sends a string encoded in UTF-16, which only the draft of April 2011 allowed.
 
-Demands: The UTF-16 string codes 0xa2 and 0xb2 do not exist in the final type system.
+Demands: The final specification has no strings in UTF-16, so the format codes 0xa2 and 0xb2 may not
+appear.
 Source: types.xml section encodings > string
-Evidence: format code 0xa2 or 0xb2
+Evidence: the format code 0xa2 or 0xb2
 Why it matters: A peer of the final AMQP 1.0 version cannot decode the value and may close the connection with
 amqp:decode-error.
 Silent when: the frame was not captured whole.
@@ -251,9 +253,9 @@ T_SYM_ASCII: Final = RULES.rule(
 )
 """A peer sends a symbol that contains an octet above `0x7F`.
 
-Demands: Symbol data consists of seven-bit ASCII only.
+Demands: A symbol consists of 7-bit ASCII only.
 Source: types.xml section encodings > symbol
-Evidence: any octet above 0x7F
+Evidence: an octet above 0x7F in the symbol
 Why it matters: Symbols are names from registries, and no registered name contains such an octet. The receiver
 does not recognize the symbol and may refuse the frame.
 Silent when: the frame was not captured whole.
@@ -268,10 +270,10 @@ T_LIST_FIT: Final = RULES.rule(
 """A peer sends a list whose count of items does not match its size: the items use fewer or more octets than
 the size states.
 
-Demands: In list8/list32 the declared count of items has to decode to exactly the declared size (the size
-includes the count field).
+Demands: The items of a list fill exactly the size that the list states. The size includes the count
+field.
 Source: types.xml section encodings > Compound, list
-Evidence: size, count, bytes consumed
+Evidence: the size and count of the list, and the octets of its items
 Why it matters: Size and count of the list contradict each other. Receivers that follow the size and receivers
 that follow the count decode different values.
 Silent when: the frame was not captured whole.
@@ -286,9 +288,9 @@ T_MAP_FIT: Final = RULES.rule(
 """A peer sends a map whose count of items does not match its size: the items use fewer or more octets than
 the size states.
 
-Demands: In map8/map32 the declared count of items has to decode to exactly the declared size.
+Demands: The items of a map fill exactly the size that the map states. The size includes the count field.
 Source: types.xml section encodings > Compound, map
-Evidence: size, count, bytes consumed
+Evidence: the size and count of the map, and the octets of its items
 Why it matters: Size and count of the map contradict each other. Receivers that follow the size and receivers
 that follow the count decode different values.
 Silent when: the frame was not captured whole.
@@ -302,9 +304,9 @@ T_MAP_EVEN: Final = RULES.rule(
 )
 """A peer sends a map with an odd count of items.
 
-Demands: A map's item count has to be even, because items alternate key and value.
+Demands: The item count of a map is even, because keys and values alternate.
 Source: types.xml section encodings > map
-Evidence: odd count in map8/map32
+Evidence: an odd count in a map
 Why it matters: The last key of the map has no value. The receiver cannot decode the map and may close the
 connection with amqp:decode-error.
 Silent when: the frame was not captured whole.
@@ -318,12 +320,12 @@ T_MAP_DUPKEY: Final = RULES.rule(
 )
 """A peer sends a map that contains the same key twice.
 
-Demands: A map holding the same key twice is invalid.
+Demands: A map has no key twice.
 Source: types.xml section encodings > map
-Evidence: two equal keys (same AMQP type and value; width of encoding irrelevant)
-Why it matters: The map is invalid. Receivers differ in which of the two values they use, so an annotation or
-property may get the wrong value.
-Silent when: the frame was not captured whole. Keys that are compound values are not compared.
+Evidence: two equal keys of the same AMQP type and value, in any encoding width
+Why it matters: Receivers differ in which of the two values they use, so an annotation or property may get
+the wrong value.
+Silent when: the frame was not captured whole, or the equal keys are compound values.
 How to mend it: Collect the entries in a map before encoding, and replace the value of an existing key instead
 of appending a second entry. Two integer keys of equal type and value are the same key in every encoding
 width.
@@ -336,9 +338,10 @@ T_ARR_FIT: Final = RULES.rule(
 """A peer sends an array whose elements do not match its size: the elements use fewer or more octets than the
 size states.
 
-Demands: An array has size, count, one element constructor, then exactly count elements that use up the size.
+Demands: An array has a size, a count, one element constructor, and then as many elements as the count
+says, which fill exactly the size.
 Source: types.xml section encodings > Array
-Evidence: size, count, constructor, bytes consumed
+Evidence: the size and count of the array, and the octets of its elements
 Why it matters: Size and count of the array contradict each other. Receivers that follow the size and
 receivers that follow the count decode different values.
 Silent when: the frame was not captured whole.
@@ -353,10 +356,10 @@ T_ARR_CTOR: Final = RULES.rule(
 )
 """A peer sends an array without an element constructor.
 
-Demands: The constructor appears once, before the elements, also when the count is zero; elements carry data
-only.
+Demands: An array has one constructor before its elements, even if its count is zero; the elements carry
+data only.
 Source: types.xml section encodings > Array
-Evidence: bytes after size and count
+Evidence: the octets after size and count of the array
 Why it matters: An array without elements also has to state the type of its elements. The receiver cannot
 decode the array and may refuse the frame.
 Silent when: the frame was not captured whole.
@@ -371,21 +374,21 @@ T_SERIAL: Final = RULES.rule("T-SERIAL", "MUST", "definition", usual_answer="amq
 def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, certainty: i64) -> None:
     """A sender lets its delivery-id wrap at another point than from 4294967295 (2^32 - 1) to 0.
 
-    Demands: Transfer numbers, delivery numbers and delivery counts wrap at 2^32 and compare by RFC 1982.
+    Demands: Delivery-ids, transfer-ids and delivery-counts wrap at 2^32, and peers compare them by RFC 1982.
     Source: transport.xml section definitions > sequence-no
-    Evidence: values around the wrap; a difference of exactly 2^31 is undefined in RFC 1982
+    Evidence: successive delivery-ids near the wrap
     Why it matters: Receivers compare delivery-ids as serial numbers of 32 bits (RFC 1982). A receiver takes
-    the following delivery-ids for old ones, or it waits for the delivery-ids that were left out.
-    Silent when: octets since the session's begin were not captured. The finding is only possible when a
-    delivery-id is only left out.
-    Possible because: The sender leaves a delivery-id out but uses none twice. The text of the specification
-    can be read as allowing that.
+    the following delivery-ids for old ones, or waits for the missing delivery-ids.
+    Silent when: octets since the session's begin were not captured. The finding is only possible, not
+    certain, when the sender only leaves out a delivery-id.
+    Possible because: The sender leaves out a delivery-id but uses none twice. The specification can be read
+    as allowing gaps.
     How to mend it: Keep delivery-ids in an unsigned 32-bit integer that wraps from 4294967295 to 0. Do not
     use a signed integer, skip 0, or wrap one value too early.
     """
     case.report(
         T_SERIAL,
-        f"delivery-id {value} follows {last}: ids wrap from 4294967295 to 0",
+        f"delivery-id {value} follows {last}, but delivery-ids wrap from 4294967295 to 0",
         certainty,
         {"last_delivery_id": last},
     )
@@ -396,9 +399,9 @@ T_ENUM_SNDMODE: Final = RULES.rule(
 )
 """A peer sends an attach whose snd-settle-mode is not unsettled (0), settled (1) or mixed (2).
 
-Demands: snd-settle-mode is 0, 1 or 2.
+Demands: The snd-settle-mode of an attach is 0, 1 or 2.
 Source: transport.xml section definitions > sender-settle-mode
-Evidence: attach.snd-settle-mode
+Evidence: the snd-settle-mode of the attach
 Why it matters: The peers do not agree whether the sender sends its deliveries settled. The other peer may
 refuse the attach with amqp:invalid-field.
 Silent when: the frame was not captured whole.
@@ -411,9 +414,9 @@ T_ENUM_RCVMODE: Final = RULES.rule(
 )
 """A peer sends an rcv-settle-mode that is neither first (0) nor second (1).
 
-Demands: rcv-settle-mode is 0 or 1.
+Demands: The rcv-settle-mode of an attach or transfer is 0 or 1.
 Source: transport.xml section definitions > receiver-settle-mode
-Evidence: attach.rcv-settle-mode, transfer.rcv-settle-mode
+Evidence: the rcv-settle-mode of the attach or transfer
 Why it matters: The peers do not agree which of them settles a delivery first. The other peer may refuse the
 frame with amqp:invalid-field.
 Silent when: the frame was not captured whole.
@@ -427,9 +430,9 @@ T_ENUM_DURABILITY: Final = RULES.rule(
 """A peer sends a source or target whose durable field is not none (0), configuration (1) or unsettled-state
 (2).
 
-Demands: Terminus durability is 0, 1 or 2.
+Demands: The durable field of a source or target is 0, 1 or 2.
 Source: messaging.xml section addressing > terminus-durability
-Evidence: source.durable, target.durable
+Evidence: the durable field of the source or target
 Why it matters: The peers do not agree which state of the terminus survives a restart. The other peer may
 refuse the attach with amqp:invalid-field.
 Silent when: the frame was not captured whole.
@@ -444,9 +447,9 @@ T_ENUM_EXPIRY: Final = RULES.rule(
 """A peer sends a source or target whose expiry-policy is not link-detach, session-end, connection-close or
 never.
 
-Demands: expiry-policy is link-detach, session-end, connection-close or never.
+Demands: The expiry-policy of a source or target is link-detach, session-end, connection-close or never.
 Source: messaging.xml section addressing > terminus-expiry-policy
-Evidence: source.expiry-policy, target.expiry-policy
+Evidence: the expiry-policy of the source or target
 Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or be
 kept for ever.
 Silent when: the frame was not captured whole.
@@ -458,9 +461,9 @@ How to mend it: Set expiry-policy to one of the symbols `link-detach`, `session-
 T_ENUM_SASLCODE: Final = RULES.rule("T-ENUM-SASLCODE", "MUST", "definition", by="server", proved="certain")
 """A server sends a sasl-outcome whose code is not one of the five defined codes 0 to 4.
 
-Demands: The SASL outcome code is 0 to 4.
+Demands: The code of a sasl-outcome is 0, 1, 2, 3 or 4.
 Source: security.xml section sasl > sasl-code
-Evidence: sasl-outcome.code
+Evidence: the code of the sasl-outcome
 Why it matters: The client cannot decide whether it is authenticated, and it may close the connection.
 Silent when: the frame was not captured whole.
 How to mend it: Set code to 0 (ok), 1 (auth), 2 (sys), 3 (sys-perm) or 4 (sys-temp), encoded as a ubyte. Map

@@ -1,5 +1,5 @@
-"""The windows of a session: how many transfers each side takes and offers (transport.xml, "Session Flow
-Control")."""
+"""The windows of a session: the numbers of transfers that each peer accepts and announces (transport.xml,
+"Session Flow Control")."""
 
 from typing import Final
 
@@ -21,19 +21,18 @@ S_WIN_IN: Final = RULES.rule("S-WIN-IN", "MUST NOT", "definition", answer="amqp:
 
 
 def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) -> None:
-    """A sender sends a transfer beyond the incoming-window of the other peer.
+    """A sender sends more transfers than the other peer's incoming-window allows.
 
-    Demands: No transfer frame may be sent once the partner's incoming-window is used up.
+    Demands: A peer sends no transfer while the other peer's incoming-window is zero.
     Source: transport.xml section sessions > Session Flow Control; transport.xml section definitions >
     session-error window-violation
-    Evidence: begin/flow windows of the partner, count of transfer frames (not messages) since
-    Why it matters: The receiver may have no room for the transfer. It may end the session with
+    Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
+    Why it matters: The receiver may have no room for the transfer. The receiver may end the session with
     amqp:session:window-violation, and all links of the session end with it.
-    Silent when: the begins were not captured, or octets since the begins were not captured. The finding is
-    only possible when the sender exceeds only the newest of several windows that it may have known. Other
-    rules report it when a mistake explains it: S-WIN-FORMULA or S-WIN-FORMULA-INIT when the sender counts a
-    window from its own next-outgoing-id, and S-WIN-DECR when the sender does not count further transfers of a
-    delivery.
+    Silent when: the begins were not captured, or octets since the begins were not captured. Other rules
+    report a sender that counts the window from its own next-outgoing-id (S-WIN-FORMULA and
+    S-WIN-FORMULA-INIT) or does not count further transfers of a delivery (S-WIN-DECR). The finding is only
+    possible, not certain, when an older window, which the sender may have used, allows the transfer.
     How to mend it: Count transfers, not messages, against the peer's incoming-window. Stop sending when the
     window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.
@@ -50,19 +49,19 @@ def window_counted_from_its_own_id(case: Case10, session: SessionEnd) -> None:
     """A sender counts the incoming-window of a flow from its own next-outgoing-id instead of from the
     next-incoming-id of that flow.
 
-    Demands: The usable window after a flow is its next-incoming-id plus its incoming-window minus the
-    sender's next-outgoing-id, modulo 2^32.
+    Demands: After a flow, the remaining window is the flow's next-incoming-id plus its incoming-window minus
+    the sender's next-outgoing-id, modulo 2^32.
     Source: transport.xml section sessions > Session Flow Control (receiving a flow)
-    Evidence: flow fields and transfer count
+    Evidence: next-incoming-id and incoming-window of the flow, and the number of transfers
     Why it matters: Transfers that were on their way when the flow was sent have already used part of the
     window. The sender exceeds the window, and the receiver may end the session.
-    Silent when: the begins were not captured, octets since the begins were not captured, or the transfers do
-    not exceed an older window that the sender may have known.
+    Silent when: the begins were not captured, octets since the begins were not captured, or an older window,
+    which the sender may have used, allows the transfers.
     How to mend it: Compute the remaining window on each flow as next-incoming-id of the flow plus
     incoming-window of the flow minus the own next-outgoing-id, modulo 2^32. Do not copy incoming-window as it
     is.
     """
-    _tell(case, S_WIN_FORMULA, session, CERTAIN, ", which counts from its next-incoming-id")
+    _tell(case, S_WIN_FORMULA, session, CERTAIN, ", counted from the flow's next-incoming-id")
 
 
 S_WIN_FORMULA_INIT: Final = RULES.rule(
@@ -71,41 +70,42 @@ S_WIN_FORMULA_INIT: Final = RULES.rule(
 
 
 def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
-    """A sender counts the incoming-window of a flow without next-incoming-id from its own current
-    next-outgoing-id, not from its first.
+    """After a flow without next-incoming-id, a sender counts the incoming-window from its current
+    next-outgoing-id instead of the next-outgoing-id in its begin.
 
-    Demands: If that flow lacks next-incoming-id, the sender's first outgoing id stands in for it.
+    Demands: If a flow has no next-incoming-id, the incoming-window counts from the next-outgoing-id in the
+    sender's begin.
     Source: transport.xml section sessions > Session Flow Control (receiving a flow)
-    Evidence: flow without next-incoming-id, own begin.next-outgoing-id
-    Why it matters: Without next-incoming-id the window counts from the sender's first transfer-id. Transfers
-    sent since then have used part of it, so the sender exceeds it and the receiver may end the session.
-    Silent when: the begins were not captured, octets since the begins were not captured, or the transfers do
-    not exceed an older window that the sender may have known.
+    Evidence: a flow without next-incoming-id, and the next-outgoing-id in the sender's begin
+    Why it matters: Transfers that the sender has sent since its begin have used part of the window. The
+    sender exceeds the window, and the receiver may end the session.
+    Silent when: the begins were not captured, octets since the begins were not captured, or an older window,
+    which the sender may have used, allows the transfers.
     How to mend it: Use the next-outgoing-id of the own begin in place of next-incoming-id when a flow has
     none. The remaining window is that id plus incoming-window minus the own next-outgoing-id, modulo 2^32.
     """
-    _tell(case, S_WIN_FORMULA_INIT, session, CERTAIN, ", which counts from the first transfer")
+    _tell(case, S_WIN_FORMULA_INIT, session, CERTAIN, ", counted from the sender's first transfer")
 
 
 S_WIN_DECR: Final = RULES.rule("S-WIN-DECR", "MUST", "keyword", answer="amqp:session:window-violation")
 
 
 def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
-    """A sender exceeds the other peer's incoming-window by no more than the number of its transfers that were
-    not the first of a delivery.
+    """A sender does not count further transfers of a delivery against the other peer's incoming-window, and
+    exceeds the window by at most their number.
 
-    Demands: The sender's view of the partner's window drops by one per transfer frame, also for continuation
-    frames.
+    Demands: Each transfer uses one unit of the other peer's incoming-window, also a further transfer of the
+    same delivery.
     Source: transport.xml section sessions > Session Flow Control (remote-incoming-window)
-    Evidence: see S-WIN-IN
-    Why it matters: Every transfer uses one unit of the window, also a transfer that continues a delivery. The
-    receiver may have no room and may end the session with amqp:session:window-violation.
-    Silent when: the begins were not captured, octets since the begins were not captured, or the transfers do
-    not exceed an older window that the sender may have known.
+    Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
+    Why it matters: The receiver may have no room for the transfer and may end the session with
+    amqp:session:window-violation.
+    Silent when: the begins were not captured, octets since the begins were not captured, or an older window,
+    which the sender may have used, allows the transfers.
     How to mend it: Decrease the peer's incoming-window and increase next-outgoing-id by one for every
     transfer frame, not once per message. Stop in the middle of a large delivery when the window is zero.
     """
-    _tell(case, S_WIN_DECR, session, CERTAIN, "; transfers that go on with a delivery count, too")
+    _tell(case, S_WIN_DECR, session, CERTAIN, "; further transfers of a delivery count, too")
 
 
 def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str) -> None:
@@ -114,7 +114,7 @@ def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str
     case.report(
         rule,
         f"transfer-id {raw(session.outgoing.next_id)} is sent, "
-        f"the peer's incoming-window allows those before {raw(bound)}{why}",
+        f"but the other peer's incoming-window ends before {raw(bound)}{why}",
         certainty,
         {
             "next_outgoing_id": int(raw(session.outgoing.next_id)),
@@ -125,18 +125,18 @@ def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str
 
 
 S_WIN_OUT: Final = RULES.rule(
-    "S-WIN-OUT", "MAY-limits", "definition", note="The peer itself decides what its window means."
+    "S-WIN-OUT", "MAY-limits", "definition", note="Each peer decides for itself what its own window means."
 )
 
 
 def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     """A peer sends more transfers than the outgoing-window that it announced last.
 
-    Demands: A peer's own outgoing-window bounds the transfers it can send at present; whether it counts down
-    is local policy.
+    Demands: A peer's outgoing-window limits the number of transfers that the peer can send at present. Each
+    peer decides for itself whether its transfers reduce its outgoing-window.
     Source: transport.xml section sessions > Session Flow Control (outgoing-window); transport.xml section
     performatives > flow.outgoing-window
-    Evidence: own begin/flow.outgoing-window against transfers sent
+    Evidence: the outgoing-window in the peer's begin and flows, and the number of its transfers
     Why it matters: The receiver may plan its buffers by the announced outgoing-window and may not be prepared
     for more transfers.
     Silent when: the begin was not captured, octets since the begin were not captured, or the rule has already
@@ -150,7 +150,7 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     case.report(
         S_WIN_OUT,
         f"transfer-id {raw(session.outgoing.next_id)} is beyond the outgoing-window "
-        "that its sender told last",
+        "that its sender last announced",
         POSSIBLE,
         {"next_outgoing_id": int(raw(session.outgoing.next_id))},
     )
@@ -185,7 +185,7 @@ def judge_transfer(case: Case10, session: SessionEnd) -> None:
 
 
 S_FLOW_SYNC: Final = RULES.rule(
-    "S-FLOW-SYNC", "MUST", "keyword", warning="A capture suggests it and cannot prove it."
+    "S-FLOW-SYNC", "MUST", "keyword", warning="A capture can suggest this fault but never prove it."
 )
 
 
@@ -193,12 +193,12 @@ def next_incoming_id_not_taken_over(case: Case10, session: SessionEnd) -> None:
     """A peer has read a flow, but still counts transfers from its old next-incoming-id instead of from the
     flow's next-outgoing-id.
 
-    Demands: On receiving a flow a peer resets next-incoming-id from the flow's next-outgoing-id and copies
-    its outgoing-window.
+    Demands: A peer that receives a flow sets its next-incoming-id to the flow's next-outgoing-id and copies
+    the flow's outgoing-window.
     Source: transport.xml section sessions > Session Flow Control (receiving a flow)
-    Evidence: next flow from the receiving peer
-    Why it matters: The flow's next-outgoing-id replaces the receiver's count. Without this the two peers
-    count differently for the rest of the session, and the window shrinks or the session stalls.
+    Evidence: the next flow of the peer that received the flow
+    Why it matters: The two peers count differently for the rest of the session, and the window shrinks or the
+    session stalls.
     Silent when: the peer may not have read the flow, or octets were not captured.
     Only possible because: The flow skipped transfer-ids, which is itself a fault of the other peer. A peer
     that notices the skip may decide not to follow the flow.
@@ -207,7 +207,7 @@ def next_incoming_id_not_taken_over(case: Case10, session: SessionEnd) -> None:
     """
     case.report(
         S_FLOW_SYNC,
-        f"next-incoming-id is below {raw(session.incoming.sync_id)}, which the peer's flow set (packet "
+        f"next-incoming-id is below {raw(session.incoming.sync_id)}, which the other peer's flow set (packet "
         f"{session.incoming.sync_packet})",
         POSSIBLE,
         {"next_incoming_id": int(raw(session.incoming.sync_id))},
