@@ -14,9 +14,11 @@ from amqpscope.report.amqp10.value_text import TEXT
 from amqpscope.report.printable import word
 from dissectors.amqp10 import composite
 from dissectors.amqp10.composite import Composite
-from dissectors.amqp10.message import BATCH_FORMAT, Message, Section
+from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.transactions import Declare, Declared, Discharge, TransactionalState
 from dissectors.amqp10.values import Described, Map
+from dissectors.amqp10_draft2011 import performatives as draft
+from dissectors.amqp10_draft2011.message import DraftMessage
 from dissectors.interface import Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 
@@ -95,9 +97,14 @@ _DEFAULTS: dict[tuple[str, str], object] = {
     ("attach", "max-message-size"): 0,
 }
 
-_BODIES = ("data", "amqp-sequence", "amqp-value", "unknown")
+_BODIES = ("data", "amqp-sequence", "amqp-value", "amqp-data", "amqp-list", "unknown")
 
-_TRANSACTIONAL = (Declare, Declared, Discharge, TransactionalState)
+_OF_APPLICATION = ("application-properties", "amqp-map")
+
+_Message = Message | DraftMessage
+_Section = tuple[str, object]
+
+_TRANSACTIONAL = (Declare, Declared, Discharge, TransactionalState, draft.Declare, draft.Discharge)
 
 _CACHED_MESSAGES = 4096
 _CACHED_OCTETS = 2048
@@ -133,7 +140,7 @@ class CanonicalFrames10:
         return CanonicalFrame(f"{name} {'settled' if settled else 'unsettled'}", tuple(collected.entries))
 
     def transfer(
-        self, settled: bool, state: object, flags: list[str], message: Message | None, hidden: bool
+        self, settled: bool, state: object, flags: list[str], message: _Message | None, hidden: bool
     ) -> CanonicalFrame:
         """A delivery. flags: `resume`, `aborted`. hidden: its body is a secret."""
         collected = self._collector()
@@ -197,8 +204,8 @@ class CanonicalFrames10:
 
     # Messages
 
-    def _message(self, message: Message, hidden: bool) -> tuple[Entry, ...]:
-        if message.size > _CACHED_OCTETS:
+    def _message(self, message: _Message, hidden: bool) -> tuple[Entry, ...]:
+        if message.size > _CACHED_OCTETS or isinstance(message, DraftMessage):
             return self._sections(message, hidden)
         key = (message.octets, int(message.message_format), hidden)
         known = self._messages.get(key)
@@ -209,24 +216,22 @@ class CanonicalFrames10:
             self._messages[key] = known
         return known
 
-    def _sections(self, message: Message, hidden: bool) -> tuple[Entry, ...]:
+    def _sections(self, message: _Message, hidden: bool) -> tuple[Entry, ...]:
         collected = self._collector()
         if message.message_format not in (0, BATCH_FORMAT):
             collected.add("message-format", TEXT.value(int(message.message_format)))
             return tuple(collected.entries)
-        if message.message_format == BATCH_FORMAT:
+        if message.message_format == BATCH_FORMAT and isinstance(message, Message):
             collected.add("body", f"batch of {len(message.batch())}")
             return tuple(collected.entries)
-        bodies: list[Section] = []
-        for section in message.sections():
-            value = section.value
-            if section.name in _BODIES:
-                bodies.append(section)
+        bodies: list[_Section] = []
+        for name, value in _sections_of(message):
+            if name in _BODIES:
+                bodies.append((name, value))
             elif isinstance(value, Composite):
                 self._fields(collected, value, "")
             elif isinstance(value, Map):
-                volatile = section.name != "application-properties"
-                self._map(collected, section.name, value, volatile)
+                self._map(collected, name, value, volatile=name not in _OF_APPLICATION)
         if not message.complete:
             collected.add("complete", "false")
         elif bodies:
@@ -234,21 +239,22 @@ class CanonicalFrames10:
         problems_of(collected, message.problems)
         return tuple(collected.entries)
 
-    def _body(self, collected: Collector, bodies: list[Section], hidden: bool) -> None:
-        kinds = list(dict.fromkeys(section.name for section in bodies))
+    def _body(self, collected: Collector, bodies: list[_Section], hidden: bool) -> None:
+        kinds = list(dict.fromkeys(name for name, _ in bodies))
         words = [kind if (count := _count(bodies, kind)) == 1 else f"{count} × {kind}" for kind in kinds]
         text = ", ".join(words)
         if hidden:
             collected.add("body", text)
             return
-        first = bodies[0].value
+        first = bodies[0][1]
+        if bodies[0][0] == "amqp-data" and isinstance(first, list) and len(first) == 1:
+            first = first[0]
         if len(bodies) == 1 and isinstance(first, _TRANSACTIONAL):
             collected.add("body", first.definition().name)
             self._fields(collected, first, "body.")
             return
         keys = []
-        for section in bodies:
-            value = section.value
+        for _, value in bodies:
             if isinstance(value, bytes):
                 shown = steady_octets(value)
                 if shown is None:
@@ -262,8 +268,15 @@ class CanonicalFrames10:
         collected.add("body", text, digest(b"\0".join(keys)) if keys else "")
 
 
-def _count(bodies: list[Section], kind: str) -> int:
-    return sum(section.name == kind for section in bodies)
+def _sections_of(message: _Message) -> list[_Section]:
+    """The sections of a message: the name of each, and what it holds."""
+    if isinstance(message, Message):
+        return [(section.name, section.value) for section in message.sections()]
+    return [(section.name, value) for section, value in zip(message.sections, message.values(), strict=True)]
+
+
+def _count(bodies: list[_Section], kind: str) -> int:
+    return sum(name == kind for name, _ in bodies)
 
 
 def steady_octets(octets: bytes) -> bytes | None:

@@ -30,6 +30,7 @@ from amqpscope.report.printable import word
 from amqpscope.report.redaction import guard
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
+from amqpscope.tracking.amqp10_draft2011.spoken import body_of
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Source, Target
@@ -47,6 +48,7 @@ from dissectors.amqp10.performatives import (
 from dissectors.amqp10.sasl import SaslInit
 from dissectors.amqp10.transactions import Coordinator
 from dissectors.amqp10.values import Map
+from dissectors.amqp10_draft2011.message import DraftMessage
 
 __all__ = ["Transcript10"]
 
@@ -140,7 +142,7 @@ class Transcript10(Transcript, Listener10):
         self._say(self.part, record)
 
     def sasl(self, record: FrameRecord) -> None:
-        body = record.frame.body
+        body = body_of(record.frame)
         if isinstance(body, SaslInit):
             self.part.marks.add(f"by {body.mechanism}")
         self._say(self.part, record)
@@ -323,7 +325,7 @@ class Transcript10(Transcript, Listener10):
         part.settled = part.settled or delivery.settled
         links = self._guarding
         hidden = record.message is not None and guard(record, delivery.link, links, True).body
-        message = Message.of(record.message)
+        message = Message.of(record.message) or DraftMessage.of(record.message)
         form = self._forms.transfer(delivery.settled, known.state, known.flags, message, hidden)
         self.amend(part, DELIVERIES, known.place, form)
 

@@ -1,7 +1,8 @@
 """What a frame says, in the terms of the final specification, whichever dialect its sender speaks.
 
 For those who follow a connection of either dialect, or of one peer in each: the body of a frame of the final
-is as it was decoded, that of the draft is translated, with its transfer-state as a delivery state:
+is as it was decoded, that of the draft is translated, with the kind of its target, and with its
+transfer-state as a delivery state:
 
     outcome                      the outcome
     txn-id, and maybe outcome    transactional-state
@@ -11,9 +12,9 @@ is as it was decoded, that of the draft is translated, with its transfer-state a
 from typing import Final
 
 from amqpscope.tracking.amqp10_draft2011.translation import octets_of, translated
-from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released
-from dissectors.amqp10.performatives import Disposition, Error, Transfer
-from dissectors.amqp10.transactions import TransactionalState
+from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released, Source, Target
+from dissectors.amqp10.performatives import Attach, Disposition, Error, Transfer
+from dissectors.amqp10.transactions import Coordinator, TransactionalState
 from dissectors.amqp10.values import Symbol
 from dissectors.amqp10_draft2011 import performatives as draft
 from dissectors.interface import Frame
@@ -43,6 +44,12 @@ def body_of(frame: Frame, continues: bool = False) -> object:
     said = translated(frame, continues).body
     if isinstance(said, (Transfer, Disposition)) and isinstance(body, (draft.Transfer, draft.Disposition)):
         said.state = _state(body.state)
+    elif isinstance(said, Attach) and isinstance(body, draft.Attach):
+        if isinstance(body.target, draft.Coordinator):
+            said.target = Coordinator()
+        for sent, terminus in ((body.source, said.source), (body.target, said.target)):
+            if isinstance(sent, (draft.Source, draft.Target)) and isinstance(terminus, (Source, Target)):
+                terminus.dynamic = sent.dynamic is not None
     return said
 
 
