@@ -63,20 +63,22 @@ _PLACE = ("offset", "path")
 
 # Why a finding may yet be no fault, where its rule gives no reason of its own.
 _NOT_READ = (
-    "It is no fault if the {peer} had not yet read what the {other} sent before: "
-    "that had reached its host, but nothing it sent shows that it had read it."
+    "It is no fault if the {peer} had not yet read the last frames of the {other}. They had arrived at the "
+    "{peer}'s host, but no frame of the {peer} shows that it had read them."
 )
 _RST_IN_DOUBT = (
-    "An RST or FIN was captured that one peer may have taken and the other had not sent: "
-    "the two may not have meant the same connection from there on."
+    "The capture contains an RST or FIN that one peer may have accepted although the other had not sent it. "
+    "From then on, the two peers may not have shared one connection."
 )
 _PRODUCT_UNKNOWN = (
-    "There are products that are known to do this; of which the {peer} is the capture does not show."
+    "Some products are known to do this, and the capture does not show which product the {peer} is."
 )
-_CLOCK_IN_DOUBT = "The capturing clock went back: how long the peers were silent is not known."
+_CLOCK_IN_DOUBT = (
+    "The clock of the capturing machine was set back, so nobody knows how long the peers were silent."
+)
 _GARBLED_IN_DOUBT = (
-    "It had received a part of a frame whose octets do not fit together: "
-    "what that frame was to say is not known."
+    "The peer at fault had received a part of a damaged frame, and nobody knows what that frame was meant to "
+    "say."
 )
 # What is in doubt, by the name that the evidence has for it.
 _DOUBTS = {
@@ -94,7 +96,9 @@ def why_possible(finding: Finding) -> str:
     if "product_captured" in finding.evidence:
         return _PRODUCT_UNKNOWN.format(peer=finding.peer)
     if finding.connection.proxied and finding.peer == CLIENT and finding.spot.is_end():
-        return "A load balancer stands before the client: it may have ended the connection."
+        return (
+            "A load balancer stands in front of the client: the load balancer may have ended the connection."
+        )
     words = explanation(finding.rule)
     reason = _NOT_READ if words is None else words.excuse() or _NOT_READ
     return reason.format(peer=finding.peer, other=_other(finding))
@@ -166,7 +170,7 @@ class Verdicts:
         before = overridden(finding)
         if before and not again:
             level = finding.assessment.level
-            shown.append(_labelled("severity", f"{level} by the configuration, by itself {before}"))
+            shown.append(_labelled("severity", f"{level} by the configuration, {before} by the rule itself"))
         if not again:
             shown.append(_labelled("rule", f"{printable(row.text)} ({row.requirement})"))
             shown.append(_labelled("source", printable(row.source)))
@@ -230,7 +234,7 @@ def remarks(finding: Finding) -> list[str]:
     before = overridden(finding)
     if before:
         reported.append(
-            f"The configuration makes it {_a(finding.assessment.level)}, by itself it is {_a(before)}."
+            f"The configuration makes it {_a(finding.assessment.level)}, the rule makes it {_a(before)}."
         )
     if finding.assessment.suppressed_by:
         reported.append(excuse(finding))
@@ -307,30 +311,33 @@ def answer(finding: Finding) -> str:
     reaction = finding.reaction
     condition = reaction.condition
     wished = printable(expected.replace("to close the socket", "the socket to be closed"))
-    due = f"; the specification {'asks for' if named else 'names none,'} {wished}"
+    due = f"; the specification {'asks for' if named else 'names no answer,'} {wished}"
     if not named:
         due += " would fit"
     if not expected:
         due = ""
     if not reaction.frame:
         if not reaction.awaited and not reaction.other_error:
-            return f"the {other}'s answer was not looked for: this shows only when all is read{due}"
+            return (
+                f"the answer of the {other} is not known, because this finding needs the whole capture{due}"
+            )
         return f"the {other} gave no error {'for this' if reaction.other_error else 'afterwards'}{due}"
     after = _after(finding)
     if reaction.frame in (FIN, RST):
-        return f"the {other} ended its stream with {reaction.frame} {after}{', as is due' if named else ''}"
+        due = ", as the specification asks" if named else ""
+        return f"the {other} ended its stream with {reaction.frame} {after}{due}"
     if not condition:
         return f"the {other} gave no error afterwards, only {printable(reaction.frame)} {after}{due}"
     wanted = expected.split(" or ")
     if condition in wanted or f"{reaction.frame} {condition}" in wanted:
-        due = ", as is due" if named else ""
+        due = ", as the specification asks" if named else ""
     return f"the {other} sent {printable(reaction.frame)} with {_short(condition)} {after}{due}"
 
 
 def _after(finding: Finding) -> str:
     """How long after the offending frame the reaction came: before it, if a silence had lasted too long."""
     seconds = int(finding.reaction.after) / 1_000_000_000
-    way = "before that frame" if seconds < 0 else "later"
+    way = "before the frame at fault" if seconds < 0 else "later"
     return f"{_duration(abs(seconds))} {way} (packet {finding.reaction.packet})"
 
 

@@ -386,7 +386,11 @@ class Tracing:
         found = []
         for ended in (thing.ended, thing.crossed):
             if ended is not None:
-                how = f"{ended.how}, which had not heard of that" if ended is thing.crossed else ended.how
+                how = (
+                    f"{ended.how}, which did not know of the other close yet"
+                    if ended is thing.crossed
+                    else ended.how
+                )
                 steps = self._causes(ended, thing is self._following.whole)
                 found.append(Ending(thing.name, how, ended.peer, ended.mark, ended.condition, steps))
         return found
@@ -398,7 +402,7 @@ class Tracing:
             around = around.around
         if around is None or around.ended is None:
             whole = self._connection()[0]
-            what = "had not ended" if not whole.peer else "was still there when the connection ended"
+            what = "has not ended" if not whole.peer else "still existed when the connection ended"
             return Ending(thing.name, what, whole.peer, None, "", [])
         name = "the connection" if around is self._following.whole else around.name
         what = f"ended with {name}"
@@ -412,9 +416,9 @@ class Tracing:
             return self._own(whole)
         first = self._following.stream_end
         if first is None:
-            return [Ending("connection", "had not ended when the capture did", "", None, "", [])]
+            return [Ending("connection", "has not ended before the end of the capture", "", None, "", [])]
         time, peer, reason, packet = first
-        how = f"was ended by the {peer} without a close, with {reason.upper()} in packet {packet}"
+        how = f"was ended by the {peer} without a close, by {reason.upper()} in packet {packet}"
         return [Ending("connection", how, peer, None, "", self._silent(peer, time, packet))]
 
     def _causes(self, ended: Ended, whole: bool) -> list[CauseStep]:
@@ -423,7 +427,7 @@ class Tracing:
         reported = ended.reported
         if reported is not None:
             steps.append(
-                CauseStep(f"the {reported.peer} had reported an error before", reported.mark, None, 0, False)
+                CauseStep(f"the {reported.peer} had reported an error earlier", reported.mark, None, 0, False)
             )
             if len(steps) < _MOST_STEPS:
                 steps += self._causes(reported, reported is self._following.whole.ended)
@@ -434,15 +438,20 @@ class Tracing:
         if ended.condition in _OWN and ended.quiet is not None:
             return [_nothing_said(ended.mark.time, ended.quiet)]
         if ended.condition in _OWN:
-            what = f"an operator's decision, or a shutdown: the error of the {ended.peer} blames nobody"
+            what = (
+                f"an operator's decision, or a shutdown: the error that the {ended.peer} reports "
+                "blames nobody"
+            )
             return [CauseStep(what, None, None, 0, False)]
         if ended.condition == _STOLEN:
             return [
-                CauseStep("the link was attached again elsewhere, as the error says", None, None, 0, False)
+                CauseStep("the error says that the link was attached again elsewhere", None, None, 0, False)
             ]
         if ended.reached is not None and ended.condition:
             other = SERVER if ended.peer == CLIENT else CLIENT
-            return [CauseStep(f"the last of the {other} that had reached it", ended.reached, None, 0, False)]
+            return [
+                CauseStep(f"the last frame of the {other} that had arrived", ended.reached, None, 0, False)
+            ]
         return []
 
     def _cause(self, ended: Ended, whole: bool) -> list[CauseStep]:
@@ -458,9 +467,13 @@ class Tracing:
             found = self._found(ended)
             if found is not None:
                 finding, due = found
-                what = "found before it"
+                what = "an earlier finding"
                 if due:
-                    what = "this is due for it" if _due(finding, ended) else "brokers answer it so"
+                    what = (
+                        "the correct answer to this finding"
+                        if _due(finding, ended)
+                        else "brokers answer this finding so"
+                    )
                 return [CauseStep(what, None, finding, int(finding.packet), due)]
         if ended.cause is not None:
             return [ended.cause]
@@ -547,7 +560,7 @@ class Tracing:
             and following.may_answer(following.whole, reported, time)
         ):
             steps.append(
-                CauseStep(f"the {other} had reported an error before", reported.mark, None, 0, False)
+                CauseStep(f"the {other} had reported an error earlier", reported.mark, None, 0, False)
             )
             return steps + self._causes(reported, reported is following.whole.ended)
         steps += self._stuck(peer, time)
@@ -559,16 +572,18 @@ class Tracing:
             return [_nothing_said(time, quiet), *stalled]
         silence, last = following.silence(other, time, packet)
         if last is None:
-            return [CauseStep(f"nothing of the {other} was captured before", None, None, 0, False)]
+            return [CauseStep(f"the capture shows no earlier frame of the {other}", None, None, 0, False)]
         if silence > _JUST_BEFORE:
-            what = f"the {other} had said nothing for {silence / _SECOND:.3f} s"
+            what = f"the {other} had sent nothing for {silence / _SECOND:.3f} s"
             return [CauseStep(what, last, None, 0, False), *self._stalled(other, time - silence, time)]
-        return [CauseStep(f"the last that was captured of the {other} before", last, None, 0, False)]
+        return [CauseStep(f"the last earlier frame of the {other} in the capture", last, None, 0, False)]
 
 
 def _nothing_said(time: int, last: Position) -> CauseStep:
     """Nobody had said anything about something for a long time, up to `time` (ns)."""
-    return CauseStep(f"nothing was said for {(time - last.time) / _SECOND:.3f} s", last, None, 0, False)
+    return CauseStep(
+        f"neither peer sent anything for {(time - last.time) / _SECOND:.3f} s", last, None, 0, False
+    )
 
 
 def _due(finding: Finding, ended: Ended) -> bool:

@@ -77,7 +77,7 @@ class Following091(Following, Listener091):
             self._heartbeat = max(int(method.heartbeat), 0)
             self._login = None
         elif isinstance(method, ConnectionStartOk):
-            self._login = self.step("the login that is refused", record)
+            self._login = self.step("the refused login", record)
         elif isinstance(method, ConnectionClose):
             cause = self._login if record.peer == SERVER and method.reply_code in _REFUSED_LOGIN else None
             how = f"was closed by the {record.peer}"
@@ -125,7 +125,7 @@ class Following091(Following, Listener091):
         if isinstance(method, QueueDelete):
             self._deleted = (
                 channel.named(method.queue),
-                self.step("its queue is deleted", record, sure=False),
+                self.step("the queue of the consumer was deleted", record, sure=False),
             )
 
     def step(self, what: str, record: FrameRecord, sure: bool = True) -> CauseStep:

@@ -70,9 +70,7 @@ class Following10(Following, Listener10):
         body = body_of(record.frame)
         if isinstance(body, SaslOutcome) and body.code:
             what = (
-                "the login that is refused"
-                if body.code == _AUTH
-                else "the login, for an error of the server's"
+                "the refused login" if body.code == _AUTH else "the login, because of an error of the server"
             )
             cause = CauseStep(what, self.last_mark.get(CLIENT), None, 0, True)
             how = f"was refused by the {record.peer} at the login"
@@ -149,7 +147,7 @@ class Following10(Following, Listener10):
             sure = answered is None or answered[1]
             soon = answered is not None and int(record.time) - answered[0].time <= REFUSAL_TIME
             if sure or (soon and _condition(body.error) not in _LATER):
-                cause = CauseStep("the link is refused: the attach that asks for it", asked[1], None, 0, sure)
+                cause = CauseStep("the attach of the refused link", asked[1], None, 0, sure)
         self._used.discard(link)
         how = f"was {'closed' if body.closed else 'detached'} by the {peer}{_with(body.error)}"
         self.end(link, how, _condition(body.error), record, cause)

@@ -63,14 +63,14 @@ def endings_lines(
             shown += _ending(ending, of, reported)
         still = len([ending for ending in endings[1:] if not ending.peer])
         if still:
-            shown.append(([("dim", f"{count(still, 'other')} had not ended")], 4))
+            shown.append(([("dim", f"{count(still, 'other')} have not ended")], 4))
         left = len(endings) - len(listed) - still + following.more
         if left:
             shown.append(([("dim", f"and {left} more, without an error (--format json)")], 4))
         yield from shown
     if more:
         yield [], -1
-        text = f"and {count(more, 'connection')} more, not reported here (--connection tells of one)"
+        text = f"and {count(more, 'connection')} more, not shown here (--connection shows one)"
         yield [("note", text)], 4
 
 

@@ -105,11 +105,16 @@ class Grounds091(Grounds, Listener091):
         number = int(frame.channel)
         found: list[Ground] = []
         said = self._said
-        add_known(found, FORBIDS, "closed the connection for its sender", said.get((by_client, _CLOSE)))
-        what = "closed the connection: only close-ok is due"
+        add_known(found, FORBIDS, "the same peer has closed the connection", said.get((by_client, _CLOSE)))
+        what = "the other peer has closed the connection: only connection.close-ok may follow"
         add_known(found, FORBIDS, what, said.get((not by_client, _CLOSE)))
         if isinstance(body, ProtocolHeader):
-            add_known(found, FORBIDS, "began the connection already", self._headers.get(by_client))
+            add_known(
+                found,
+                FORBIDS,
+                "the same peer has already sent a protocol header",
+                self._headers.get(by_client),
+            )
             return found
         opened = said.get((False, "connection.open-ok"))
         if number <= 0 or opened is None:
@@ -117,19 +122,21 @@ class Grounds091(Grounds, Listener091):
             if number <= 0:
                 return found
         if frame.kind != "method" or isinstance(body, ChannelOpen):
-            add_known(found, LIMITS, f"agrees to {self._tuned}", said.get((True, "connection.tune-ok")))
+            add_known(
+                found, LIMITS, f"the client agrees to {self._tuned}", said.get((True, "connection.tune-ok"))
+            )
         channel = self._conversation.channel_of(record)
         places = None if channel is None else self._channels.get(channel)
         if isinstance(body, ChannelOpen):
-            add_known(found, SETS_UP, "opened the connection", opened)
+            add_known(found, SETS_UP, "the server has opened the connection", opened)
             if places is not None and places.closed is None:
-                what = f"opened channel {number}, which has not been closed"
+                what = f"channel {number} is already open"
                 add_known(found, FORBIDS, what, places.said.get((True, "channel.open")))
             elif places is not None:
-                add_known(found, SETS_UP, "ended the channel's life before", places.closed)
+                add_known(found, SETS_UP, "the channel was closed before", places.closed)
             return found
         if places is None or (True, "channel.open") not in places.said:
-            add_known(found, SETS_UP, "opened the connection", opened)
+            add_known(found, SETS_UP, "the server has opened the connection", opened)
             found.append(Ground(LACKS, f"no channel.open was captured on channel {number}", None))
         if channel is None or places is None:
             return found
@@ -138,14 +145,14 @@ class Grounds091(Grounds, Listener091):
         begun = None if content is None else self._content.get(content)
         if frame.kind in ("content-header", "body"):
             if begun is None:
-                what = "no method is before it on the channel whose content is due"
+                what = "no method on the channel waits for its content"
                 found.append(Ground(LACKS, what, None))
             else:
-                found.append(Ground(BELONGS, "the method whose content this is", begun.method))
+                found.append(Ground(BELONGS, "the method to which this content belongs", begun.method))
                 if frame.kind == "body":
-                    add_known(found, BELONGS, "the header of this content", begun.header)
+                    add_known(found, BELONGS, "the content header of the same message", begun.header)
         elif begun is not None:
-            found.append(Ground(FORBIDS, "its content is not whole yet", begun.method))
+            found.append(Ground(FORBIDS, "the content of this method is not complete yet", begun.method))
         if isinstance(body, Method) and not isinstance(body, UnknownMethod):
             self._of_method(found, channel, places, record, body)
         return found
@@ -163,13 +170,13 @@ class Grounds091(Grounds, Listener091):
             if step not in NEXT_STEPS or (over and step not in ("connection.tune-ok", "connection.open-ok")):
                 continue
             if step == "connection.tune":
-                add_known(found, LIMITS, f"proposes {self._tune}", mark)
+                add_known(found, LIMITS, f"the server proposes {self._tune}", mark)
             elif step == "connection.tune-ok":
-                add_known(found, LIMITS, f"agrees to {self._tuned}", mark)
+                add_known(found, LIMITS, f"the client agrees to {self._tuned}", mark)
             elif NEXT_STEPS[step] == name and who != by_client:
-                add_known(found, GRANTS, "asks for this", mark)
+                add_known(found, GRANTS, "the other peer asks for this method", mark)
             else:
-                add_known(found, SETS_UP, "a step of the set-up", mark)
+                add_known(found, SETS_UP, "an earlier step of the connection set-up", mark)
         needed = _NEEDED.get(name if record.frame.channel <= 0 else "")
         if needed is not None and needed not in said:
             found.append(Ground(LACKS, f"no {needed[1]} was captured before", None))
@@ -178,20 +185,22 @@ class Grounds091(Grounds, Listener091):
             self._blamed(found, body.class_id, body.method_id, everywhere, by_client)
         for step in ("connection.blocked", "connection.unblocked"):
             if name.startswith("connection."):
-                add_known(found, SETS_UP, "notice about resources", said.get((False, step)))
+                add_known(found, SETS_UP, "the server's notice about its resources", said.get((False, step)))
 
     def _on_channel(self, found: list[Ground], places: _ChannelPlaces, number: int, by_client: bool) -> None:
         """What of the channel's life matters to everything on it."""
         said = places.said
         opened = said.get((True, "channel.open"))
         if opened is not None:
-            found.append(Ground(GRANTS, f"opened channel {number}", opened))
-            add_known(found, SETS_UP, "confirms that", said.get((False, "channel.open-ok")))
-        what = "closed the channel for its sender: nothing but close-ok may follow"
+            found.append(Ground(GRANTS, f"the client has opened channel {number}", opened))
+            add_known(
+                found, SETS_UP, "the server has confirmed the channel", said.get((False, "channel.open-ok"))
+            )
+        what = "the same peer has closed the channel: it may send only channel.close-ok"
         add_known(found, FORBIDS, what, said.get((by_client, "channel.close")))
-        what = "closed the channel: only close-ok is due"
+        what = "the other peer has closed the channel: only channel.close-ok may follow"
         add_known(found, FORBIDS, what, said.get((not by_client, "channel.close")))
-        add_known(found, FORBIDS, "ended the channel", places.closed)
+        add_known(found, FORBIDS, "the channel has ended", places.closed)
 
     def _of_method(
         self, found: list[Ground], channel: Channel, places: _ChannelPlaces, record: FrameRecord, body: Method
@@ -202,33 +211,65 @@ class Grounds091(Grounds, Listener091):
             blocked = self._said.get((False, "connection.blocked"))
             unblocked = self._said.get((False, "connection.unblocked"))
             if blocked is not None and (unblocked is None or unblocked.time < blocked.time):
-                found.append(Ground(FORBIDS, "says that no messages are taken", blocked))
+                found.append(
+                    Ground(FORBIDS, "the server has blocked the connection: it accepts no messages", blocked)
+                )
             self._flow(found, places, by_client)
-            add_known(found, SETS_UP, "asks for confirms", said.get((True, "confirm.select")))
-            add_known(found, SETS_UP, "began transactions", said.get((True, "tx.select")))
+            add_known(
+                found,
+                SETS_UP,
+                "the client has asked for publisher confirms",
+                said.get((True, "confirm.select")),
+            )
+            add_known(
+                found,
+                SETS_UP,
+                "the client has put the channel into transaction mode",
+                said.get((True, "tx.select")),
+            )
             self._entity(found, "exchange", body.exchange)
         elif isinstance(body, BasicDeliver):
             self._flow(found, places, by_client)
             self._consumer(found, channel, body.consumer_tag)
-            what = f"a prefetch window of {places.prefetch}"
+            what = f"a prefetch-count of {places.prefetch}"
             add_known(found, LIMITS, what, said.get((True, "basic.qos")))
         elif isinstance(body, BasicGetOk):
             self._flow(found, places, by_client)
-            add_known(found, GRANTS, "asks for a message", self._request(channel, by_client, body))
+            add_known(found, GRANTS, "the client asks for a message", self._request(channel, by_client, body))
         elif isinstance(body, (BasicAck, BasicNack, BasicReject)):
             if by_client:
                 self._acknowledging(found, channel, places, body.delivery_tag)
             else:
-                add_known(found, SETS_UP, "asks for confirms", said.get((True, "confirm.select")))
+                add_known(
+                    found,
+                    SETS_UP,
+                    "the client has asked for publisher confirms",
+                    said.get((True, "confirm.select")),
+                )
                 number = (channel, body.delivery_tag)
-                add_known(found, GRANTS, f"published message {number[1]}", self._published.get(number))
-                add_known(found, FORBIDS, f"had answered {number[1]} already", self._confirmed.get(number))
+                add_known(
+                    found,
+                    GRANTS,
+                    f"the client has published message {number[1]}",
+                    self._published.get(number),
+                )
+                add_known(
+                    found,
+                    FORBIDS,
+                    f"the server has already confirmed message {number[1]}",
+                    self._confirmed.get(number),
+                )
         elif isinstance(body, BasicCancel):
             self._consumer(found, channel, body.consumer_tag)
         elif isinstance(body, BasicConsume):
             live = channel.consumers.live.get(readable(body.consumer_tag))
             if live is not None:
-                add_known(found, FORBIDS, "began a consumer of this tag", self._consumers.get(live))
+                add_known(
+                    found,
+                    FORBIDS,
+                    "a consumer with this consumer-tag already exists",
+                    self._consumers.get(live),
+                )
         elif isinstance(body, BasicReturn):
             self._return(found, channel, body)
         elif isinstance(body, ChannelClose):
@@ -264,9 +305,9 @@ class Grounds091(Grounds, Listener091):
                     and unheard is not None
                     and unheard.direction != record.direction
                 ):
-                    what = "asks for the same without an answer, by no-wait"
+                    what = "a request of this kind has no-wait set, so it gets no answer"
                     found.append(Ground(FORBIDS, what, unheard))
-        add_known(found, GRANTS, "asks for this answer", asked)
+        add_known(found, GRANTS, "the request that this method answers", asked)
 
     def _request(self, channel: Channel, by_client: bool, body: Method) -> Position | None:
         """Where the request stands that a method of a peer answers."""
@@ -277,7 +318,9 @@ class Grounds091(Grounds, Listener091):
         flow = places.said.get((not by_client, "channel.flow"))
         if flow is not None:
             stopped = places.flow == "stop"
-            found.append(Ground(FORBIDS if stopped else GRANTS, f"asks to {places.flow} sending", flow))
+            found.append(
+                Ground(FORBIDS if stopped else GRANTS, f"the other peer asks to {places.flow} sending", flow)
+            )
 
     def _consumer(self, found: list[Ground], channel: Channel, tag: str | None) -> None:
         consumer = self._conversation.consumer_of(channel, tag)
@@ -285,12 +328,12 @@ class Grounds091(Grounds, Listener091):
         if known is None:
             what = f"no basic.consume was captured with consumer-tag {name_text(tag or '')}"
             found.append(Ground(LACKS, what, None))
-        add_known(found, GRANTS, f"began the consumer {name_text(tag or '')}", known)
+        add_known(found, GRANTS, f"the client has started consumer {name_text(tag or '')}", known)
 
     def _acknowledging(self, found: list[Ground], channel: Channel, places: _ChannelPlaces, tag: int) -> None:
         """What allows or forbids that the client acknowledges this delivery-tag."""
         delivered = self._deliveries.get((channel, tag))
-        add_known(found, GRANTS, f"delivery-tag {tag}", delivered)
+        add_known(found, GRANTS, f"the delivery with delivery-tag {tag}", delivered)
         if delivered is None and tag:
             what = f"no delivery with delivery-tag {tag} was captured on the channel"
             found.append(Ground(LACKS, what, None))
@@ -298,16 +341,16 @@ class Grounds091(Grounds, Listener091):
             add_known(found, SETS_UP, "the newest consumer of the channel", places.consumer)
         if tag not in channel.deliveries.unacknowledged:
             acknowledged = self._acknowledged.get((channel, tag))
-            add_known(found, FORBIDS, f"had answered {tag} already", acknowledged)
+            add_known(found, FORBIDS, f"the client has already settled delivery-tag {tag}", acknowledged)
 
     def _return(self, found: list[Ground], channel: Channel, body: BasicReturn) -> None:
         """The messages that may come back by this."""
         known = channel.publishes.returnable(readable(body.exchange), readable(body.routing_key))
         if not known:
-            what = "no message so addressed was captured that is to come back"
+            what = "the capture shows no message with this exchange and routing key that may be returned"
             found.append(Ground(LACKS, what, None))
         else:
-            add_known(found, BELONGS, "the oldest message that may come back", self._messages.get(known[0]))
+            add_known(found, BELONGS, "the oldest message that may be returned", self._messages.get(known[0]))
 
     def _entity(self, found: list[Ground], kind: str, name: str | None) -> None:
         if not name:
@@ -317,7 +360,7 @@ class Grounds091(Grounds, Listener091):
             method, mark = known
             did = "declared" if method.endswith("declare") else "deleted"
             effect = SETS_UP if did == "declared" else FORBIDS
-            found.append(Ground(effect, f"{did} the {kind} {name_text(name)}", mark))
+            found.append(Ground(effect, f"the {kind} {name_text(name)} was {did}", mark))
 
     def _blamed(
         self,
@@ -339,16 +382,21 @@ class Grounds091(Grounds, Listener091):
     def of_end(self, direction: int, by_client: bool) -> list[Ground]:
         said = self._said
         found: list[Ground] = []
-        what = "opened the connection"
+        what = "the server has opened the connection"
         add_known(found, SETS_UP, what, said.get((False, "connection.open-ok")))
         tune_ok = said.get((True, "connection.tune-ok"))
-        add_known(found, LIMITS, f"agrees to {self._tuned}", tune_ok)
+        add_known(found, LIMITS, f"the client agrees to {self._tuned}", tune_ok)
         own, others = said.get((by_client, _CLOSE)), said.get((not by_client, _CLOSE))
-        add_known(found, GRANTS, "closed the connection for its sender", own)
-        add_known(found, GRANTS, "answers that", said.get((not by_client, "connection.close-ok")))
-        add_known(found, GRANTS, "closed the connection for the other peer", others)
+        add_known(found, GRANTS, "the same peer has closed the connection", own)
+        add_known(
+            found,
+            GRANTS,
+            "the other peer has answered connection.close",
+            said.get((not by_client, "connection.close-ok")),
+        )
+        add_known(found, GRANTS, "the other peer has closed the connection", others)
         answered = said.get((by_client, "connection.close-ok"))
-        add_known(found, GRANTS, "answers that", answered)
+        add_known(found, GRANTS, "the same peer has answered connection.close", answered)
         if own is None and others is None and tune_ok is not None:
             found.append(Ground(LACKS, "no connection.close was captured before", None))
         elif own is None and answered is None and others is not None:
@@ -357,7 +405,7 @@ class Grounds091(Grounds, Listener091):
             found.append(Ground(LACKS, "no connection.close-ok that answers it was captured", None))
         opened = [(one, places) for one, places in self._channels.items_newest_first() if not places.closed]
         for channel, places in opened[: -_MOST_CHANNELS - 1 : -1]:
-            what = f"opened channel {channel.number}, which has not been closed"
+            what = f"channel {channel.number} is open"
             add_known(found, SETS_UP, what, places.said.get((True, "channel.open")))
         add_known(found, BELONGS, "the last frame of the stream", self._newest.get(by_client))
         return found

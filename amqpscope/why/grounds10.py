@@ -98,30 +98,37 @@ class Grounds10(Grounds, Listener10):
         found: list[Ground] = []
         if isinstance(body, ProtocolHeader):
             add_known(found, SETS_UP, "the other peer's protocol header", other.header)
-            add_known(found, SETS_UP, "ends the SASL layer with an outcome", other.sasl.get("sasl-outcome"))
-            add_known(found, FORBIDS, "closed the connection", way.close)
+            add_known(
+                found,
+                SETS_UP,
+                "the server has ended the SASL layer with an outcome",
+                other.sasl.get("sasl-outcome"),
+            )
+            add_known(found, FORBIDS, "the same peer has closed the connection", way.close)
             return found
         if frame.kind == "sasl":
             for name, mark in other.sasl.items():
                 effect = LIMITS if name == "sasl-mechanisms" and frame.name == "sasl-init" else SETS_UP
-                add_known(found, effect, _SASL.get(name, "said before in the SASL layer"), mark)
+                add_known(found, effect, _SASL.get(name, "an earlier frame of the SASL layer"), mark)
             for name, mark in way.sasl.items():
-                add_known(found, BELONGS, f"its sender's own {name}", mark)
-            add_known(found, SETS_UP, "chose the protocol layer", way.header)
+                add_known(found, BELONGS, f"the same peer's earlier {name}", mark)
+            add_known(found, SETS_UP, "the same peer has chosen the protocol layer", way.header)
             if frame.name == "sasl-init" and "sasl-mechanisms" not in other.sasl:
-                found.append(Ground(LACKS, "no mechanisms that are offered were captured", None))
+                found.append(Ground(LACKS, "no sasl-mechanisms was captured", None))
             return found
         if frame.kind != "amqp":
-            add_known(found, BELONGS, "its sender's frame before", way.newest)
+            add_known(found, BELONGS, "the previous frame of the same peer", way.newest)
             return found
         if isinstance(body, Open) or way.open is None:
-            add_known(found, SETS_UP, "chose the protocol layer", way.header)
-        add_known(found, SETS_UP, "opened its sender's half of the connection", way.open)
+            add_known(found, SETS_UP, "the same peer has chosen the protocol layer", way.header)
+        add_known(found, SETS_UP, "the same peer has opened its half of the connection", way.open)
         self._limits(found, body, other)
-        add_known(found, FORBIDS, "closed the connection for its sender: nothing may follow", way.close)
-        add_known(found, FORBIDS, "closed the connection: only a close is due", other.close)
+        add_known(found, FORBIDS, "the same peer has closed the connection: nothing may follow", way.close)
+        add_known(
+            found, FORBIDS, "the other peer has closed the connection: only a close may follow", other.close
+        )
         if way.open is None and not isinstance(body, Open):
-            found.append(Ground(LACKS, "no open of its sender's was captured before", None))
+            found.append(Ground(LACKS, "no open of the same peer was captured before", None))
         if isinstance(body, (Open, Close)) or frame.name in ("undecodable", "empty"):
             return found
         session = self._session(record)
@@ -130,17 +137,21 @@ class Grounds10(Grounds, Listener10):
             self._of_begin(found, record, body, half)
             return found
         if half is None or session is None:
-            what = f"no begin of its sender's was captured on channel {frame.channel}"
+            what = f"no begin of the same peer was captured on channel {frame.channel}"
             return [*found, Ground(LACKS, what, None)]
         theirs = other.sessions.get(session)
-        add_known(found, SETS_UP, f"began the session on channel {frame.channel}", half.begin)
-        if theirs is not None:
-            add_known(found, SETS_UP, "the other half of the session", theirs.begin)
         add_known(
-            found, FORBIDS, "ended the session for its sender: nothing may follow on the channel", half.end
+            found, SETS_UP, f"the same peer has begun the session on channel {frame.channel}", half.begin
         )
         if theirs is not None:
-            add_known(found, FORBIDS, "ended the session: only an end is due", theirs.end)
+            add_known(found, SETS_UP, "the other peer has begun its half of the session", theirs.begin)
+        add_known(
+            found, FORBIDS, "the same peer has ended the session: nothing may follow on the channel", half.end
+        )
+        if theirs is not None:
+            add_known(
+                found, FORBIDS, "the other peer has ended the session: only an end may follow", theirs.end
+            )
         if isinstance(body, Attach):
             self._of_attach(found, record, body, theirs)
         elif isinstance(body, Disposition):
@@ -165,7 +176,7 @@ class Grounds10(Grounds, Listener10):
         if idle:
             parts.append(f"idle-time-out {idle} ms")
             limiting = True
-        what = f"opened the other half of the connection, with {', '.join(parts)}"
+        what = f"the other peer has opened its half of the connection, with {', '.join(parts)}"
         found.append(Ground(LIMITS if limiting else SETS_UP, what, other.open))
 
     def _of_begin(
@@ -173,12 +184,20 @@ class Grounds10(Grounds, Listener10):
     ) -> None:
         other = self._ways[1 - int(record.direction)]
         if half is not None and half.end is None:
-            add_known(found, FORBIDS, "began a session on this channel, which has not ended", half.begin)
+            add_known(
+                found,
+                FORBIDS,
+                "the same peer has begun a session on this channel, which has not ended",
+                half.begin,
+            )
         elif half is not None:
-            add_known(found, SETS_UP, "ended the session that had the channel before", half.end)
+            add_known(found, SETS_UP, "the same peer has ended the previous session on the channel", half.end)
         for what, session in (
-            ("the begin that it answers", self._conversation.answered_by(record, body)),
-            ("a begin that nothing had answered by then", self._conversation.unanswered_by(record, body)),
+            ("the begin that this begin answers", self._conversation.answered_by(record, body)),
+            (
+                "a begin of the other peer that is not answered yet",
+                self._conversation.unanswered_by(record, body),
+            ),
         ):
             theirs = None if session is None else other.sessions.get(session)
             if theirs is not None:
@@ -189,26 +208,33 @@ class Grounds10(Grounds, Listener10):
     ) -> None:
         way, other = self._ways[int(record.direction)], self._ways[1 - int(record.direction)]
         if theirs is not None and theirs.body.handle_max is not None:
-            what = f"limits handles to {theirs.body.handle_max}"
+            what = f"the other peer limits handles to {theirs.body.handle_max}"
             add_known(found, LIMITS, what, theirs.begin)
         by_handle = self._conversation.link_of(record)
         in_use = None if by_handle is None else way.links.get(by_handle)
         if by_handle is not None and in_use is not None:
             if in_use.detach is None:
-                what = f"attached {name_text(by_handle.name)} by this handle, which was not detached"
+                what = (
+                    f"the same peer has attached {name_text(by_handle.name)} by this handle and "
+                    "not detached it"
+                )
                 add_known(found, FORBIDS, what, in_use.attach)
             else:
-                add_known(found, SETS_UP, "gave the handle up", in_use.detach)
+                add_known(found, SETS_UP, "the same peer has released the handle", in_use.detach)
         by_name, at_other_end = self._conversation.named_by(record, body)
         own = None if by_name is None else way.links.get(by_name)
         if own is not None and own is not in_use:
-            what = "attached a link of this name before" if own.detach else "attached a link of this name"
+            what = (
+                "the same peer attached a link of this name before"
+                if own.detach
+                else "the same peer has attached a link of this name"
+            )
             add_known(found, SETS_UP if own.detach else FORBIDS, what, own.attach)
-            add_known(found, SETS_UP, "detached it", own.detach)
+            add_known(found, SETS_UP, "the same peer has detached this link", own.detach)
         peer = None if at_other_end is None else other.links.get(at_other_end)
         if peer is not None:
-            add_known(found, SETS_UP, "attached the link's other end", peer.attach)
-            add_known(found, SETS_UP, "detached the link's other end", peer.detach)
+            add_known(found, SETS_UP, "the other peer has attached its end of the link", peer.attach)
+            add_known(found, SETS_UP, "the other peer has detached its end of the link", peer.detach)
 
     def _on_link(
         self,
@@ -225,45 +251,51 @@ class Grounds10(Grounds, Listener10):
             self._window(found, half, theirs, isinstance(body, Transfer))
         if named is None or link is None:
             if body.handle is not None:
-                what = f"no attach of its sender's was captured by handle {body.handle}"
+                what = f"no attach of the same peer was captured by handle {body.handle}"
                 found.append(Ground(LACKS, what, None))
                 for one in self._conversation.attached_by(record)[:_OTHERS_LINK]:
                     places = way.links.get(one)
                     if places is not None:
-                        what = f"attached {name_text(one.name)}, by another handle"
+                        what = f"the same peer has attached {name_text(one.name)} by another handle"
                         add_known(found, SETS_UP, what, places.attach)
             return
-        what = f"attached link {name_text(named.name)} by this handle, as its {link.role}{link.modes}"
+        what = (
+            f"the same peer has attached link {name_text(named.name)} by this handle, as "
+            f"{link.role}{link.modes}"
+        )
         add_known(found, GRANTS if isinstance(body, Transfer) else SETS_UP, what, link.attach)
         peer = other.links.get(named)
         if peer is not None:
-            add_known(found, SETS_UP, f"attached the link's other end{peer.modes}", peer.attach)
-        add_known(found, FORBIDS, "detached the link for its sender", link.detach)
+            add_known(
+                found, SETS_UP, f"the other peer has attached its end of the link{peer.modes}", peer.attach
+            )
+        add_known(found, FORBIDS, "the same peer has detached the link", link.detach)
         if isinstance(body, Transfer):
             if peer is not None and peer.flow is not None:
                 drain = "; drain is set" if peer.drain else ""
                 add_known(found, GRANTS, f"link credit {peer.credit}{drain}", peer.flow)
             else:
-                found.append(Ground(LACKS, "no flow that gives credit to the link was captured", None))
+                found.append(Ground(LACKS, "no flow that grants credit on the link was captured", None))
             if half.delivery is not None and body.delivery_id is not None:
-                what = f"the delivery before on the session: last-delivery-id {half.delivery[0]}"
+                what = f"the previous delivery on the session: last-delivery-id {half.delivery[0]}"
                 add_known(found, BELONGS, what, half.delivery[1])
             add_known(found, BELONGS, "the delivery that is under way on the link", link.first)
             if link.last is not None and link.last != link.first:
-                add_known(found, BELONGS, "the transfer before on the link", link.last)
+                add_known(found, BELONGS, "the previous transfer on the link", link.last)
         elif (
             isinstance(body, Flow)
             and peer is None
             and link.role == "receiver"
             and body.delivery_count is not None
         ):
-            what = "no attach of the sender's was captured, whose delivery-count it tells"
+            what = "no attach of the sender was captured, whose delivery-count the flow states"
             found.append(Ground(LACKS, what, None))
         elif isinstance(body, Flow) and peer is not None:
-            add_known(found, BELONGS, "the other end's newest flow of the link", peer.flow)
+            add_known(found, BELONGS, "the newest flow of the other peer on the link", peer.flow)
             add_known(found, BELONGS, "the newest transfer on the link", peer.last or link.last)
         if peer is not None:
-            add_known(found, FORBIDS, "detached the link's other end: only a detach is due", peer.detach)
+            what = "the other peer has detached its end of the link: only a detach may follow"
+            add_known(found, FORBIDS, what, peer.detach)
 
     def _window(
         self, found: list[Ground], half: _SessionPlaces, theirs: _SessionPlaces, grants: bool
@@ -278,10 +310,10 @@ class Grounds10(Grounds, Listener10):
             what = f"an incoming-window of {window}{from_id}"
             add_known(found, GRANTS if grants else SETS_UP, what, theirs.flow)
         if not grants:
-            add_known(found, BELONGS, "its sender's flow before", half.flow)
-            what = f"its sender's newest transfer: next-outgoing-id is {half.next_id}"
+            add_known(found, BELONGS, "the previous flow of the same peer", half.flow)
+            what = f"the newest transfer of the same peer: next-outgoing-id is {half.next_id}"
             add_known(found, BELONGS, what, half.transfer)
-            what = f"the other peer's newest transfer: its next-outgoing-id is {theirs.next_id}"
+            what = f"the newest transfer of the other peer: its next-outgoing-id is {theirs.next_id}"
             add_known(found, BELONGS, what, theirs.transfer)
 
     def _of_disposition(self, found: list[Ground], record: FrameRecord, body: Disposition) -> None:
@@ -295,26 +327,30 @@ class Grounds10(Grounds, Listener10):
             delivery = self._conversation.delivery_of(record, body, number)
             mark = None if delivery is None else sender.deliveries.get(delivery)
             if delivery is None or mark is None:
-                by = "the other peer" if body.role else "its sender"
+                by = "the other peer" if body.role else "the same peer"
                 found.append(Ground(LACKS, f"no delivery {number} of {by} was captured on the session", None))
                 continue
-            what = f"delivery {number}" if len(named) == 1 else f"delivery {number}, the {which} it names"
+            what = (
+                f"delivery {number}"
+                if len(named) == 1
+                else f"delivery {number}, the {which} in the disposition"
+            )
             add_known(found, GRANTS, what, mark)
             link = None if delivery.link is None else sender.links.get(delivery.link)
             if delivery.link is not None and link is not None:
-                add_known(found, SETS_UP, f"attached link {name_text(delivery.link.name)}", link.attach)
-            what = f"its sender had settled delivery {number}"
+                add_known(found, SETS_UP, f"link {name_text(delivery.link.name)} was attached", link.attach)
+            what = f"the same peer had already settled delivery {number}"
             add_known(found, FORBIDS, what, way.settled.get(delivery))
 
     def of_end(self, direction: int, by_client: bool) -> list[Ground]:
         way, other = self._ways[direction], self._ways[1 - direction]
         found: list[Ground] = []
-        add_known(found, SETS_UP, "opened its sender's half of the connection", way.open)
-        add_known(found, SETS_UP, "opened the other half of the connection", other.open)
-        add_known(found, GRANTS, "closed the connection for its sender", way.close)
-        add_known(found, SETS_UP, "closed the other half of the connection", other.close)
+        add_known(found, SETS_UP, "the same peer has opened its half of the connection", way.open)
+        add_known(found, SETS_UP, "the other peer has opened its half of the connection", other.open)
+        add_known(found, GRANTS, "the same peer has closed the connection", way.close)
+        add_known(found, SETS_UP, "the other peer has closed its half of the connection", other.close)
         if way.open is not None and way.close is None:
-            found.append(Ground(LACKS, "no close of its sender's was captured before", None))
+            found.append(Ground(LACKS, "no close of the same peer was captured before", None))
         if way.newest is not None and way.newest != way.close:
             found.append(Ground(BELONGS, "the last frame of the stream", way.newest))
         return found
@@ -418,11 +454,11 @@ class Grounds10(Grounds, Listener10):
 
 
 _SASL = {
-    "sasl-mechanisms": "says which mechanisms are offered",
-    "sasl-init": "chose the mechanism",
-    "sasl-challenge": "asks for a response",
-    "sasl-response": "responds to a challenge",
-    "sasl-outcome": "ended the SASL layer",
+    "sasl-mechanisms": "the server offers SASL mechanisms",
+    "sasl-init": "the client has chosen the SASL mechanism",
+    "sasl-challenge": "the server asks for a response",
+    "sasl-response": "the client responds to a challenge",
+    "sasl-outcome": "the server has ended the SASL layer",
 }
 
 

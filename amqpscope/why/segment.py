@@ -79,4 +79,4 @@ def segment_of(material: ReplayableCapture, packet: int) -> AskedSegment:
         return tap.found
     if 0 < seen < packet:
         raise FilterError(f"packet {packet}: the capture has only {seen}")
-    raise FilterError(f"packet {packet}: is no TCP segment, or none that could be read")
+    raise FilterError(f"packet {packet}: this packet is not a TCP segment that could be read")

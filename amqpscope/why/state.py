@@ -59,7 +59,7 @@ def state_lines(snapshot: ConnectionSnapshot, concern: Concern) -> list[Line]:
     """Both ends, then sessions with their links, or channels with their consumers."""
     lines = [_end(snapshot.client), _end(snapshot.server)]
     if snapshot.blocked:
-        lines.append([("note", "the server has said that it takes no messages")])
+        lines.append([("note", "the server has blocked the connection: it accepts no messages")])
     for session in snapshot.sessions:
         if concern.session(session):
             lines += _session(session, concern.subjects)
@@ -84,7 +84,7 @@ def _end(end: EndSnapshot) -> Line:
     if limits:
         parts.append(limits)
     if not end.whole:
-        parts.append("not all captured")
+        parts.append("not captured completely")
     if end.stall is not None:
         parts.append(_stall(end.peer, end.stall))
     return [(end.peer, f"{end.peer:<7}"), ("", "; ".join(parts))]
@@ -92,7 +92,7 @@ def _end(end: EndSnapshot) -> Line:
 
 def _stall(peer: str, stall: Stall) -> str:
     """When and why a peer could not write."""
-    why = "its octets are sent again and not acknowledged"
+    why = "the octets that it sends again are not acknowledged"
     if stall.cause == WINDOW:
         why = f"the TCP window of the {SERVER if peer == CLIENT else CLIENT} leaves no room"
     if stall.until < 0:
@@ -140,7 +140,7 @@ def _link(link: LinkSnapshot) -> Line:
     if link.unsettled:
         parts.append(f"{link.unsettled} unsettled")
     if link.unfinished:
-        parts.append("a delivery has begun")
+        parts.append("a delivery is under way")
     return [("key", f"link {name_text(link.name)}: "), ("", ", ".join(parts))]
 
 

@@ -85,10 +85,10 @@ def answer_lines(answer: Answer, excerpts: ExplainedFrames, only: int) -> list[t
     """
     shown = [(_head(answer, excerpts), 4)]
     if answer.connection is None:
-        shown.append(([("note", "There is no AMQP that could be read on its connection.")], 2))
+        shown.append(([("note", "amqpscope could read no AMQP on the connection of this packet.")], 2))
         return shown
     if answer.before is not None:
-        shown += [([], -1), ([("rule", "the two peers before it")], 2)]
+        shown += [([], -1), ([("rule", "the two peers before this packet")], 2)]
         shown += [
             ([("", " " * _INDENT), *line], 6) for line in state_lines(answer.before, concern_of(answer))
         ]
@@ -104,7 +104,7 @@ def answer_lines(answer: Answer, excerpts: ExplainedFrames, only: int) -> list[t
                 shown.append(([("dim", f"   and {left} more (--format json has them)")], 2))
                 break
         if not only and len(chosen) < len(answer.questions):
-            text = f"{len(chosen)} of them explained; --frame N explains the Nth"
+            text = f"{len(chosen)} of them explained; --frame N explains frame number N"
             shown.append(([("dim", f"   {text}")], 3))
     for index in chosen:
         shown += [([], -1), *_question(answer.questions[index], answer, excerpts)]
@@ -113,12 +113,12 @@ def answer_lines(answer: Answer, excerpts: ExplainedFrames, only: int) -> list[t
     elif not answer.questions:
         shown += _between(answer, excerpts)
     if answer.findings:
-        shown += [([], -1), ([("rule", "found here")], 2)]
+        shown += [([], -1), ([("rule", "findings in this packet")], 2)]
         reported: set[int] = set()
         for finding in answer.findings:
             shown += _finding(finding) + _named_by(finding, reported, excerpts)
     if answer.named_by:
-        shown += [([], -1), ([("rule", "findings elsewhere that this packet matters to")], 2)]
+        shown += [([], -1), ([("rule", "findings in other packets that name this packet")], 2)]
         for finding in answer.named_by[:_LISTED]:
             shown.append(([("", " " * _INDENT), *headline(finding)], 6))
     return shown
@@ -163,14 +163,14 @@ def _question(question: FrameQuestion, answer: Answer, excerpts: ExplainedFrames
         flags = " and ".join(answer.segment.flags)
         shown = [([*mark, ("end", f"the {answer.peer}'s stream ends ({flags})")], 2)]
     if question.mark.packet != question.last_packet:
-        text = f"its octets are in the packets {question.mark.packet} to {question.last_packet}"
+        text = f"the frame extends over packets {question.mark.packet} to {question.last_packet}"
         shown.append(([("dim", f"  {text}")], 2))
     for finding in question.findings:
         shown += _finding(finding)
     shown += _knew(question)
-    shown.append(([("rule", "  on what it rests")], 4))
+    shown.append(([("rule", "  earlier frames that matter")], 4))
     if not question.grounds:
-        shown.append(([("dim", "    nothing that was said before has a say in it")], 4))
+        shown.append(([("dim", "    no earlier frame matters to this frame")], 4))
     reported = {ground.mark.packet for ground in question.grounds if ground.mark is not None}
     for ground in weighed(question):
         shown += _ground(ground, question, excerpts)
@@ -178,9 +178,9 @@ def _question(question: FrameQuestion, answer: Answer, excerpts: ExplainedFrames
         shown += _named_by(finding, reported, excerpts)
     if question is answer.ended:
         return shown
-    shown.append(([("rule", "  what followed")], 4))
+    shown.append(([("rule", "  later frames that answer")], 4))
     if not question.sequels:
-        shown.append(([("dim", "    nothing that answers it")], 4))
+        shown.append(([("dim", "    no later frame answers this frame")], 4))
     for sequel in question.sequels:
         shown.append(([("", f"    {sequel.what}")], 6))
         shown.append(excerpts.line(sequel.mark.place, _BELOW))
@@ -274,7 +274,7 @@ def knowledge_of(mark: Position, question: FrameQuestion) -> str:
 
 
 def _knew(question: FrameQuestion) -> list[tuple[Line, int]]:
-    shown: list[tuple[Line, int]] = [([("rule", "  what they knew")], 4)]
+    shown: list[tuple[Line, int]] = [([("rule", "  what the peers had read")], 4)]
     for knew in (question.knew, question.other_knew):
         shown.append(([(knew.peer, f"    {knew.peer:<7}"), ("", knowledge(knew))], 11))
     return shown
@@ -284,22 +284,22 @@ def knowledge(knew: Knew) -> str:
     """What one peer knew of the other's frames, in a sentence."""
     other = SERVER if knew.peer == CLIENT else CLIENT
     if knew.arrived is None and knew.coming is None:
-        return f"the {other} had said nothing before that was captured"
+        return f"the capture shows no earlier frame of the {other}"
     parts = []
     if knew.read is not None:
-        parts.append(f"must have read up to {_named(knew.read)}")
+        parts.append(f"must have read everything up to {_named(knew.read)}")
     if knew.unsure_count:
         names = ", ".join(_named(mark) for mark in knew.unsure)
         more = knew.unsure_count - len(knew.unsure)
-        names = f"{names}, and {more} before these" if more else names
+        names = f"{names}, and {more} earlier frames" if more else names
         parts.append(f"may have read {names}")
     elif knew.arrived is None:
-        parts.append("can have read nothing")
+        parts.append("cannot have read any frame")
     if knew.coming_count:
         last = "" if knew.coming is None else _named(knew.coming)
         parts.append(
             f"cannot have read {last}"
-            + (f" and {knew.coming_count - 1} before it" if knew.coming_count > 1 else "")
+            + (f" and {knew.coming_count - 1} earlier frames" if knew.coming_count > 1 else "")
         )
     return "; ".join(parts)
 
@@ -310,10 +310,10 @@ def _named(mark: Position) -> str:
 
 def _between(answer: Answer, excerpts: ExplainedFrames) -> list[tuple[Line, int]]:
     """A packet in which no frame is."""
-    text = "No frame begins in this packet, and none goes on in it."
+    text = "This packet contains no octets of a frame."
     if not answer.segment.octets:
         flags = [flag for flag in answer.segment.flags if flag != "ACK"]
-        text = "It carries no octets of a stream"
+        text = "This packet carries no octets of a stream"
         text += f", only {' and '.join(flags)}." if flags else ", only an acknowledgement."
     shown: list[tuple[Line, int]] = [([], -1), ([("", text)], 2)]
     for label, mark in (("the frame before", answer.earlier), ("the frame after", answer.later)):

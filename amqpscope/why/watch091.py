@@ -76,7 +76,7 @@ class Watch091(AnswerWatch, Listener091):
         named = new_method(close.class_id, close.method_id)
         if named is None or named.definition().name != self._name:
             return code
-        return f"{code}, which names {self._name}"
+        return f"{code}, and the close names {self._name}"
 
     # The connection
 
@@ -95,7 +95,7 @@ class Watch091(AnswerWatch, Listener091):
         elif answers and (name in RESPONSES.get(self._name, ()) or self._begun_by(method)):
             self.add("the answer", record, last=True)
         elif answers and NEXT_STEPS.get(self._name) == name:
-            self.add("the next step of the set-up", record, last=True)
+            self.add("the next step of the connection set-up", record, last=True)
         elif isinstance(method, ConnectionCloseOk) and not isinstance(self._body, ConnectionClose):
             self.over = True
 
@@ -147,17 +147,21 @@ class Watch091(AnswerWatch, Listener091):
                 readable(method.exchange), readable(method.routing_key)
             )
             if self._content is not None and self._content.publish in known:
-                self.add("a message so addressed comes back", record, last=not self._content.number)
+                self.add(
+                    "a message with the same exchange and routing key is returned",
+                    record,
+                    last=not self._content.number,
+                )
         elif isinstance(method, BasicDeliver) and content.consumer is self._consumer is not None:
             self.add("the first delivery to the consumer", record, last=True)
 
     def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
         if self._answers(record) and self._content is not None and self._content.delivery in deliveries:
-            self.add("answers the delivery", record, last=True)
+            self.add("settles the delivery", record, last=True)
 
     def recovered(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
         if self._answers(record) and self._content is not None and self._content.delivery in deliveries:
-            self.add("gives the delivery back to its queue", record, last=True)
+            self.add("returns the delivery to its queue", record, last=True)
 
     def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
         if self._answers(record) and self._content is not None and self._content.publish in publishes:

@@ -96,7 +96,7 @@ class Watch10(AnswerWatch, Listener10):
             what = "the answer" if isinstance(self._body, End) else "the session is ended"
             self._closed(what, body.error, record)
         elif not self._ended and not isinstance(self._body, End):
-            self.add("its sender ends the session", record)
+            self.add("the same peer ends the session", record)
             self._ended = True
 
     # Links
@@ -109,7 +109,7 @@ class Watch10(AnswerWatch, Listener10):
                 self.add("the answer", record)
         elif self._link is None and not self._ended and self._conversation.link_of(self._record) is link:
             self._link = link
-            self.add("its sender attaches a link by this handle only now", record)
+            self.add("the same peer attaches a link by this handle only now", record)
 
     def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
         if record is self._record:
@@ -122,7 +122,7 @@ class Watch10(AnswerWatch, Listener10):
         mine = self._body
         if self._on(record, session, link) and not self._own(record) and isinstance(mine, Flow):
             if (mine.echo or mine.drain) and (mine.handle is None or link is self._link is not None):
-                self.add("the flow in answer", record, last=True)
+                self.add("the flow that answers", record, last=True)
 
     # Deliveries
 
@@ -132,7 +132,7 @@ class Watch10(AnswerWatch, Listener10):
             self._delivery = delivery
         if self._on(record, delivery.session, delivery.link) and not self._own(record):
             if isinstance(mine, Flow) and mine.link_credit and delivery.link is self._link is not None:
-                self.add("the first transfer on the link after it", record, last=True)
+                self.add("the first transfer on the link after this flow", record, last=True)
 
     def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         self.delivery_started(record, body, delivery)
@@ -146,7 +146,9 @@ class Watch10(AnswerWatch, Listener10):
         if not self._on(record, session) or self._delivery not in deliveries:
             return
         if not self._own(record):
-            what = "settles the delivery" if body.settled else "the receiver's word on the delivery"
+            what = (
+                "settles the delivery" if body.settled else "the receiver reports the state of the delivery"
+            )
             self.add(what, record, bool(body.settled))
         elif not self._ended:
-            self.add("its sender's word on the delivery", record, bool(body.settled))
+            self.add("the same peer reports the state of the delivery", record, bool(body.settled))

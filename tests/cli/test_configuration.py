@@ -97,12 +97,12 @@ def test_a_severity_that_is_set_is_reported(folder: Path, capsys: pytest.Capture
     text = "[severity]\n'amqp10/S-WIN-*' = 'warning'\n"
     reported = configured(capsys, text, "window-overrun.pcap")
     assert reported.lines[0].startswith("window-overrun.pcap: 2 warnings in ")
-    assert reported.out.count("    severity  warning by the configuration, by itself error") == 1
+    assert reported.out.count("    severity  warning by the configuration, error by the rule itself") == 1
     lines = amqpscope(capsys, "check", "--format", "ndjson", "window-overrun.pcap").lines
     assert [(one["severity"], one["overridden"]) for one in map(json.loads, lines)] == [
         ("warning", "error")
     ] * 2
-    sentence = "The configuration makes it a warning, by itself it is an error."
+    sentence = "The configuration makes it a warning, the rule makes it an error."
     for form, many in (("markdown", 2), ("junit", 2), ("sarif", 2), ("github", 2)):
         assert amqpscope(capsys, "check", "--format", form, "window-overrun.pcap").out.count(sentence) == many
     plain = amqpscope(capsys, "check", "--no-config", "--format", "ndjson", "window-overrun.pcap").lines

@@ -96,9 +96,7 @@ def test_why_says_of_how_many_connections_it_does_not_tell(
     monkeypatch.setattr(endings, "MAX_ENDED_CONNECTIONS", 10)
     text = command(capsys, "why", "--end", many).out
     assert text.startswith(f"{many}: {MANY} connections\n")
-    assert text.endswith(
-        f"\nand {MANY - 10} connections more, not reported here (--connection tells of one)\n"
-    )
+    assert text.endswith(f"\nand {MANY - 10} connections more, not shown here (--connection shows one)\n")
     reported = json.loads(command(capsys, "why", "--end", "--format", "json", many).out)
     assert (len(reported["connections"]), reported["connections_not_told"]) == (10, MANY - 10)
     # The limit counts only those that were asked for.

@@ -107,7 +107,7 @@ def answers(reaction: str, condition: str, rule: str = "amqp10/L-CREDIT") -> str
         (
             *("detach", "amqp:link:transfer-limit-exceeded", "amqp10/L-CREDIT"),
             "the server sent detach with amqp:link:transfer-limit-exceeded 1.23 ms later (packet 99), "
-            "as is due",
+            "as the specification asks",
         ),
         (
             *("detach", "amqp:not-allowed", "amqp10/L-CREDIT"),
@@ -126,7 +126,8 @@ def answers(reaction: str, condition: str, rule: str = "amqp10/L-CREDIT") -> str
         ),
         (
             *("", "", "amqp10/T-STR-UTF8"),
-            "the server gave no error afterwards; the specification names none, amqp:decode-error would fit",
+            "the server gave no error afterwards; "
+            "the specification names no answer, amqp:decode-error would fit",
         ),
         (
             *("close", "amqp:decode-error", "amqp10/T-STR-UTF8"),
@@ -135,7 +136,7 @@ def answers(reaction: str, condition: str, rule: str = "amqp10/L-CREDIT") -> str
         (
             *("close", "\x1b[2J", "amqp10/T-STR-UTF8"),
             "the server sent close with \\x1b[2J 1.23 ms later (packet 99); "
-            "the specification names none, amqp:decode-error would fit",
+            "the specification names no answer, amqp:decode-error would fit",
         ),
         (*("", "", "amqp10/C-CLOSE-SENT"), "the server gave no error afterwards"),
     ],

@@ -63,7 +63,9 @@ def test_of_two_requests_of_one_kind_each_has_its_own_answer(why: Why) -> None:
     d.goodbye()
     for said, answer in zip((first, second), answers, strict=True):
         assert followed(why(d, said)) == [("the answer", d.packet_number(answer))]
-        asked = [packet for what, packet in grounds(why(d, answer), "grants") if "this answer" in what]
+        asked = [
+            packet for what, packet in grounds(why(d, answer), "grants") if "this method answers" in what
+        ]
         assert asked == [d.packet_number(said)]
 
 
@@ -74,7 +76,7 @@ def test_an_answer_that_nobody_waits_for_names_the_request_with_no_wait(why: Why
     d.goodbye()
     frame = why(d, answer)
     assert grounds(frame, "lacks") == [("no request waits for this answer", None)]
-    forbidding = ("asks for the same without an answer, by no-wait", d.packet_number(silent))
+    forbidding = ("a request of this kind has no-wait set, so it gets no answer", d.packet_number(silent))
     assert forbidding in grounds(frame, "forbids")
 
 
@@ -86,8 +88,8 @@ def test_an_acknowledgement_of_later_deliveries_does_not_answer_one_without_ack(
     due = d.server.get_ok(b"due")
     ack = d.client.ack(2, multiple=True)
     d.goodbye()
-    assert followed(why(d, due)) == [("answers the delivery", d.packet_number(ack))]
-    assert "answers the delivery" not in [what for what, _ in followed(why(d, free))]
+    assert followed(why(d, due)) == [("settles the delivery", d.packet_number(ack))]
+    assert "settles the delivery" not in [what for what, _ in followed(why(d, free))]
 
 
 def test_a_delivery_that_is_recovered_is_not_answered_later(why: Why) -> None:
@@ -99,8 +101,8 @@ def test_a_delivery_that_is_recovered_is_not_answered_later(why: Why) -> None:
     again = d.server.deliver(b"", redelivered=True)
     ack = d.client.ack(2, multiple=True)
     d.goodbye()
-    assert followed(why(d, delivery)) == [("gives the delivery back to its queue", d.packet_number(recover))]
-    assert followed(why(d, again)) == [("answers the delivery", d.packet_number(ack))]
+    assert followed(why(d, delivery)) == [("returns the delivery to its queue", d.packet_number(recover))]
+    assert followed(why(d, again)) == [("settles the delivery", d.packet_number(ack))]
 
 
 def test_the_acknowledgement_that_took_a_delivery_forbids_a_second_one(why: Why) -> None:
@@ -112,7 +114,9 @@ def test_the_acknowledgement_that_took_a_delivery_forbids_a_second_one(why: Why)
     taken = d.client.ack(0, multiple=True)
     again = d.client.ack(1)
     d.goodbye()
-    assert grounds(why(d, again), "forbids") == [("had answered 1 already", d.packet_number(taken))]
+    assert grounds(why(d, again), "forbids") == [
+        ("the client has already settled delivery-tag 1", d.packet_number(taken))
+    ]
 
 
 def test_a_rollback_allows_a_second_acknowledgement(why: Why) -> None:
@@ -137,7 +141,9 @@ def test_a_consumer_that_was_cancelled_does_not_forbid_its_tag(why: Why) -> None
     d.cancel()
     again = d.client.method("basic.consume", queue="q", consumer_tag="c")
     d.goodbye()
-    assert grounds(why(d, twice), "forbids") == [("began a consumer of this tag", d.packet_number(begun))]
+    assert grounds(why(d, twice), "forbids") == [
+        ("a consumer with this consumer-tag already exists", d.packet_number(begun))
+    ]
     assert grounds(why(d, again), "forbids") == []
 
 
@@ -149,7 +155,9 @@ def test_messages_are_numbered_from_the_first_confirm_select_on(why: Why) -> Non
     second = d.client.publish()
     confirm = d.server.confirm(2)
     d.goodbye()
-    assert ("published message 2", d.packet_number(second)) in grounds(why(d, confirm), "grants")
+    assert ("the client has published message 2", d.packet_number(second)) in grounds(
+        why(d, confirm), "grants"
+    )
     assert followed(why(d, second)) == [("confirms the message", d.packet_number(confirm))]
 
 
@@ -161,8 +169,8 @@ def test_a_message_comes_back_only_if_it_asked_for_that(why: Why) -> None:
     back = d.server.return_content(routing_key="nowhere")
     d.goodbye()
     belongs = grounds(why(d, back), "belongs to")
-    assert belongs == [("the oldest message that may come back", d.packet_number(mandatory))]
-    returned = ("a message so addressed comes back", d.packet_number(back))
+    assert belongs == [("the oldest message that may be returned", d.packet_number(mandatory))]
+    returned = ("a message with the same exchange and routing key is returned", d.packet_number(back))
     assert returned in followed(why(d, mandatory))
     assert returned not in followed(why(d, plain))
 
@@ -175,7 +183,7 @@ def test_closes_that_cross_end_the_channel_with_the_second_answer(why: Why) -> N
     d.server.channel_close_ok()
     second = d.client.channel_close_ok()
     d.goodbye()
-    assert "ended the channel" not in [what for what, _ in grounds(why(d, second), "forbids")]
+    assert "the channel has ended" not in [what for what, _ in grounds(why(d, second), "forbids")]
 
 
 def test_a_channel_whose_open_was_not_captured_has_its_deliveries(why: Why) -> None:
@@ -188,4 +196,4 @@ def test_a_channel_whose_open_was_not_captured_has_its_deliveries(why: Why) -> N
     d.goodbye()
     frame = why(d, ack)
     assert ("no channel.open was captured on channel 1", None) in grounds(frame, "lacks")
-    assert ("delivery-tag 1", d.packet_number(delivery)) in grounds(frame, "grants")
+    assert ("the delivery with delivery-tag 1", d.packet_number(delivery)) in grounds(frame, "grants")

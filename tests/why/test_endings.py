@@ -99,7 +99,7 @@ def test_what_only_came_before_is_no_cause(capsys: pytest.CaptureFixture[str]) -
     (connection, _) = endings(capsys, ROOT / "pika-channel-errors.pcap")
     assert connection[0]["condition"] is None
     assert causes(connection[0])[0] == (False, 109, None)
-    assert "  perhaps  the server had reported an error before" in (
+    assert "  perhaps  the server had reported an error earlier" in (
         amqpscope(capsys, "why", "--end", ROOT / "pika-channel-errors.pcap").out
     )
 
@@ -116,7 +116,7 @@ def test_a_link_that_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     found = [
         one for path in sorted(ROOT.glob("rhea*.pcap")) for part in endings(capsys, path) for one in part
     ]
-    refused = [one for one in found if one["because"] and "link is refused" in one["because"][0]["what"]]
+    refused = [one for one in found if one["because"] and "refused link" in one["because"][0]["what"]]
     assert refused
     for one in refused:
         assert one["thing"].startswith("link ")
@@ -128,7 +128,7 @@ def test_a_link_that_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_login_that_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     connections = endings(capsys, ROOT / "librabbitmq-refused.pcap")
     step = connections[0][0]["because"][0]
-    assert (step["what"], step["frame"]["name"]) == ("the login that is refused", "connection.start-ok")
+    assert (step["what"], step["frame"]["name"]) == ("the refused login", "connection.start-ok")
 
 
 def test_a_silence_for_longer_than_agreed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,8 +140,8 @@ def test_a_silence_for_longer_than_agreed(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_stream_that_ends_without_a_close(capsys: pytest.CaptureFixture[str]) -> None:
     (connection,) = endings(capsys, violating("amqp091/C-CLOSE-HANDSHAKE"))
-    assert connection[0]["what"] == "was ended by the client without a close, with FIN in packet 12"
-    assert [one["what"] for one in connection[1:]] == ["was still there when the connection ended"]
+    assert connection[0]["what"] == "was ended by the client without a close, by FIN in packet 12"
+    assert [one["what"] for one in connection[1:]] == ["still existed when the connection ended"]
 
 
 def test_one_connection_of_several(capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,19 +176,19 @@ def test_an_orderly_end_has_no_cause(capsys: pytest.CaptureFixture[str]) -> None
 # A link that ends with an error: when, with which condition, whether the attach that answers has a
 # terminus; and what is shown about it.
 LINKS = [
-    (0, "amqp:not-found", False, [(True, "the link is refused: the attach that asks for it")]),
-    (660, "amqp:not-found", False, [(True, "the link is refused: the attach that asks for it")]),
-    (0, "amqp:not-found", True, [(False, "the link is refused: the attach that asks for it")]),
-    (5, "amqp:not-found", True, [(False, "the last of the client that had reached it")]),
+    (0, "amqp:not-found", False, [(True, "the attach of the refused link")]),
+    (660, "amqp:not-found", False, [(True, "the attach of the refused link")]),
+    (0, "amqp:not-found", True, [(False, "the attach of the refused link")]),
+    (5, "amqp:not-found", True, [(False, "the last frame of the client that had arrived")]),
     (30, "amqp:not-found", True, []),
-    (660, "amqp:link:detach-forced", True, [(False, "nothing was said for 660.001 s")]),
+    (660, "amqp:link:detach-forced", True, [(False, "neither peer sent anything for 660.001 s")]),
     (
         *(0, "amqp:link:detach-forced", True),
-        [(False, "an operator's decision, or a shutdown: the error of the server blames nobody")],
+        [(False, "an operator's decision, or a shutdown: the error that the server reports blames nobody")],
     ),
     (
         *(0, "amqp:link:stolen", True),
-        [(False, "the link was attached again elsewhere, as the error says")],
+        [(False, "the error says that the link was attached again elsewhere")],
     ),
 ]
 
@@ -217,8 +217,16 @@ def test_why_a_link_ends_that_nothing_was_sent_on(
 @pytest.mark.parametrize(
     ("waited", "because"),
     [
-        (300, [(False, "nothing was said for 300.000 s")]),
-        (2, [(False, "an operator's decision, or a shutdown: the error of the server blames nobody")]),
+        (300, [(False, "neither peer sent anything for 300.000 s")]),
+        (
+            2,
+            [
+                (
+                    False,
+                    "an operator's decision, or a shutdown: the error that the server reports blames nobody",
+                )
+            ],
+        ),
     ],
 )
 def test_a_silence_of_both_is_no_operator(
@@ -233,7 +241,7 @@ def test_a_silence_of_both_is_no_operator(
     d.client.close()
     found = ends_of(capsys, d, tmp_path)
     ((sure, what),) = reasons(found[0])
-    assert (sure, what[:25]) == (because[0][0], because[0][1][:25])
+    assert (sure, what[:33]) == (because[0][0], because[0][1][:33])
 
 
 def test_heartbeats_are_no_silence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -257,16 +265,16 @@ def test_a_reset_after_a_long_silence_of_both(capsys: pytest.CaptureFixture[str]
     d.client.publish(b"late", routing_key="q")
     d.server.rst()
     found = ends_of(capsys, d, tmp_path)
-    assert found[0]["what"].startswith("was ended by the server without a close, with RST")
+    assert found[0]["what"].startswith("was ended by the server without a close, by RST")
     ((sure, what),) = reasons(found[0])
-    assert (sure, what[:22]) == (False, "nothing was said for 3")
+    assert (sure, what[:32]) == (False, "neither peer sent anything for 3")
 
 
 def test_what_comes_after_the_end_is_no_cause(capsys: pytest.CaptureFixture[str]) -> None:
     # The client gives up while the server is silent; the server's next heartbeat comes half a second later.
     (found,) = endings(capsys, ROOT / "amqplib-server-stalled.pcap")
     connection = found[0]
-    assert connection["what"] == "was ended by the client without a close, with FIN in packet 23"
+    assert connection["what"] == "was ended by the client without a close, by FIN in packet 23"
     (step,) = connection["because"]
     assert step["sure"]
     assert step["packet"] == 17
@@ -283,7 +291,7 @@ def test_a_stream_that_ends_before_the_other_peer_said_anything(
     d.server.header()
     d.server.open()
     found = ends_of(capsys, d, tmp_path)
-    assert reasons(found[0]) == [(False, "nothing of the server was captured before")]
+    assert reasons(found[0]) == [(False, "the capture shows no earlier frame of the server")]
 
 
 def test_an_error_of_long_ago_is_no_cause(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -337,10 +345,10 @@ def test_an_error_that_crosses_the_other_close(capsys: pytest.CaptureFixture[str
     connection, own, other = ends_of(capsys, d, tmp_path)
     assert (own["thing"], own["peer"], own["condition"], own["because"]) == ("channel 1", "client", None, [])
     assert (other["thing"], other["peer"], other["condition"]) == ("channel 1", "server", "404")
-    assert other["what"] == "was closed by the server, which had not heard of that"
+    assert other["what"] == "was closed by the server, which did not know of the other close yet"
     (step,) = other["because"]
     assert (step["sure"], step["packet"], step["frame"]["name"]) == (True, published, "basic.publish")
-    assert connection["because"][0]["what"] == "the server had reported an error before"
+    assert connection["because"][0]["what"] == "the server had reported an error earlier"
 
 
 def test_a_frame_is_reported_of_the_error_that_names_it(
@@ -350,14 +358,14 @@ def test_a_frame_is_reported_of_the_error_that_names_it(
     capture = tmp_path / "dialogue.pcap"
     capture.write_bytes(d.pcap())
     shown = amqpscope(capsys, "why", capture, published).out
-    assert "the channel is closed with 404, which names basic.publish" in shown
+    assert "the channel is closed with 404, and the close names basic.publish" in shown
 
 
 @pytest.mark.parametrize(
     ("code", "cause"),
     [
-        (403, [(True, "the login that is refused")]),
-        (541, [(False, "the last of the client that had reached it")]),
+        (403, [(True, "the refused login")]),
+        (541, [(False, "the last frame of the client that had arrived")]),
     ],
 )
 def test_only_some_errors_refuse_a_login(
@@ -476,7 +484,7 @@ def test_who_is_silent_and_could_not_write(
 def test_a_fault_that_brokers_answer_otherwise_than_is_due(capsys: pytest.CaptureFixture[str]) -> None:
     (found,) = endings(capsys, violating("amqp091/F-FRAME-END"))
     ((sure, what),) = reasons(found[0])
-    assert (found[0]["condition"], sure, what) == ("501", True, "brokers answer it so")
+    assert (found[0]["condition"], sure, what) == ("501", True, "brokers answer this finding so")
 
 
 @pytest.mark.parametrize("own", ["end", "close"])
@@ -510,5 +518,5 @@ def test_an_end_that_is_answered_is_reported_once(capsys: pytest.CaptureFixture[
     capture = tmp_path / "dialogue.pcap"
     capture.write_bytes(d.pcap())
     shown = amqpscope(capsys, "why", capture, sent).lines
-    assert "    its sender ends the session" in shown
+    assert "    the same peer ends the session" in shown
     assert "    the session is ended" not in shown

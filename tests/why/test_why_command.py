@@ -81,7 +81,7 @@ def test_a_delivery_of_0_9_1_and_its_acknowledgement(capsys: pytest.CaptureFixtu
     assert ("grants", "basic.consume") in {
         (one["effect"], one["frame"]["name"]) for one in asked["grounds"] if one["frame"] is not None
     }
-    assert (ack["packet"], "answers the delivery") in {
+    assert (ack["packet"], "settles the delivery") in {
         (one["packet"], one["what"]) for one in asked["followed"]
     }
     settled = explained(capsys, capture, ack["packet"])

@@ -190,7 +190,7 @@ def test_through_tshark(capsys: pytest.CaptureFixture[str]) -> None:
     assert explained(capsys, "--via", "tshark", "--end", CREDIT) == explained(capsys, "--end", CREDIT)
     result = amqpscope(capsys, "why", "--via", "tshark", CREDIT, 4000)
     assert (result.status, result.out) == (2, "")
-    assert result.err == "amqpscope: packet 4000: is no TCP segment, or none that could be read\n"
+    assert result.err == "amqpscope: packet 4000: this packet is not a TCP segment that could be read\n"
 
 
 @pytest.mark.tshark
