@@ -42,6 +42,7 @@ class Handle:
         self.count = 0
         self.open = False
         self.tag = b""
+        self.sections: list[Any] = []
 
 
 class Peer(Speaker):

@@ -18,11 +18,16 @@ from typing import Any
 
 from support import draft2011_encode as draft
 from support.conversation import Said
-from support.dialogue import Dialogue, Handle, Peer
+from support.dialogue import SENDER, Dialogue, Handle, Peer
 
 __all__ = ["Dialogue2011", "Peer2011"]
 
 MESSAGE = [draft.header(), draft.properties(), draft.amqp_data("hello"), draft.footer()]
+
+
+REST = [draft.data(b"and more")]
+
+_NAMES = {"delivery_count": "transfer_count", "initial_delivery_count": "initial_transfer_count"}
 
 
 class Peer2011(Peer):
@@ -32,15 +37,32 @@ class Peer2011(Peer):
     count = "transfer_count"
     initial_count = "initial_transfer_count"
 
-    def transfer(self, payload: Any = MESSAGE, handle: int = 0, channel: int = 0, **fields: Any) -> Said:
+    def flow(self, channel: int = 0, **fields: Any) -> Said:
+        """A flow, by the final's names of the fields or by the draft's."""
+        return super().flow(channel, **_renamed(fields))
+
+    def attach(
+        self, role: bool = SENDER, handle: int = 0, name: str | None = "q", channel: int = 0, **fields: Any
+    ) -> Said:
+        """An attach, by the final's names of the fields or by the draft's."""
+        return super().attach(role, handle, name, channel, **_renamed(fields))
+
+    def transfer(self, payload: Any = None, handle: int = 0, channel: int = 0, **fields: Any) -> Said:
         """A transfer of these sections, or of the `fragments` that are given: the first of a message, or the
-        next of the one that has `more`.
+        next of the one that has `more`. Octets are a section of data.
         """
         link = self.handles.get((channel, handle)) or Handle("", draft.SENDER)
+        if payload is None:
+            payload = REST if link.open else MESSAGE
+        elif isinstance(payload, bytes):
+            payload = [draft.data(payload)]
         if not link.open:
             link.tag = self.tags.to_bytes(4, "big")
             self.tags += 1
             link.count += 1
+            link.sections = []
+        before = len(link.sections)
+        link.sections += payload
         given: dict[str, Any] = {
             "handle": handle,
             "delivery_tag": link.tag,
@@ -48,10 +70,11 @@ class Peer2011(Peer):
             "message_format": 0,
         }
         if "fragments" not in fields:
-            given["fragments"] = draft.fragments(payload) or None
+            given["fragments"] = draft.fragments(link.sections)[before:] or None
         given.update(fields)
         link.open = bool(given.get("more")) and not given.get("aborted")
         self.begun[channel] = self.begun.get(channel, 0) + 1 & 0xFFFFFFFF
+        self.delivery_ids[channel] = self.begun[channel]
         return self.frame(draft.transfer(**given), channel=channel)
 
     def transfers(
@@ -72,6 +95,10 @@ class Peer2011(Peer):
         if fields.get("role", draft.RECEIVER) == draft.RECEIVER:
             fields = {"state": draft.transfer_state(outcome=draft.accepted()), **fields}
         return super().disposition(first, last, channel, **{"state": None, **fields})
+
+
+def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
+    return {_NAMES.get(name, name): value for name, value in fields.items()}
 
 
 class Dialogue2011(Dialogue):

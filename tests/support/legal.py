@@ -383,11 +383,13 @@ class Talk:
 class Peer:
     """One peer's program. Public: `act` says something legal, `hear` takes in what the other one said.
 
-    amqp: the encoder of its dialect. least_frame_size: what every peer of its dialect takes.
+    amqp: the encoder of its dialect. least_frame_size: what every peer of its dialect takes. largest_message:
+    more octets than any message has.
     """
 
     amqp: Any = amqp
     least_frame_size = 512
+    largest_message = 4000
 
     def __init__(self, talk: Talk, side: int) -> None:
         self.talk = talk
@@ -767,7 +769,7 @@ class Peer:
             "target": target if has_target else None,
             "unsettled": self.unsettled(session, link),
             "initial_delivery_count": link.count & WRAP if link.sender else None,
-            "max_message_size": random.choice([None, 0, 4000, 1 << 40]),
+            "max_message_size": random.choice([None, 0, self.largest_message, 1 << 40]),
         }
         link.mine = fields
         link.acquires = None
@@ -1458,6 +1460,8 @@ class Peer:
             self.grant(link, link.base + credit)
         else:
             behind = (link.count - known) & WRAP
+            if behind >= 1 << 31:
+                behind -= 1 << 32  # the receiver has counted a delivery twice that this end reported begun
             self.grant(link, link.count - behind + credit)
 
     def hear_attach(self, session: Session, fields: Fields) -> None:

@@ -133,6 +133,7 @@ class Peer2011(Peer):
 
     amqp = draft
     least_frame_size = 4096
+    largest_message = 40_000
 
     def __init__(self, talk: Talk, side: int) -> None:
         super().__init__(talk, side)

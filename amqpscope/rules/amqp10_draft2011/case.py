@@ -9,6 +9,7 @@ from typing import Final
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.rules.amqp10.case import Case10
+from amqpscope.rules.amqp10.connection import C_MAXFRAME_FLOOR, C_OPEN_SIZE, C_PIPE_SIZE
 from amqpscope.rules.amqp10.counting import L_CREDIT_DECR, L_CREDIT_FORMULA, L_CREDIT_NODC
 from amqpscope.rules.amqp10.link import (
     L_CREDIT,
@@ -18,6 +19,7 @@ from amqpscope.rules.amqp10.link import (
     L_UNATTACHED_FLOW,
     L_UNATTACHED_TRANSFER,
 )
+from amqpscope.rules.amqp10.sasl import SA_FRAME_512
 from amqpscope.rules.amqp10_draft2011.same import RULES
 from amqpscope.rules.declaration import DECLARED
 from amqpscope.rules.judge import NO_RECORD
@@ -36,6 +38,9 @@ _OF_STATED_CREDIT: Final = (L_CREDIT_DECR, L_CREDIT_FORMULA, L_CREDIT_OWNER)
 
 # The draft names other conditions for these than the final, whose answers are due.
 _ANSWERED_OTHERWISE: Final = (L_HANDLE_INUSE, L_UNATTACHED_FLOW, L_UNATTACHED_TRANSFER)
+
+# The final's functions judge these by this edition's number.
+_OF_SIZES: Final = (C_OPEN_SIZE, C_PIPE_SIZE, C_MAXFRAME_FLOOR, SA_FRAME_512)
 
 _FINAL: Final = "amqp10/"
 
@@ -80,7 +85,8 @@ class CaseDraft2011(Case10):
     ) -> None:
         if rule.startswith(_FINAL):
             own = f"{RULES.namespace}/{rule.partition('/')[2]}"
-            if own not in DECLARED:
+            declared = DECLARED.get(own)
+            if declared is None or not (declared.same_as or declared.proved or rule in _OF_SIZES):
                 return
             if certainty == CERTAIN and self.is_of_pieces(rule):
                 certainty = POSSIBLE
