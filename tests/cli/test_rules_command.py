@@ -99,7 +99,7 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "text": catalogue()["amqp10/L-TERM-VERIFY"].text,
         "spec": catalogue()["amqp10/L-TERM-VERIFY"].source,
         "observable": "no",
-        "reason": "A capture does not show whether a peer checks.",
+        "reason": "A capture does not show whether a peer checks the source or target.",
         "evidence": catalogue()["amqp10/L-TERM-VERIFY"].evidence or None,
         "expected_condition": catalogue()["amqp10/L-TERM-VERIFY"].answer or None,
     }

@@ -64,7 +64,7 @@ def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None
     """A peer gives a handle to another link before the other peer has detached the link that had the handle.
 
     Demands: A peer may give a handle to another link once both peers have detached the old link. The text
-    about detach permits this once one peer has detached it.
+    about detach permits the reuse as soon as one peer has detached the old link.
     Source: transport.xml section definitions > handle; transport.xml section performatives > detach
     Evidence: the order of both peers' detaches, and the next attach with the same handle
     Why it matters: One passage of the specification frees a handle only when both peers have closed the link.
@@ -122,7 +122,7 @@ def resumed_without_unsettled_map(case: Case10, link: LinkEnd) -> None:
     Source: transport.xml section links > Link Errors
     Evidence: a detach with an error, and then an attach with the same link name and a null unsettled map
     Why it matters: An error destroys the link endpoint, so the link can only be resumed. Without the
-    unsettled map, the other peer takes the attach for one sent before the detach arrived.
+    unsettled map, the other peer takes the attach for an attach that was sent before the detach arrived.
     Silent when: the detach closed the link, or the detach may not have reached the peer. The finding is only
     possible, not certain, when the peer may not have read the detach yet.
     How to mend it: After a detach with an error, send a resuming attach with a non-null unsettled map. Use an
@@ -194,7 +194,7 @@ def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
     Only possible because: The peer may have accepted the attach first, and the link may have failed
     afterwards.
     How to mend it: When refusing a link, send the answering attach with the local terminus null (source if
-    sender, target if receiver). Then send detach with closed and the error at once.
+    sender, target if receiver). At once afterwards, send detach with closed=true and the error.
     """
     case.report(
         L_REFUSE_NULL,

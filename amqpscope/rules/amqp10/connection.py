@@ -139,10 +139,9 @@ def frame_after_close(case: Case10) -> None:
     Why it matters: The close is the last frame that a peer sends on a connection. The other peer may never
     read later frames, so their content is lost.
     Silent when: never, because both frames come from the same peer. The finding is only possible, not
-    certain, when octets since the close were not captured, because the peers may have opened the connection
-    anew.
-    Possible because: Octets are missing from the capture. These octets may contain a new opening of the
+    certain, when octets since the close were not captured, because the peers may have opened a new
     connection.
+    Possible because: The capture lacks octets that may contain a new opening of the connection.
     How to mend it: Discard all queued frames and stop the heartbeat timer when close is written. After close,
     only read until the other peer's close arrives.
     """
@@ -204,7 +203,8 @@ def open_larger_than_512_octets(case: Case10, size: i64) -> None:
     capabilities, or wait for the other peer's open before sending a larger one.
     """
     message = (
-        f"an open of {size} octets is sent before the peer's, at most {case.least_max_frame_size} may be"
+        f"an open of {size} octets is sent before the other peer's open, with a limit of "
+        f"{case.least_max_frame_size}"
     )
     case.report(C_OPEN_SIZE, message, CERTAIN, {"frame_size": int(size)})
 
@@ -225,7 +225,8 @@ def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
     How to mend it: Wait for the other peer's open before sending frames larger than 512 octets, or keep all
     pipelined frames within 512 octets.
     """
-    message = f"{size} octets are sent before the peer's open, at most {case.least_max_frame_size} may be"
+    limit = case.least_max_frame_size
+    message = f"a frame of {size} octets is sent before the other peer's open, with a limit of {limit}"
     case.report(C_PIPE_SIZE, message, CERTAIN, {"frame_size": int(size)})
 
 
@@ -253,8 +254,8 @@ C_CHMAX: Final = RULES.rule("C-CHMAX", "MUST NOT", "keyword", answer="amqp:conne
 def channel_beyond_agreed(case: Case10, limit: int) -> None:
     """A peer uses a channel number above the channel-max in the other peer's open.
 
-    Demands: No frame may use a channel number above the channel-max in the open of its receiver. This limit
-    also bounds the number of sessions.
+    Demands: No frame may use a channel number above the channel-max in the open of its receiver. The
+    channel-max also bounds the number of sessions.
     Source: transport.xml section performatives > open.channel-max
     Evidence: the channel of the frame, and the channel-max in the open of the other peer
     Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
@@ -460,10 +461,10 @@ def second_open(case: Case10) -> None:
     Evidence: a second open in the same direction
     Why it matters: A peer states its limits only once per connection. The other peer cannot know which limits
     apply, and may close the connection with illegal-state.
-    Silent when: octets since the first open were not captured, because the connection may have been closed
-    and opened anew.
+    Silent when: octets since the first open were not captured, because the peers may have opened a new
+    connection since then.
     How to mend it: Send open once per connection. To change limits or properties, close the connection and
-    open a new one. Check that two code paths do not both send the open.
+    open a new connection. Check that two code paths do not both send the open.
     """
     me = case.me
     if me.open is not None and me.whole and not CONNECTION.allows(me.state, SEND_OPEN):
@@ -535,7 +536,7 @@ def other_host_than_in_sasl(case: Case10, body: Open) -> None:
     Source: transport.xml section performatives > open.hostname
     Evidence: the hostnames of sasl-init, of the TLS client hello and of open
     Why it matters: The server authenticates the client by the first name, but selects the host to open by the
-    second. The login may be valid for another host than the one opened.
+    second. The login may be valid for another host than the opened host.
     Silent when: either frame names no hostname, or the sasl-init was not captured.
     How to mend it: Take the hostname of open and of sasl-init from the same setting, or leave hostname out of
     open.

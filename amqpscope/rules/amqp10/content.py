@@ -66,9 +66,9 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     Source: messaging.xml section message-format > properties.content-type
     Evidence: the text of the content-type
     Why it matters: A receiver cannot use the content-type to choose how to read the body.
-    Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
-    possible, not certain, when the content-type is empty, or when a server sends the message, because a
-    server may hand on what it received.
+    Silent when: a part of the message was not captured, or the message has a message-format other than 0. The
+    finding is only possible, not certain, when the content-type is empty, or when a server sends the message,
+    because a server may hand on what it received.
     Possible because: The {peer} may hand on the content-type that the {peer} received. An empty content-type
     may stand for no content-type.
     How to mend it: Set content-type to a media type such as `application/json`, or leave the field null.
@@ -103,10 +103,10 @@ def content_type_of_another_body(case: Case10, content_type: str, body: str) -> 
     Evidence: the content-type, and the kind of the body
     Why it matters: A body of AMQP values states its own types. A content-type states the type a second time,
     and the two statements may differ.
-    Silent when: the message was not captured whole, or has a message-format other than 0. For the final
-    specification, the rule is also silent if the content-type is message/x-amqp+data, message/x-amqp+map or
-    message/x-amqp+list. The finding is only possible, not certain, when a server sends the message, because a
-    server may hand on what it received.
+    Silent when: a part of the message was not captured, or the message has a message-format other than 0. For
+    the final specification, the rule is also silent if the content-type is message/x-amqp+data,
+    message/x-amqp+map or message/x-amqp+list. The finding is only possible, not certain, when a server sends
+    the message, because a server may hand on what it received.
     Possible because: The {peer} may hand on the content-type that the {peer} received. An empty content-type
     may stand for no content-type.
     How to mend it: Leave content-type null for amqp-value and amqp-sequence bodies. To send a serialized
@@ -133,9 +133,9 @@ def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> 
     Evidence: the content-encoding, and the kind of the body
     Why it matters: Only octets can be decompressed. A receiver that tries to decode the body fails and cannot
     read the message.
-    Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
-    possible, not certain, when the content-encoding is empty, or when a server sends the message, because a
-    server may hand on what it received.
+    Silent when: a part of the message was not captured, or the message has a message-format other than 0. The
+    finding is only possible, not certain, when the content-encoding is empty, or when a server sends the
+    message, because a server may hand on what it received.
     Possible because: The {peer} may hand on the content-encoding that the {peer} received. An empty
     content-encoding may stand for no content-encoding.
     How to mend it: Set content-encoding only if the body is a data section with encoded octets. Put
@@ -162,8 +162,9 @@ def identity_as_content_encoding(case: Case10) -> None:
     Evidence: the text of the content-encoding
     Why it matters: The value states that nothing is to be decoded. An unset content-encoding states the same,
     and every receiver understands it.
-    Silent when: the message was not captured whole, or has a message-format other than 0. The finding is only
-    possible, not certain, when a server sends the message, because a server may hand on what it received.
+    Silent when: a part of the message was not captured, or the message has a message-format other than 0. The
+    finding is only possible, not certain, when a server sends the message, because a server may hand on what
+    it received.
     Possible because: The {peer} may hand on the content-encoding that the {peer} received.
     How to mend it: Leave content-encoding null when the body is not encoded. Do not use `identity` as a
     default value.
@@ -183,7 +184,7 @@ def compress_as_content_encoding(case: Case10, encoding: str) -> None:
     Evidence: the text of the content-encoding
     Why it matters: Hardly any receiver can still decode this compression, so most receivers cannot read the
     body.
-    Silent when: the message was not captured whole, or has a message-format other than 0.
+    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
     Only possible because: A message that came through HTTP or mail with this content-encoding may keep it.
     How to mend it: Compress with gzip and set content-encoding to `gzip`, or send the body without
     compression and leave the field null.
@@ -206,9 +207,9 @@ def several_content_encodings(case: Case10, encoding: str) -> None:
     received through another protocol.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: a comma in the content-encoding
-    Why it matters: Receivers compare the content-encoding with one known name. They find no match and cannot
-    decode the body.
-    Silent when: the message was not captured whole, or has a message-format other than 0.
+    Why it matters: Receivers compare the content-encoding with one known name. Receivers then find no match
+    and cannot decode the body.
+    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
     Only possible because: A message that came through HTTP or mail with this content-encoding may keep it.
     How to mend it: Apply at most one encoding to the body and name only that encoding in content-encoding.
     """
@@ -230,9 +231,9 @@ def unregistered_content_encoding(case: Case10, encoding: str) -> None:
     Demands: The content-encoding is a coding of the IANA registry of HTTP content codings.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: the text of the content-encoding
-    Why it matters: A receiver does not know how to decode the body. Most such senders mean a character set,
-    which belongs in the content-type.
-    Silent when: the message was not captured whole, or has a message-format other than 0.
+    Why it matters: A receiver does not know how to decode the body. In most cases the value names a character
+    set, which belongs in the content-type.
+    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
     Only possible because: A specification that this rule does not know may define the content-encoding.
     How to mend it: Set content-encoding only to a registered coding such as `gzip`. State a character set in
     content-type, as in `text/plain; charset=utf-8`, not in content-encoding.
@@ -265,7 +266,7 @@ def reserved_annotation(case: Case10, section: str, key: object) -> None:
     Evidence: annotation keys that no known specification defines
     Why it matters: A receiver that does not recognize an annotation must detach the link, unless the key
     begins with `x-opt-`.
-    Silent when: the message was not captured whole, or has a message-format other than 0.
+    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
     Only possible because: A specification that this rule does not know may define the key.
     How to mend it: Begin the keys of your own annotations with `x-opt-`. Applications should put their own
     data into application-properties instead of annotations.
@@ -293,8 +294,8 @@ def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
     Evidence: the value under the key `rejected` in the delivery-annotations
     Why it matters: The key is reserved for the reason of a rejection. A receiver looks there for an error and
     cannot read the value.
-    Silent when: the message was not captured whole, or has a message-format other than 0. By the final
-    specification, the rule is always silent, because the final specification does not have the key.
+    Silent when: a part of the message was not captured, or the message has a message-format other than 0. By
+    the final specification, the rule is always silent, because the final specification does not have the key.
     How to mend it: Put only an error composite (condition, description, info) under the key `rejected`. Use a
     key that begins with `x-opt-` for other data.
     """
@@ -312,14 +313,14 @@ T_TIME_MS: Final = RULES.rule(
 
 
 def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None:
-    """A sender states a time in a message's properties in another unit than milliseconds: only in that unit
-    does the time fit the time of the capture.
+    """A sender states a time in a message's properties in another unit than milliseconds, because the time
+    fits the time of the capture only in the other unit.
 
     Demands: A timestamp counts the milliseconds since 1970-01-01 UTC.
     Source: types.xml section encodings > timestamp
     Evidence: a time in the message that is far from the time of the capture
     Why it matters: Receivers read a time that is decades off. Messages expire at once or never.
-    Silent when: the message was not captured whole, or has a message-format other than 0.
+    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
     Only possible because: The sender may mean this very time, or the {peer} may hand on the time that the
     {peer} received.
     How to mend it: Encode creation-time and absolute-expiry-time as milliseconds since 1970-01-01 UTC.
@@ -343,16 +344,16 @@ T_BYTEORDER: Final = RULES.rule(
 
 
 def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
-    """A sender states a time in a message's properties with its octets in reverse order: only then does the
-    time fit the time of the capture.
+    """A sender states a time in a message's properties with its octets in reverse order, because the time
+    fits the time of the capture only with reversed octets.
 
     Demands: All numbers are big-endian unless the specification says otherwise.
     Source: types.xml section encodings
     Evidence: a time in the message that is plausible only with its octets in reverse order
     Why it matters: AMQP sends the highest octet of a number first. A sender that does not convert the byte
     order sends other numbers than it means, and receivers misread the time.
-    Silent when: the message was not captured whole, or has a message-format other than 0. Numbers other than
-    times are not examined, because both octet orders give credible values.
+    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
+    Numbers other than times are not examined, because both octet orders give credible values.
     Only possible because: The sender may mean this very time, or the {peer} may hand on the time that the
     {peer} received.
     How to mend it: Encode every number in network byte order (big-endian). Convert the value before copying

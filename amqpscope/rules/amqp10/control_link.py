@@ -59,7 +59,7 @@ def coordinator_as_source(case: Case10, problem: Problem) -> None:
     Evidence: an attach with a coordinator as source
     Why it matters: A coordinator only receives declare and discharge messages and never sends any. The other
     peer may refuse the link with invalid-field.
-    Silent when: the frame was not captured whole, or octets just before the frame were not captured.
+    Silent when: a part of the frame was not captured, or octets just before the frame were not captured.
     How to mend it: Put the coordinator into the field target, and an ordinary source into the field source.
     The controller attaches the control link as sender.
     """
@@ -83,7 +83,7 @@ def capability_that_is_none(case: Case10, capability: str) -> None:
     Evidence: the symbols in the capabilities of the coordinator
     Why it matters: The other peer does not understand the symbol. A controller that asks for this capability
     or relies on it does not get it.
-    Silent when: the frame was not captured whole.
+    Silent when: a part of the frame was not captured.
     Only possible because: The peers may have agreed on other capabilities.
     How to mend it: Use only the symbols of txn-capability, for example `amqp:local-transactions` or
     `amqp:multi-txns-per-ssn`. Check the spelling and the prefix `amqp:`.
@@ -106,8 +106,8 @@ def control_link_without_rejected(case: Case10) -> None:
     rejected.
     Source: transactions.xml section txn-declare
     Evidence: the outcomes in the source of the controller's attach
-    Why it matters: The coordinator can then report a failure only by detaching the link. That detach
-    rolls back all other transactions that were declared on the link.
+    Why it matters: The coordinator can then report a failure only by detaching the link. The detach rolls
+    back all other transactions that were declared on the link.
     Silent when: the source lists no outcomes, which permits every outcome, or the source lists a symbol that
     names no outcome.
     How to mend it: Include `amqp:rejected:list` in the outcomes of the control link's source, and handle the
@@ -162,8 +162,8 @@ def work_on_control_link(case: Case10, what: str) -> None:
     Source: transactions.xml section transactions
     Evidence: messages on a link to a coordinator, and the transactional-state of their transfers
     Why it matters: The coordinator cannot process the message, so the intended work is not done.
-    Silent when: the message was not captured whole, or octets of the sender since the link's attach were not
-    captured, because the handle may belong to another link.
+    Silent when: a part of the message was not captured, or octets of the sender since the link's attach were
+    not captured, because the handle may belong to another link.
     How to mend it: Send transactional messages on an ordinary link, with the txn-id in the
     transactional-state of the transfer. Use the control link only for declare and discharge.
     """
@@ -181,9 +181,9 @@ def declare_in_another_section(case: Case10, section: str) -> None:
     Demands: A declare is the single amqp-value section of its message.
     Source: transactions.xml section txn-declare
     Evidence: the payload of the transfers on the control link
-    Why it matters: The coordinator looks for the declare in the amqp-value section. It does not find the
-    declare there, so no transaction begins.
-    Silent when: the message was not captured whole.
+    Why it matters: The coordinator looks for the declare in the amqp-value section. Without a declare in this
+    section, no transaction begins.
+    Silent when: a part of the message was not captured.
     How to mend it: Encode the declare as the only body section of the message: one amqp-value section that
     holds the described list. Do not put its octets into a data section.
     """
@@ -201,9 +201,9 @@ def discharge_in_another_section(case: Case10, section: str) -> None:
     Demands: A discharge is the single amqp-value section of its message.
     Source: transactions.xml section txn-discharge
     Evidence: the payload of the transfers on the control link
-    Why it matters: The coordinator looks for the discharge in the amqp-value section. It does not find the
-    discharge there, so the transaction stays open.
-    Silent when: the message was not captured whole.
+    Why it matters: The coordinator looks for the discharge in the amqp-value section. Without a discharge in
+    this section, the transaction stays open.
+    Silent when: a part of the message was not captured.
     How to mend it: Encode the discharge as the only body section of the message: one amqp-value section that
     holds the described list. Do not put its octets into a data section.
     """
@@ -223,7 +223,7 @@ def declare_settled(case: Case10) -> None:
     Evidence: the settled flag of the transfer
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller does not
     get the txn-id.
-    Silent when: the message was not captured whole.
+    Silent when: a part of the message was not captured.
     How to mend it: Send the declare with settled false, and attach the control link with a snd-settle-mode
     other than settled. Wait for the disposition with the outcome declared.
     """
@@ -243,7 +243,7 @@ def discharge_settled(case: Case10) -> None:
     Evidence: the settled flag of the transfer
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller never
     learns whether the transaction was committed.
-    Silent when: the message was not captured whole.
+    Silent when: a part of the message was not captured.
     How to mend it: Send the discharge with settled false, and attach the control link with a snd-settle-mode
     other than settled. Report the commit to the application only after the outcome accepted.
     """
@@ -263,8 +263,8 @@ def global_id_without_distributed_transactions(case: Case10, certainty: i64) -> 
     transactions.
     Source: transactions.xml section coordination > declare.global-id
     Evidence: the global-id of the declare, and the capabilities of the coordinator
-    Why it matters: The controller treats the work as part of a global transaction, but it is not. The work
-    may be committed although the global transaction is rolled back.
+    Why it matters: The controller treats the work as part of a global transaction, but the coordinator does
+    not. The work may be committed although the global transaction is rolled back.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     coordinator states no capabilities, or when the controller may not have read the coordinator's attach yet.
     How to mend it: Read the capabilities in the coordinator's attach before the declare. Set global-id only
@@ -366,8 +366,8 @@ def discharged_while_incomplete(case: Case10, transaction: Transaction, packet: 
     transaction is incomplete.
     Source: transactions.xml section txn-work > Transactional Posting
     Evidence: a discharge between two transfers of a delivery that carries the same txn-id
-    Why it matters: The resource cannot know whether the rest of the delivery belongs to the transaction. It
-    must roll the transaction back.
+    Why it matters: The resource cannot know whether the rest of the delivery belongs to the transaction. The
+    resource must roll the transaction back.
     Silent when: octets of either peer since the delivery's first transfer were not captured.
     How to mend it: Send the last transfer of every delivery of the transaction, or abort the delivery, before
     the discharge. Let commit wait for pending sends, including those of other threads.

@@ -84,8 +84,8 @@ def declare_failed_without_detach(case: Case10, request: ControlRequest, state: 
     declare by detaching the link with the transaction error.
     Source: transactions.xml section txn-declare
     Evidence: the disposition for the declare, and the error of the detach
-    Why it matters: The controller did not offer rejected, so it may not understand the outcome and does not
-    learn why the declare failed.
+    Why it matters: The controller did not offer the outcome rejected, so the controller may not understand
+    the outcome and does not learn why the declare failed.
     Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
     How to mend it: If the source of the control link does not list rejected, detach the control link with the
     transaction error instead of sending an outcome.
@@ -148,8 +148,8 @@ def discharge_failed_without_detach(case: Case10, request: ControlRequest, state
     discharge by detaching the link with the transaction error.
     Source: transactions.xml section txn-discharge
     Evidence: the disposition for the discharge, and the error of the detach
-    Why it matters: The controller did not offer rejected, so it may not understand the outcome and does not
-    learn why the discharge failed.
+    Why it matters: The controller did not offer the outcome rejected, so the controller may not understand
+    the outcome and does not learn why the discharge failed.
     Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
     How to mend it: If the source of the control link does not list rejected, detach the control link with the
     transaction error instead of sending an outcome.
@@ -264,7 +264,7 @@ def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work)
     receives them when it treats the transaction as over.
     Silent when: octets of either peer were not captured.
     How to mend it: On a discharge with fail true, first complete or abort every partly sent delivery of the
-    transaction. Then answer the discharge.
+    transaction. Answer the discharge afterwards.
     """
     case.report(
         TX_ACQ_PARTIAL,
@@ -366,8 +366,8 @@ def goes_on_after_a_settled_request(case: Case10, request: ControlRequest) -> No
     never learns that its request was not processed.
     Silent when: octets of either peer were not captured, or the coordinator answered no later request on the
     link.
-    How to mend it: Check the settled flag of each transfer on a control link. If it is true, detach the link
-    with an error.
+    How to mend it: Check the settled flag of each transfer on a control link. If the flag is true, detach the
+    link with an error.
     """
     packet = int(request.control.settled_packet)
     case.report(

@@ -64,8 +64,8 @@ def pieces_counted(case: Case10, link: LinkEnd, value: int) -> None:
     Demands: A sender's delivery-count rises once per delivery, not once per transfer.
     Source: transport.xml section links > Flow Control (delivery-count)
     Evidence: the delivery-count of the sender's flows, and the number of deliveries
-    Why it matters: A message in several transfers uses one link-credit only. The receiver takes the surplus
-    for lost messages and miscalculates the link-credit.
+    Why it matters: A message in several transfers uses only one unit of link-credit. The receiver takes the
+    surplus for lost messages and miscalculates the link-credit.
     Silent when: octets since the attach were not captured, or the stated delivery-count is not the number of
     transfers.
     How to mend it: Increase delivery-count once per delivery, not for each transfer frame. Transfers that

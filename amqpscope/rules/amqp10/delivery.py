@@ -54,8 +54,8 @@ def abort_with_more(case: Case10, body: Transfer) -> None:
     Demands: A transfer with aborted=true should not have more=true.
     Source: transport.xml section performatives > transfer.more
     Evidence: both flags in one transfer
-    Why it matters: An aborted transfer is the last one of its delivery. With more set, a receiver may wait
-    for further transfers of this delivery.
+    Why it matters: An aborted transfer is the last transfer of its delivery. With more set, a receiver may
+    wait for further transfers of this delivery.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Set more to false in the transfer that aborts a delivery.
     """
@@ -116,8 +116,8 @@ def first_transfer_without_message_format(case: Case10, several: bool) -> None:
     Demands: The first transfer of a delivery carries message-format.
     Source: transport.xml section performatives > transfer.message-format
     Evidence: the first transfer on the link after a complete delivery
-    Why it matters: Only transfers that continue a delivery may leave out message-format. Without it, the
-    receiver has to guess how to decode the message.
+    Why it matters: Only transfers that continue a delivery may leave out message-format. Without
+    message-format, the receiver has to guess how to decode the message.
     Silent when: octets since the attach were not captured. The finding is only possible, not certain, when
     the delivery is a single transfer, because the sentence with MUST is about deliveries of several
     transfers.

@@ -164,8 +164,8 @@ L_ERRANT_REACT: Final = RULES.rule(
     note="The rule judges how a peer reacts to a fault of the other peer.",
     answer="amqp:session:errant-link",
 )
-"""A peer that detached a link with an error receives further input for the link and does not end the session
-for this input.
+"""A peer that detached a link with an error receives further input for the link and does not end the
+session for this input.
 
 Demands: A peer that detached a link with an error has to end the session with errant-link when further
 input for the link arrives, even if the input was already on its way.
@@ -176,8 +176,8 @@ session the input is lost and no error reports the loss.
 Silent when: the peer may not have received the input, or the peer sent nothing on the session afterwards.
 Only possible because: Hardly any implementation ends the session for frames that were already on their
 way when the detach was sent.
-How to mend it: Remember links that you detached with an error. If input other than a detach arrives for such
-a link, send end with `amqp:session:errant-link`.
+How to mend it: Remember links that you detached with an error. If input other than a detach arrives for a
+link that you detached with an error, send end with `amqp:session:errant-link`.
 """
 
 
@@ -196,8 +196,8 @@ without an unsettled map arrives for the link.
 Source: transport.xml section links > Link Errors
 Evidence: a detach and an attach with a null unsettled map that cross a detach with an error, and the
 answer
-Why it matters: The other peer takes the link for the earlier one. The earlier link endpoint is destroyed
-together with the state that it held.
+Why it matters: The other peer takes the link for the earlier link, whose endpoint and state are
+destroyed.
 Silent when: the peer may not have received the attach, or the peer sent nothing on the session afterwards.
 The finding is only possible, not certain, when a minute passed without proof that the peer had read the
 attach, or when the peer ended the session without an error.
@@ -265,8 +265,8 @@ L_ERR_DETACH: Final = RULES.rule(
 Demands: A peer whose link endpoint failed states the error in its detach.
 Source: transport.xml section links > Link Errors
 Evidence: the error of the detach that follows a violation
-Why it matters: The sender does not learn why the link is gone. It may attach the link again and repeat the
-fault.
+Why it matters: The sender does not learn why the link is gone. The sender may attach the link again and
+repeat the fault.
 Silent when: the receiver may not have received the deliveries.
 Only possible because: The {peer} may have detached the link for another reason.
 How to mend it: Fill the error field of the detach when you detach a link because of a fault. For deliveries
@@ -300,8 +300,8 @@ accept them, detach with `amqp:link:transfer-limit-exceeded`.
 
 
 L_STEAL: Final = RULES.rule("L-STEAL", "MUST", "lower-case", answer="amqp:link:stolen")
-"""A peer receives an attach on another session for a link that is already attached, and does not detach the
-first attachment with `amqp:link:stolen`.
+"""A peer receives an attach on another session for a link that is already attached, and does not detach
+the first attachment with `amqp:link:stolen`.
 
 Demands: When a peer attaches a link that is already attached elsewhere, the other peer detaches the first
 attachment with amqp:link:stolen.
@@ -313,7 +313,7 @@ Silent when: the peer may not have received the second attach, or the peer has s
 attachment since. The finding is only possible, not certain, when the peer detached the first attachment
 without this error.
 How to mend it: When an attach arrives for a link that is already attached elsewhere, detach the first
-attachment with `amqp:link:stolen` before you use the new one.
+attachment with `amqp:link:stolen` before you use the new attachment.
 """
 
 

@@ -98,15 +98,15 @@ def reset_while_the_answer_was_awaited(case: Case10) -> None:
     Demands: After its close, a peer should read until the other peer's close arrives.
     Source: transport.xml section connections > Closing a Connection
     Evidence: an RST between the two closes
-    Why it matters: The reset may discard octets that the other peer has not read yet, such as the error in
-    the close.
+    Why it matters: The reset may discard octets that the other peer has not read yet, for example the error
+    in the close.
     Silent when: the other peer's close was received, the other peer had ended its stream, or octets were not
     captured.
     Only possible because: The capture does not show whether the program or the host of the {peer} reset the
     connection.
     How to mend it: After you send close, go on reading and discard what arrives until the other peer's close
-    comes or a time-out passes. Close the socket only then, because closing it with unread input can cause a
-    reset.
+    comes or a time-out passes. Do not close the socket before, because closing a socket with unread input can
+    cause a reset.
     """
     case.report(
         C_CLOSE_READON,
@@ -335,13 +335,13 @@ def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
     Demands: A peer answers an attach with an attach of the opposite role.
     Source: transport.xml section links > Establishing or Resuming a Link
     Evidence: the names and roles of both attaches
-    Why it matters: Two senders or two receivers do not form a link. Each peer waits for the other one, and no
-    message flows.
+    Why it matters: Two senders or two receivers do not form a link. Each peer waits for the other peer, and
+    no message flows.
     Silent when: the peer later answered with the opposite role, the other peer withdrew its attach, the peer
     may not have read the attach, less than a minute has passed, or octets were not captured.
     Only possible because: The peers may set up a second link with the same name in the other direction.
-    How to mend it: Answer an attach with role=receiver (true) if it has role=sender (false), and the other
-    way round. Do not copy the role of the received attach into the answer.
+    How to mend it: Answer an attach of a sender (role=false) with role=true, and an attach of a receiver
+    (role=true) with role=false. Do not copy the role of the received attach into the answer.
     """
     case.link = link
     case.spot = link.attachment.misanswered

@@ -17,7 +17,7 @@ Source: types.xml section composite-types > List Encoding
 Evidence: the format code after the descriptor of the composite
 Why it matters: The receiver identifies the fields of a composite by their positions in the list, so it
 cannot identify them in another type. The receiver may refuse the frame with amqp:decode-error.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Encode every composite as its descriptor followed by a list (`0x45`, `0xc0` or `0xd0`) with
 the fields in the order of the definition. Do not encode a composite as a map or an array.
 """
@@ -36,7 +36,7 @@ Demands: Each element of a composite's list is null or has the type that its fie
 Source: types.xml section composite-types > List Encoding
 Evidence: the position, the declared type and the actual type of the field
 Why it matters: The receiver can only refuse the frame or guess the meaning of the value.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Encode each field with the type of its definition, for example symbol instead of string, or
 uint instead of int or ulong. Check the field order, since a missing null shifts all later fields.
 """
@@ -45,15 +45,16 @@ uint instead of int or ulong. Check the field order, since a missing null shifts
 T_COMP_DESC: Final = RULES.rule(
     "T-COMP-DESC", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A field has to hold a composite, but the peer sends a value whose descriptor belongs to no such composite.
+"""A field has to hold a composite, but the peer sends a value whose descriptor belongs to no such
+composite.
 
 Demands: The descriptor of a composite is the symbol or the ulong that its definition lists.
 Source: types.xml section composite-types
 Evidence: the descriptor of the value
 Why it matters: The descriptor alone identifies the type of the value. The receiver cannot interpret the field
 and may refuse the frame with amqp:decode-error.
-Silent when: the frame was not captured whole. Another rule, F-BODY-PERF, reports a frame body with an unknown
-descriptor. Another rule, T-COMP-TYPE, reports a value with the descriptor of another composite.
+Silent when: a part of the frame was not captured. Another rule, F-BODY-PERF, reports a frame body with an
+unknown descriptor. Another rule, T-COMP-TYPE, reports a value with the descriptor of another composite.
 How to mend it: Use one of the two descriptors, symbol or ulong, that the definition of the composite lists.
 Compare the descriptor in the encoder with the specification, for example `0x1d` for error.
 """
@@ -74,7 +75,7 @@ Source: types.xml section composite-types > List Encoding
 Evidence: the number of elements and the number of defined fields
 Why it matters: The position of an element identifies its field. The receiver does not know the meaning of the
 extra elements and may refuse the frame.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Write only the fields of the definition, in its order. Send private data in the properties or
 annotations of the frame or message, not as additional elements.
 """
@@ -89,9 +90,9 @@ Demands: A field that is defined as multiple carries several values as an array 
 as a list.
 Source: types.xml section composite-types
 Evidence: the format code of the field's value
-Why it matters: A receiver expects an array in this field. It refuses the frame, so the connection or link is
-not established.
-Silent when: the frame was not captured whole.
+Why it matters: A receiver expects an array in this field. The receiver refuses the frame, so the
+connection or link is not established.
+Silent when: a part of the frame was not captured.
 How to mend it: Encode several values of a multiple field as an array (`0xe0` or `0xf0`) whose element type is
 the type of the field. Encode a single value directly or as an array of one element.
 """
@@ -108,8 +109,9 @@ Source: types.xml section composite-types
 Evidence: a null or an array without elements in the field
 Why it matters: An empty array says no more than a missing field. The other peer has no value to choose
 from, so SASL authentication cannot continue.
-Silent when: the frame was not captured whole, or the field is missing. Another rule, SA-MECH-NONEMPTY,
-reports a missing field, because the mechanisms of a server are the only field of this kind.
+Silent when: a part of the frame was not captured, or the field is missing. Another rule,
+SA-MECH-NONEMPTY, reports a missing field, because the mechanisms of a server are the only field of this
+kind.
 How to mend it: Send at least one mechanism in sasl-mechanisms. Check that the server's configuration enables
 at least one SASL mechanism on this listener, for example ANONYMOUS or PLAIN.
 """
@@ -123,7 +125,8 @@ T_COMP_REQUIRES: Final = RULES.rule(
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends a field whose value is of a type that does not provide the archetype that the field requires.
+"""A peer sends a field whose value is of a type that does not provide the archetype that the field
+requires.
 
 Demands: A field that requires an archetype, such as source, target, outcome, address, message-id or
 txn-id, takes only values of types that provide the archetype.
@@ -131,8 +134,8 @@ Source: transport.xml section performatives; messaging.xml section addressing; a
 Evidence: the descriptor or the primitive type of the value
 Why it matters: The receiver finds, for example, a source in place of a target, or a value that is not an
 outcome. The receiver cannot use the field and may refuse the frame.
-Silent when: the frame was not captured whole, or the value has a descriptor that the specification does
-not define.
+Silent when: a part of the frame was not captured, or the value has a descriptor that the specification
+does not define.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
 How to mend it: Send in each field only a type that provides the archetype in the field's requires attribute,
@@ -151,7 +154,7 @@ Source: transport.xml section definitions > fields
 Evidence: the types of the map's keys
 Why it matters: The other peer looks up the entries by symbol. The other peer does not find the entry, or
 refuses the frame with amqp:decode-error.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Encode every key of a fields map, such as properties of open, begin and attach or the info of
 an error, as a symbol instead of a string. With a client library, pass these keys as symbols.
 """
@@ -172,7 +175,7 @@ Source: transport.xml section performatives > open
 Evidence: the field container-id of the open, null or missing
 Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
 links. The other peer may close the connection with amqp:invalid-field.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set container-id in every open to a non-null string that identifies the container. Generate
 one if the application does not supply it.
 """
@@ -188,7 +191,7 @@ Source: transport.xml section performatives > begin
 Evidence: these three fields of the begin, null or missing
 Why it matters: Without these fields the peers cannot count transfers or apply flow control. The other peer
 may refuse the session with amqp:invalid-field.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Send next-outgoing-id, incoming-window and outgoing-window in every begin as uint values.
 Encode the value 0 explicitly; do not replace it by null.
 """
@@ -204,7 +207,7 @@ Source: transport.xml section performatives > attach
 Evidence: these three fields of the attach, null or missing
 Why it matters: The other peer cannot distinguish the link from other links, or does not know the
 direction of the link. The other peer may end the session.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Send name, handle and role in every attach. Encode handle 0 and role false (sender)
 explicitly; do not replace them by null.
 """
@@ -220,7 +223,7 @@ Source: transport.xml section performatives > flow
 Evidence: these three fields of the flow, null or missing
 Why it matters: The other peer does not learn the state of the session. The other peer may keep a wrong
 window, or end the session with amqp:invalid-field.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Send incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow that
 only grants link-credit. Encode the value 0 explicitly.
 """
@@ -242,7 +245,7 @@ Source: transport.xml section performatives > transfer
 Evidence: the field handle of the transfer, null or missing
 Why it matters: The receiver cannot assign the transfer to a link. The message is lost, and the receiver may
 end the session with amqp:invalid-field.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Send handle in every transfer, also in continuation transfers of a delivery. Encode handle 0
 explicitly; do not replace it by null.
 """
@@ -258,7 +261,7 @@ Source: transport.xml section performatives > disposition
 Evidence: these two fields of the disposition, null or missing
 Why it matters: The disposition names no deliveries. The deliveries that the peer meant stay unsettled, and
 the other peer may end the session.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Send role and first in every disposition. Encode role false and delivery-id 0 explicitly; do
 not replace them by null.
 """
@@ -274,7 +277,7 @@ Source: transport.xml section performatives > detach
 Evidence: the field handle of the detach, null or missing
 Why it matters: The detach names no link. The link stays attached on the other peer, or the other peer ends
 the session with amqp:invalid-field.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Send handle in every detach, also in the answer to a detach of the other peer. Encode handle 0
 explicitly; do not replace it by null.
 """
@@ -295,7 +298,7 @@ Source: transport.xml section definitions > error
 Evidence: the field condition of the error, null or missing
 Why it matters: The error shows that something failed, but not what failed. The other peer cannot decide
 whether a retry makes sense.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set condition in every error to a symbol, for example `amqp:internal-error` if no other
 condition fits. Send a null error field, not an empty error, when there is no error.
 """
@@ -316,7 +319,7 @@ Source: messaging.xml section delivery-state > received
 Evidence: these two fields of the delivery state, null or missing
 Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. The
 sender has to send the whole message again.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Send section-number (uint) and section-offset (ulong) in every received state. Encode the
 value 0 explicitly; do not replace it by null.
 """
@@ -337,7 +340,7 @@ Demands: The outcome declared has a txn-id.
 Source: transactions.xml section coordination > declared
 Evidence: the field txn-id of the outcome, null or missing
 Why it matters: The controller has no txn-id, so it cannot use or discharge the transaction.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set txn-id in every declared outcome to the binary id of the new transaction. If no
 transaction can be created, answer the declare with rejected and an error.
 """
@@ -359,7 +362,7 @@ Source: transactions.xml section coordination > discharge
 Evidence: the field txn-id of the discharge, null or missing
 Why it matters: The discharge ends no transaction. The work of the transaction is neither committed nor rolled
 back until the control link closes.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set txn-id in every discharge to the binary of the declared outcome, for commit and for
 rollback. Send the discharge only after the declared outcome has arrived.
 """
@@ -380,7 +383,7 @@ Source: transactions.xml section coordination > transactional-state
 Evidence: the field txn-id of the transactional-state, null or missing
 Why it matters: The work belongs to no transaction, so a commit or rollback does not include it. The other
 peer may refuse the frame.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set txn-id in every transactional-state to the binary of the declared outcome. For work
 outside of transactions send a plain delivery state instead.
 """
@@ -396,7 +399,7 @@ Source: security.xml section sasl > sasl-init
 Evidence: the field mechanism of the sasl-init and its type
 Why it matters: The server does not know which SASL mechanism to use. The SASL exchange cannot begin, and the
 connection fails.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set mechanism in sasl-init to one of the symbols of the server's sasl-mechanisms. Report an
 error to the application when no offered mechanism is usable, instead of sending null.
 """
@@ -411,7 +414,7 @@ Demands: A sasl-challenge has a challenge, which may be empty but not null.
 Source: security.xml section sasl > sasl-challenge
 Evidence: the field challenge of the sasl-challenge, null or missing
 Why it matters: The client has no challenge to answer. The SASL exchange stops, and the connection fails.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set challenge in every sasl-challenge to the binary that the SASL mechanism produces. Encode
 an empty challenge as a binary of zero octets, not as null.
 """
@@ -426,7 +429,7 @@ Demands: A sasl-response has a response, which may be empty but not null.
 Source: security.xml section sasl > sasl-response
 Evidence: the field response of the sasl-response, null or missing
 Why it matters: The server cannot continue the SASL exchange without the response, and the connection fails.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set response in every sasl-response to the binary that the SASL mechanism produces. Encode an
 empty response as a binary of zero octets, not as null.
 """
@@ -440,8 +443,8 @@ P_SASLOUT_MAND: Final = RULES.rule(
 Demands: A sasl-outcome has a code.
 Source: security.xml section sasl > sasl-outcome
 Evidence: the field code of the sasl-outcome, null or missing
-Why it matters: The client does not learn whether it is authenticated, and it may close the connection.
-Silent when: the frame was not captured whole.
+Why it matters: The client does not learn whether it is authenticated, and may close the connection.
+Silent when: a part of the frame was not captured.
 How to mend it: Set code in every sasl-outcome as a ubyte. Encode code 0 (ok) explicitly; do not replace it by
 null or by an empty list.
 """

@@ -26,7 +26,8 @@ F_SIZE_MIN: Final = RULES.rule(
 Demands: The size of a frame is at least 8 octets.
 Source: transport.xml section framing > Frame Layout
 Evidence: octets 0 to 3 of the frame: the size field
-Why it matters: The receiver cannot find the start of the next frame. It has to close the connection.
+Why it matters: The receiver cannot find the start of the next frame. The receiver has to close the
+connection.
 Silent when: octets before the frame were not captured.
 How to mend it: Write the length of the whole frame into the size field: the 8 octets of the frame header, the
 extended header and the body. An empty frame has size 8.
@@ -92,10 +93,10 @@ def frame_body_that_is_no_performative(case: Case10, problem: Problem) -> None:
     a described type.
     Source: transport.xml section framing > AMQP Frames
     Evidence: the descriptor at the start of the frame body
-    Why it matters: The receiver cannot know the purpose of the frame. It refuses the frame with a decode
-    error and may close the connection.
-    Silent when: the frame was not captured whole. Another rule, SA-FRAME-TYPE, reports a SASL performative in
-    an AMQP frame within the SASL layer.
+    Why it matters: The receiver cannot know the purpose of the frame. The receiver refuses the frame with a
+    decode error and may close the connection.
+    Silent when: a part of the frame was not captured. Another rule, SA-FRAME-TYPE, reports a SASL
+    performative in an AMQP frame within the SASL layer.
     How to mend it: Begin the body of every non-empty AMQP frame with one of the nine performatives, encoded
     as a described list. To send a heartbeat, send a frame without any body.
     """
@@ -134,7 +135,7 @@ Source: transport.xml section framing > AMQP Frames
 Evidence: octets in the frame after the list of the performative
 Why it matters: Only transfer carries a payload. The receiver ignores these octets or refuses the frame; the
 octets can also be a sign of a wrong frame size.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: End every frame except transfer with the last octet of its performative. Compute the frame
 size and the size of the list from the encoded octets, not from the length of a reused buffer.
 """
@@ -147,8 +148,8 @@ Demands: A protocol header is `AMQP` in upper case, a protocol id, and one octet
 revision.
 Source: transport.xml section version-negotiation
 Evidence: the first 8 octets of the stream
-Why it matters: The other peer cannot know which protocol is in use. It ends the connection, or answers with a
-protocol header and closes.
+Why it matters: The other peer cannot know which protocol is in use. The other peer ends the connection,
+or answers with a protocol header and closes.
 Silent when: the start of the stream was not captured, the stream begins with TLS, which may contain AMQP,
 or the server speaks another protocol, for example HTTP, so that the client has connected to a wrong port.
 How to mend it: Send the 8 octets of the protocol header first: `AMQP` in upper case, the protocol id, and the
@@ -157,7 +158,7 @@ version 1, 0, 0. Check that client and port use the same protocol, such as TLS.
 
 
 def stream_of_another_protocol(case: Case10, problem: Problem) -> None:
-    """A stream is another protocol's: a client's at a server that speaks AMQP, it is not at the right port.
+    """Report the stream of a client that speaks another protocol: the client has connected to a wrong port.
 
     A server that speaks another protocol does nothing wrong by that one.
     """
@@ -175,15 +176,14 @@ C_HDR_VERMATCH: Final = RULES.rule(
 
 
 def second_header_behind_the_first(case: Case10, problem: Problem) -> None:
-    """A peer sends another protocol header where frames of the layer announced by its previous protocol
-    header have to follow.
+    """After a protocol header, a peer sends another protocol header instead of frames of the announced layer.
 
     Demands: All octets after a protocol header follow the protocol version that the header announced.
     Source: transport.xml section version-negotiation
     Evidence: a further protocol header, frames of AMQP 0-9-1, or lists of fields that fit only the draft of
     April 2011
-    Why it matters: The other peer expects frames of the layer that the previous header announced. It cannot
-    decode the header as a frame and may close the connection.
+    Why it matters: The other peer expects frames of the layer that the previous header announced. The other
+    peer cannot decode the header as a frame and may close the connection.
     Silent when: octets between the two protocol headers were not captured, or both peers had sent close.
     Another rule, C-CLOSE-NOREUSE, reports a protocol header after both closes.
     Only possible because: The specification leaves room to read these octets as legal, or a newer

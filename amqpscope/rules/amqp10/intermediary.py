@@ -237,8 +237,8 @@ def counted_before_the_first(way: _Way, count: i64) -> Finding:
     Demands: On the first delivery of a message, the delivery-count in the header is 0.
     Source: messaging.xml section message-format > header.delivery-count
     Evidence: earlier deliveries of a message with the same message-id
-    Why it matters: Receivers conclude that earlier deliveries of the message failed. They may dead-letter or
-    drop the message too early.
+    Why it matters: Receivers conclude that earlier deliveries of the message failed. Receivers may
+    dead-letter or drop the message too early.
     Silent when: a part of the broker's frames to any client was not captured, the message arrived at the
     broker with a delivery-count, or the message has no message-id.
     Only possible because: The {peer} may have sent the message before on a connection that was not captured.

@@ -145,8 +145,8 @@ def sender_without_initial_delivery_count(case: Case10, body: Attach) -> None:
     Demands: A sender sets the field initial-delivery-count in its attach.
     Source: transport.xml section performatives > attach.initial-delivery-count
     Evidence: an attach with role=sender whose initial-delivery-count is null
-    Why it matters: The receiver counts its credit from this value. Without initial-delivery-count, the two
-    ends may disagree about the number of messages that may be sent.
+    Why it matters: The receiver counts its link-credit from the initial-delivery-count. Without
+    initial-delivery-count, the two ends may disagree about the number of messages that may be sent.
     Silent when: never. A receiver's attach is no fault, because the other peer ignores this field there.
     How to mend it: Set initial-delivery-count in every attach with role=sender, usually to 0. Encode the
     value 0 explicitly instead of omitting it as a default, because the field has no default.
@@ -297,8 +297,8 @@ def transfer_without_source(case: Case10, link: LinkEnd) -> None:
     send from. The receiver may refuse the transfer with amqp:not-allowed.
     Silent when: the attach was not captured, or the target is a coordinator, because messages to a
     coordinator need no source. After each attach, the rule reports only the first transfer.
-    How to mend it: Set a source in the sender's attach, even if it has no address. If you answered with a
-    null source to refuse a link, send detach and no transfers.
+    How to mend it: Set a source in the sender's attach, even if the source has no address. If you answered
+    with a null source to refuse a link, send detach and no transfers.
     """
     attach = link.attach
     if (
@@ -402,7 +402,8 @@ L_INCOMPLETE_NONEW: Final = RULES.rule(
 def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender starts a new delivery on a link although the receiver's attach has incomplete-unsettled=true.
 
-    Demands: A sender that received an incomplete unsettled map may send only resumed deliveries, no new ones.
+    Demands: A sender that received an incomplete unsettled map may send only resumed deliveries and no new
+    deliveries.
     Source: transport.xml section performatives > attach.incomplete-unsettled
     Evidence: a receiver's attach with incomplete-unsettled=true, and then a transfer without resume
     Why it matters: The receiver must detach the link with an error. The sender cannot know yet which
@@ -483,7 +484,7 @@ def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flo
     the sender computes another link-credit than the receiver intended.
     Silent when: octets of the sender were not captured.
     How to mend it: Leave delivery-count unset in a receiver's flow until the sender's attach has arrived.
-    Then start from its initial-delivery-count. Do not send the default value 0.
+    Afterwards, count from the initial-delivery-count of that attach. Do not send the default value 0.
     """
     if link.sender or body.delivery_count is None or link.peer_attach is not None:
         return
@@ -553,9 +554,9 @@ def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) ->
     Evidence: the sender's attach, its deliveries, and the delivery-count of its flows
     Why it matters: The receiver adopts this delivery-count and computes its link-credit from it. The link may
     stall, or the receiver may get too many messages.
-    Silent when: octets since the attach of the link were not captured. The rule accepts a delivery-count
-    above the number of deliveries up to the limit that a flow with drain sets. The rule accepts both ways to
-    count aborted, resumed and incomplete deliveries.
+    Silent when: octets since the attach of the link were not captured. If the receiver sent drain=true, the
+    rule also accepts a higher delivery-count, up to the last delivery-count that the link-credit allows. The
+    rule accepts both ways to count aborted, resumed and incomplete deliveries.
     How to mend it: In every flow of a sender for a link, send initial-delivery-count plus the number of
     deliveries sent plus any drained credit. Count deliveries, not transfers, and do not omit the value 0.
     """

@@ -71,7 +71,7 @@ M_SECT_ORDER: Final = RULES.rule(
 
 
 def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -> None:
-    """A sender puts a section of a message after a section that it has to precede.
+    """A sender puts the sections of a message in a wrong order.
 
     Demands: The sections of a message come in the order header, delivery-annotations, message-annotations,
     properties, application-properties, body, footer.
@@ -79,7 +79,7 @@ def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -
     Evidence: the order of the section descriptors
     Why it matters: Receivers read the sections in the specified order. A section that comes too late may be
     ignored, or the message may be refused as undecodable.
-    Silent when: the message was not captured whole, or has another message-format than 0.
+    Silent when: a part of the message was not captured, or the message has another message-format than 0.
     How to mend it: Encode the sections in this order: header, delivery-annotations, message-annotations,
     properties, application-properties, body, footer. When you add a section such as annotations, insert it at
     its place.
@@ -101,7 +101,7 @@ def section_twice(case: Case10, name: str, names: list[str]) -> None:
     Evidence: a section descriptor that appears twice
     Why it matters: The specification does not say which of the two sections applies. Receivers may use
     different sections, or refuse the message.
-    Silent when: the message was not captured whole, or has another message-format than 0.
+    Silent when: a part of the message was not captured, or the message has another message-format than 0.
     How to mend it: Encode header, delivery-annotations, message-annotations, properties,
     application-properties and footer at most once. When you add entries to an existing section, merge them
     instead of writing a second section.
@@ -122,7 +122,7 @@ def message_without_body(case: Case10, names: list[str]) -> None:
     Evidence: a message without a section 0x75, 0x76 or 0x77
     Why it matters: Every message must have a body, even if its content is empty. Receivers may fail to decode
     the message or refuse it.
-    Silent when: the message was not captured whole, or has another message-format than 0.
+    Silent when: a part of the message was not captured, or the message has another message-format than 0.
     How to mend it: Always encode a body section. For an empty message, write one data section with empty
     binary, or an amqp-value section with null.
     """
@@ -142,7 +142,7 @@ def bodies_of_several_kinds(case: Case10, names: list[str]) -> None:
     Evidence: two of the sections 0x75, 0x76 and 0x77 in one message
     Why it matters: The body must consist of one kind of section. Receivers may read only a part of the
     content or refuse the message.
-    Silent when: the message was not captured whole, or has another message-format than 0.
+    Silent when: a part of the message was not captured, or the message has another message-format than 0.
     How to mend it: Choose one kind for the body: one or more data sections, one or more amqp-sequence
     sections, or a single amqp-value section. Clear the old body before you set one of another kind.
     """
@@ -162,7 +162,7 @@ def several_values_as_body(case: Case10, names: list[str], count: int) -> None:
     Evidence: a second section 0x77
     Why it matters: The body can hold only one amqp-value section. Receivers may use only one of the values,
     or refuse the message.
-    Silent when: the message was not captured whole, or has another message-format than 0.
+    Silent when: a part of the message was not captured, or the message has another message-format than 0.
     How to mend it: Encode one amqp-value section per message. To send several values, put them into a list
     inside the amqp-value section, or use amqp-sequence sections.
     """
@@ -215,7 +215,7 @@ Source: messaging.xml section message-format
 Evidence: the descriptor of a value between the sections
 Why it matters: The receiver does not know the meaning of the value. The receiver may refuse the whole
 message with a decode error.
-Silent when: the message was not captured whole, or has another message-format than 0.
+Silent when: a part of the message was not captured, or the message has another message-format than 0.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
 How to mend it: Wrap every top-level value of the payload in the descriptor of one of the nine sections. Put
@@ -236,8 +236,8 @@ Source: messaging.xml section message-format; transport.xml section links > Tran
 Evidence: the joined payload of the transfers
 Why it matters: The receiver can only refuse the message, or ignore the octets and lose the content that they
 carry.
-Silent when: the message was not captured whole, or has another message-format than 0. Another rule,
-T-SIZE-OVERRUN, reports a section that is cut off.
+Silent when: a part of the message was not captured, or the message has another message-format than 0.
+Another rule, T-SIZE-OVERRUN, reports a section whose last octets are missing.
 How to mend it: Encode application content inside a data section instead of writing it into the payload
 directly. Check section sizes, and check that no octets of a reused buffer follow the last section.
 """
@@ -258,7 +258,8 @@ def sections_in_another_format(case: Case10, message_format: i64) -> None:
     Evidence: the message-format of the transfer, and the payload
     Why it matters: A receiver that does not know the message-format refuses the message, or passes it to the
     application undecoded.
-    Silent when: the message was not captured whole, or the message-format is the batch format of Event Hubs.
+    Silent when: a part of the message was not captured, or the message-format is the batch format of Event
+    Hubs.
     Only possible because: Another message-format may have the same sections.
     How to mend it: Set message-format to 0 in the first transfer of every standard AMQP message. Use other
     values only for formats that sender and receiver have agreed on.
@@ -276,8 +277,8 @@ Demands: Each section has one type: header, properties and amqp-sequence are lis
 application-properties and footer are maps; data is binary.
 Source: messaging.xml section message-format (section types)
 Evidence: the format code after the section descriptor
-Why it matters: The receiver cannot decode the section. It can only refuse the message.
-Silent when: the message was not captured whole, or has another message-format than 0.
+Why it matters: The receiver cannot decode the section. The receiver can only refuse the message.
+Silent when: a part of the message was not captured, or the message has another message-format than 0.
 How to mend it: Encode header, properties and amqp-sequence as a list, the annotations, application-properties
 and footer as a map, and data as binary. Put strings into amqp-value, or convert them to binary for data.
 """
@@ -293,7 +294,7 @@ Source: messaging.xml section message-format > annotations
 Evidence: the types of the keys in the sections 0x71, 0x72 and 0x78
 Why it matters: Receivers look up annotations by symbol or ulong, so no receiver finds the entry. A receiver
 may refuse the message with a decode error.
-Silent when: the message was not captured whole, or has another message-format than 0.
+Silent when: a part of the message was not captured, or the message has another message-format than 0.
 How to mend it: Encode the keys of delivery-annotations, message-annotations and footer as symbols, for
 example with the prefix `x-opt-`. Typical misuse: an application passes plain strings as annotation keys; wrap
 them as symbols.
@@ -310,7 +311,7 @@ Source: messaging.xml section message-format > application-properties
 Evidence: the types of the keys in application-properties
 Why it matters: Selectors and receivers cannot name the entry. A receiver may refuse the message with a decode
 error.
-Silent when: the message was not captured whole, or has another message-format than 0.
+Silent when: a part of the message was not captured, or the message has another message-format than 0.
 How to mend it: Encode the keys of application-properties as strings, not as symbols or numbers. Convert other
 key types before you set application properties.
 """
@@ -325,9 +326,9 @@ Demands: The values of application-properties are simple types, not maps, lists 
 specification does not mention described values.
 Source: messaging.xml section message-format > application-properties
 Evidence: the types of the values in application-properties
-Why it matters: Receivers and filters can compare only simple values. They may ignore the property or refuse
-the message.
-Silent when: the message was not captured whole, or has another message-format than 0.
+Why it matters: Receivers and filters can compare only simple values. Receivers may ignore the property or
+refuse the message.
+Silent when: a part of the message was not captured, or the message has another message-format than 0.
 How to mend it: Use only simple types as values of application-properties. Put structured data into the body,
 or encode it as a string.
 """
@@ -344,7 +345,7 @@ message-id-string, properties.message-id, properties.correlation-id
 Evidence: the types of message-id and correlation-id
 Why it matters: Receivers cannot match the identifier. Correlation of requests and replies and detection of
 duplicates fail.
-Silent when: the message was not captured whole, or has another message-format than 0.
+Silent when: a part of the message was not captured, or the message has another message-format than 0.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
 How to mend it: Encode message-id and correlation-id as ulong, uuid, binary or string. Convert other integer

@@ -39,8 +39,9 @@ def goes_on_with_another_header(case: Case10, certainty: i64) -> None:
     Silent when: the client may not have received the server's protocol header, or octets of either peer were
     not captured. The finding is only possible, not certain, when the client may not have read the server's
     protocol header.
-    How to mend it: Compare the server's protocol header with the one that you sent. If they differ, close the
-    TCP connection, and connect again with the protocol id and version that the server offered.
+    How to mend it: Compare the server's protocol header with the protocol header that you sent. If they
+    differ, close the TCP connection, and connect again with the protocol id and version that the server
+    offered.
     """
     _disagree(case, C_HDR_MISMATCH_CLOSE, certainty)
 
@@ -182,8 +183,8 @@ def client_waits_for_the_header(case: Case10) -> None:
     Demands: A client has to send its protocol header as soon as the TCP connection is established.
     Source: transport.xml section version-negotiation
     Evidence: the time from the TCP handshake to the client's first octet, and the order of both headers
-    Why it matters: The server may wait for the client's header as well. Then both peers wait, and the
-    connection is never established.
+    Why it matters: The server may wait for the client's header as well. If both peers wait, the connection is
+    never established.
     Silent when: the start of either stream was not captured, or the client's protocol header came within a
     minute of the server's.
     Only possible because: The capture does not show what the client waited for.
@@ -282,8 +283,7 @@ def reused_after_both_closes(case: Case10) -> None:
     Silent when: one of the closes was not captured, or may not have been received. The finding is only
     possible, not certain, when octets were not captured, because the other peer may have begun a new
     connection.
-    Possible because: Octets are missing from the capture. These octets may contain the start of a new
-    connection.
+    Possible because: The capture lacks octets that may contain the start of a new connection.
     How to mend it: After both peers have sent close, end the TCP connection. Open a new TCP connection for
     the next AMQP connection.
     """
@@ -330,7 +330,7 @@ def reset_after_another_header(case: Case10) -> None:
     Only possible because: The capture does not show whether the program or the host of the {peer} reset the
     connection.
     How to mend it: If the two protocol headers differ, end only your sending side and go on reading until the
-    other peer ends its stream or a time-out passes. Then close the socket.
+    other peer ends its stream or a time-out passes. Close the socket afterwards.
     """
     case.report(
         C_HDR_MISMATCH_READ,

@@ -85,7 +85,7 @@ def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) ->
     """
     case.report(
         C_CLOSE_REASON,
-        f"close has no error, but {pending_error.condition} is due for packet {pending_error.packet}",
+        f"close has no error, but packet {pending_error.packet} calls for {pending_error.condition}",
         POSSIBLE,
         {"connection_state": case.me.state},
         [int(pending_error.packet)],
@@ -99,9 +99,8 @@ def _tell(case: Case10, pending_error: PendingErrorResponse, certainty: i64) -> 
         certainty = POSSIBLE
     case.report(
         rule,
-        f"{case.record.frame.name} is sent, but {pending_error.due} with {pending_error.condition} is due "
-        "for "
-        f"packet {pending_error.packet}",
+        f"{case.record.frame.name} is sent, but packet {pending_error.packet} calls for {pending_error.due} "
+        f"with {pending_error.condition}",
         certainty,
         {"due": pending_error.due, "condition": pending_error.condition},
         [int(pending_error.packet)],

@@ -279,8 +279,8 @@ def called_first_though_acquired(case: Case10, fate: Fate, count: int) -> None:
     Demands: A message has first-acquirer=true only if no other link acquired the message before.
     Source: messaging.xml section message-format > header.first-acquirer
     Evidence: earlier deliveries with the same message-id, and the header of the message
-    Why it matters: With first-acquirer=true, a receiver may conclude that no other receiver can have
-    processed the message. This conclusion is false here.
+    Why it matters: With first-acquirer=true, a receiver wrongly concludes that no other receiver can have
+    processed the message.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
     or the other link belonged to another node.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
@@ -346,8 +346,8 @@ def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -
     link again.
     Source: messaging.xml section delivery-state > modified.undeliverable-here
     Evidence: later deliveries of the message on the same link
-    Why it matters: The receiver has stated that it cannot process the message. The receiver gets a message
-    that it can only return again.
+    Why it matters: The receiver has stated that it cannot process the message. The receiver can only return
+    the message again.
     Silent when: the message has no message-id, or the message is not among the first messages of the
     connection.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to

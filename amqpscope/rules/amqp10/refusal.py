@@ -93,8 +93,8 @@ def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     Evidence: the keys of the annotations, and the receiver's answer
     Why it matters: A receiver that does not know such a key must detach the link, so that the effect which
     the annotation asks for is not lost.
-    Silent when: the key begins with `x-`, the sender settled the delivery, or the message was not captured
-    whole.
+    Silent when: the key begins with `x-`, the sender settled the delivery, or a part of the message was not
+    captured.
     Only possible because: The {peer} may know the key of the annotation.
     How to mend it: Compare the keys of annotations with those that your implementation supports. If a key is
     unknown and does not begin with `x-opt-`, detach the link with `amqp:not-implemented` instead of accepting

@@ -67,8 +67,8 @@ def outcome_of_what_is_to_be_ignored(case: Case10, number: i64) -> None:
     Source: transport.xml section performatives > transfer.resume; transport.xml section links > Resuming
     Deliveries
     Evidence: the receiver's unsettled map, and a later disposition of the receiver
-    Why it matters: The receiver must ignore such a delivery. The receiver may have received the message
-    before, and the application may then get the message twice.
+    Why it matters: The receiver must ignore a resumed delivery that its attach does not list. The receiver
+    may have received the message before, and the application may then get the message twice.
     Silent when: one of the attaches was not captured, the unsettled map of the receiver is incomplete, or the
     disposition also names other deliveries.
     How to mend it: Look up the delivery-tag of each transfer with resume=true in your own unsettled map. If

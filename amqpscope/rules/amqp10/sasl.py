@@ -190,7 +190,7 @@ def frame_with_extended_header(case: Case10) -> None:
     Evidence: octet 4 of the SASL frame: the data offset
     Why it matters: No specification defines octets between the header and the body of a SASL frame. The
     receiver skips these octets and their content is lost.
-    Silent when: the frame was not captured whole.
+    Silent when: a part of the frame was not captured.
     How to mend it: Write the value 2 into the data offset (octet 4) of every SASL frame and start the body at
     octet 8.
     """
@@ -244,11 +244,11 @@ def first_frame_is_not_mechanisms(case: Case10) -> None:
     Demands: The first SASL frame of the server is sasl-mechanisms.
     Source: security.xml section sasl > SASL Negotiation
     Evidence: the first SASL frame of the server
-    Why it matters: The client does not learn which mechanisms it may choose, so it cannot choose one
-    correctly.
+    Why it matters: The client does not learn which mechanisms it may choose, so the client may choose a wrong
+    mechanism.
     Silent when: octets of the server were not captured.
-    How to mend it: Send sasl-mechanisms directly after the SASL header. Send no challenge and no outcome
-    before it.
+    How to mend it: Send sasl-mechanisms directly after the SASL header. Send no sasl-challenge and no
+    sasl-outcome before sasl-mechanisms.
     """
     me = case.me
     if me.sasl.mechanisms is None and me.whole:
@@ -269,7 +269,7 @@ def init_before_the_mechanisms(case: Case10) -> None:
     authentication.
     Silent when: octets of either peer were not captured.
     How to mend it: Wait for sasl-mechanisms, choose one of the listed mechanisms, and only then send
-    sasl-init. Do not pipeline sasl-init behind the SASL header.
+    sasl-init. Do not send sasl-init together with the SASL header.
     """
     if case.me.sasl.mechanisms is None and case.me.whole:
         case.report(SA_INIT_AFTER, "sasl-init is sent before the server's mechanisms are received")
@@ -371,7 +371,7 @@ def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
     Source: security.xml section sasl > sasl-init.mechanism
     Evidence: the code of the sasl-outcome, and the FIN
     Why it matters: The server must end the exchange. A mechanism that is not offered may have been disabled
-    on purpose, for example because it is insecure.
+    on purpose, for example because the mechanism is insecure.
     Silent when: the mechanisms of the server or the client's sasl-init were not captured.
     How to mend it: Compare the mechanism in sasl-init with the list that you sent in sasl-mechanisms. If the
     list does not contain the mechanism, end the exchange with an authentication failure and close the
@@ -531,9 +531,9 @@ Source: security.xml section sasl > SASL Frames
 Evidence: a SASL frame without a body
 Why it matters: The SASL layer has no heartbeats, so an empty SASL frame is a fatal error. The other peer ends
 the connection.
-Silent when: the frame was not captured whole.
-How to mend it: Do not start heartbeats before the AMQP layer is open. Send a SASL frame only when it carries
-one of the five SASL values.
+Silent when: a part of the frame was not captured.
+How to mend it: Do not start heartbeats before the AMQP layer is open. Send a SASL frame only if the frame
+carries one of the five SASL performatives.
 """
 
 
@@ -546,9 +546,9 @@ Source: security.xml section sasl > SASL Frames
 Evidence: the descriptor (0x40 to 0x44), and octets after the performative
 Why it matters: The receiver cannot interpret the frame, so the SASL exchange cannot continue and no
 connection is opened.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Encode exactly one of sasl-mechanisms, sasl-init, sasl-challenge, sasl-response or
-sasl-outcome in each SASL frame. Set the frame size so that the frame ends with this value.
+sasl-outcome in each SASL frame. Set the frame size so that the frame ends with this performative.
 """
 
 
@@ -559,7 +559,7 @@ Demands: The list of mechanisms in sasl-mechanisms is neither null nor empty.
 Source: security.xml section sasl > sasl-mechanisms
 Evidence: the first element of sasl-mechanisms
 Why it matters: The client cannot choose a mechanism, so it cannot authenticate and no connection is opened.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: List at least one mechanism in sasl-mechanisms; offer `ANONYMOUS` if no authentication is
 needed. Check the configuration of the server if the list of enabled mechanisms is empty.
 """

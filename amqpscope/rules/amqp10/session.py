@@ -38,7 +38,7 @@ def frame_without_session(case: Case10) -> None:
     connection.
     Silent when: the start of the sender's stream, or octets since its start, were not captured.
     How to mend it: Send begin on a channel before any attach, flow, transfer, disposition, detach or end. Use
-    the channel on which you sent begin, not the channel of the peer's begin.
+    the channel on which you sent begin, not the channel of the other peer's begin.
     """
     me = case.me
     if me.whole:
@@ -127,8 +127,8 @@ S_BEGIN_REMOTEVALID: Final = RULES.rule(
 
 
 def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
-    """A peer sends a begin whose remote-channel names no begin of the other peer that still waits for an
-    answer.
+    """A peer sends a begin whose remote-channel names no channel on which a begin of the other peer waits for
+    an answer.
 
     Demands: The remote-channel of a begin names a channel whose begin has no answer yet; each begin has one
     answer.
@@ -139,8 +139,8 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     Silent when: octets of the other peer were not captured, or the other peer has begun twice on the channel.
     Possible because: The {other} has begun a session on a channel above the channel-max of the {peer}. Which
     channel the {other} means is unknown.
-    How to mend it: Set remote-channel to the channel on which the peer's begin arrived, and answer each begin
-    exactly once. Do not put your own outgoing channel into this field.
+    How to mend it: Set remote-channel to the channel on which the other peer's begin arrived, and answer each
+    begin exactly once. Do not put your own outgoing channel into this field.
     """
     number = body.remote_channel
     if number is None or not case.me.whole:
@@ -192,8 +192,8 @@ def remote_channel_of_a_new_session(case: Case10, number: int) -> None:
     Evidence: a begin with remote-channel while no begin of the other peer waits for an answer
     Why it matters: The other peer takes this begin for an answer and cannot match the begin to a session.
     Silent when: octets of the other peer were not captured.
-    How to mend it: Leave remote-channel null in a begin that starts a new session. Set it only in a begin
-    that answers the peer's begin.
+    How to mend it: Leave remote-channel null in a begin that starts a new session. Set remote-channel only in
+    a begin that answers the other peer's begin.
     """
     case.report(
         S_BEGIN_LOCALNULL,
@@ -310,8 +310,9 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     Silent when: the other peer's begin was not captured, or the sender of the flow may not have received it.
     The finding is only possible, not certain, when the sender may have received the begin without having read
     it.
-    How to mend it: Set next-incoming-id in every flow as soon as the peer's begin has arrived. Initialize it
-    from the next-outgoing-id of that begin and add one for each transfer received.
+    How to mend it: Set next-incoming-id in every flow as soon as the other peer's begin has arrived.
+    Initialize next-incoming-id from the next-outgoing-id of that begin and add one for each transfer
+    received.
     """
     if body.next_incoming_id is None and session.peer_begin is not None and session.whole:
         # A session that answers cannot have missed the begin that it answers.
@@ -339,12 +340,12 @@ def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body:
     Demands: A flow that a peer sends before it received the other peer's begin has no next-incoming-id.
     Source: transport.xml section performatives > flow.next-incoming-id
     Evidence: a flow with next-incoming-id before the other peer's begin
-    Why it matters: The sender of the flow can only guess the value. The other peer computes its window from
-    this value and may send too much or nothing.
+    Why it matters: The sender of the flow can only guess next-incoming-id. The other peer computes its window
+    from the guess and may send too much or nothing.
     Silent when: octets of the other peer were not captured. The finding is only possible, not certain, when
     the other peer has begun a session that answers no begin, because that begin may be meant as the answer.
-    How to mend it: Leave next-incoming-id null in each flow that you send before the peer's begin has
-    arrived. Set it from the next-outgoing-id of that begin afterwards.
+    How to mend it: Leave next-incoming-id null in each flow that you send before the other peer's begin has
+    arrived. Afterwards, set next-incoming-id from the next-outgoing-id of that begin.
     """
     if body.next_incoming_id is not None and session.peer_begin is None:
         if session.whole and case.me.whole:
@@ -379,8 +380,8 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
     so small that the other peer stops sending.
     Silent when: the other peer's begin, or octets since that begin, were not captured. The rule does not
     report a lower next-incoming-id if the other peer's next-outgoing-id was lowered, too.
-    How to mend it: Initialize next-incoming-id from the next-outgoing-id of the peer's begin. Add one for
-    each transfer frame that you receive on the session, not for each message.
+    How to mend it: Initialize next-incoming-id from the next-outgoing-id of the other peer's begin. Add one
+    for each transfer frame that you receive on the session, not for each message.
     """
     value = body.next_incoming_id
     if value is None or session.peer_begin is None or not session.whole or not case.me.whole:
@@ -526,8 +527,9 @@ def handle_beyond_agreed(case: Case10, session: SessionEnd, body: Attach) -> Non
     Silent when: the other peer's begin was not captured, or cannot have reached the sender of the attach. The
     rule reports even a sender that may not have read the begin yet, because a handle above handle-max is
     forbidden in any case.
-    How to mend it: Read handle-max from the peer's begin and allocate only handles up to this value. When all
-    handles are in use, refuse the new link locally or begin another session. Reuse handles of detached links.
+    How to mend it: Read handle-max from the other peer's begin and allocate only handles up to this value.
+    When all handles are in use, refuse the new link locally or begin another session. Reuse handles of
+    detached links.
     """
     theirs = session.peer_begin
     if theirs is None or theirs.handle_max is None or body.handle is None or not session.whole:

@@ -70,10 +70,11 @@ def disposition_backwards(case: Case10, body: Disposition) -> None:
     Source: transport.xml section performatives > disposition.first, last
     Evidence: the fields first and last
     Why it matters: The receiver may read the range as empty or, with wrap-around, as nearly all delivery-ids.
-    Deliveries stay unsettled or wrong ones are settled.
+    Deliveries stay unsettled, or wrong deliveries are settled.
     Silent when: never.
-    How to mend it: Order the two delivery-ids by serial number comparison and put the earlier one into first.
-    Leave last unset for a single delivery. Do not sort delivery-ids as plain integers after wrap-around.
+    How to mend it: Order the two delivery-ids by serial number comparison and put the earlier delivery-id
+    into first. Leave last unset for a single delivery. Do not sort delivery-ids as plain integers after
+    wrap-around.
     """
     first = body.first
     last = body.last
@@ -91,8 +92,8 @@ def disposition_of_the_other_direction(case: Case10, first: int, role: str, mine
     only deliveries that it received.
     Source: transport.xml section performatives > disposition
     Evidence: role, first and last of the disposition, and the delivery-ids of each direction
-    Why it matters: The disposition names deliveries of the other direction, or no deliveries. The deliveries
-    that were meant stay unsettled.
+    Why it matters: The disposition names deliveries of the wrong direction or no deliveries. The deliveries
+    that the peer meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read, or a
     delivery had no delivery-id, so that the disposition may name this delivery.
     How to mend it: Set role to your own role on the deliveries: receiver (true) for deliveries that you
@@ -266,8 +267,8 @@ def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) ->
     second, which D-RCVMODE-SECOND reports. The finding is only possible, not certain, when the sender
     attached the link again and the receiver may not have read the new attach.
     How to mend it: Read the outcomes field of the source in the sender's attach, and state only those
-    outcomes or the default-outcome. If the application asks for another outcome, map it to a listed one or
-    return an error.
+    outcomes or the default-outcome. If the application asks for another outcome, map the outcome to a listed
+    outcome or return an error.
     """
     case.report(
         M_OUTCOMES_USE,

@@ -33,16 +33,16 @@ M_ADDR_TYPE: Final = RULES.rule(
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends an address of a type that the specification does not define as an address; the standard type
-is string.
+"""A peer sends an address of a type that the specification does not define as an address; the standard
+type is string.
 
 Demands: An address (to, reply-to, and the addresses of source and target) has a type that provides the
 archetype address; the standard type is string.
 Source: messaging.xml section message-format > address-string; messaging.xml properties.to, reply-to
 Evidence: the type of the address
-Why it matters: The receiver of the address cannot name the node, so the link or the message does not reach
-the intended node.
-Silent when: the frame was not captured whole.
+Why it matters: The receiver of the address cannot identify the node, so the link or the message does not
+reach the intended node.
+Silent when: a part of the frame was not captured.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
 How to mend it: Encode every address (to and reply-to of the properties, address of source and target) as a
@@ -60,7 +60,7 @@ Source: messaging.xml section addressing > filter-set
 Evidence: the keys of the filter in the source
 Why it matters: The other peer looks up filters by symbol and does not find this filter. Messages may
 arrive unfiltered, or the other peer may refuse the attach.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Encode every key of the filter map of a source as a symbol (format code `0xa3` or `0xb3`), not
 as a string or a ulong. With a client library, pass filter names as symbols.
 """
@@ -76,7 +76,7 @@ Source: messaging.xml section addressing > filter-set
 Evidence: the values of the filter in the source
 Why it matters: The descriptor of the value says which filter is meant. Without a descriptor the other peer
 cannot apply the filter and may refuse the attach.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Encode every filter as a described value: the filter's descriptor (symbol or ulong) and then
 its value. Do not put the bare value, such as a selector string, into the filter-set.
 """
@@ -92,7 +92,7 @@ Source: messaging.xml section addressing > source.default-outcome
 Evidence: the descriptor of the default-outcome
 Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome.
 Without a valid default-outcome, the peers do not agree on the result of these deliveries.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set default-outcome to an outcome, for example accepted, rejected, released or modified,
 encoded as a described list. The delivery state received is not an outcome. Leave the field null if no default
 is needed.
@@ -151,8 +151,8 @@ def dynamic_source_requested_by_address(case: Case10) -> None:
     Demands: A receiver that requests a dynamic source leaves source.address null.
     Source: messaging.xml section addressing > source.address, dynamic
     Evidence: a receiver's attach with source.dynamic=true and an address
-    Why it matters: The sender generates the address of a dynamic node. A broker either refuses such a request
-    as an error or ignores the address.
+    Why it matters: The sender generates the address of a dynamic node. A broker either refuses a request with
+    an address as an error or ignores the address.
     Silent when: the attach repeats the address of an earlier attach that it answers or resumes, or octets of
     either peer were not captured.
     How to mend it: Leave source.address null when source.dynamic is true, and read the generated address from
@@ -172,8 +172,8 @@ def dynamic_target_requested_by_address(case: Case10) -> None:
     Demands: A sender that requests a dynamic target leaves target.address null.
     Source: messaging.xml section addressing > target.address, dynamic
     Evidence: a sender's attach with target.dynamic=true and an address
-    Why it matters: The receiver generates the address of a dynamic node. A broker either refuses such a
-    request as an error or ignores the address.
+    Why it matters: The receiver generates the address of a dynamic node. A broker either refuses a request
+    with an address as an error or ignores the address.
     Silent when: the attach repeats the address of an earlier attach that it answers or resumes, or octets of
     either peer were not captured.
     How to mend it: Leave target.address null when target.dynamic is true, and read the generated address from
@@ -194,8 +194,8 @@ def dynamic_properties_without_dynamic(case: Case10, what: str) -> None:
     csprd02 says MUST.
     Source: messaging.xml section addressing > source.dynamic-node-properties, target.dynamic-node-properties
     Evidence: dynamic-node-properties in a source or target whose dynamic is not true
-    Why it matters: The properties describe a dynamically created node, and no such node exists here. The
-    other peer may ignore the properties or refuse the attach.
+    Why it matters: The properties describe a dynamically created node, but the source or target names no
+    dynamic node. The other peer may ignore the properties or refuse the attach.
     Silent when: never.
     How to mend it: Leave dynamic-node-properties null unless dynamic is true in the same source or target. If
     a dynamic node is wanted, set dynamic true.
@@ -218,7 +218,7 @@ def coordinator_resumed(case: Case10) -> None:
     may refuse the link, and the old transactions are rolled back.
     Silent when: the unsettled map is empty.
     How to mend it: Leave the unsettled map null in an attach whose target is a coordinator. After a control
-    link is lost, attach a new one and declare new transactions.
+    link is lost, attach a new control link and declare new transactions.
     """
     case.report(TX_COORD_RESUME, "an attach to a coordinator has an unsettled map")
 
@@ -236,9 +236,9 @@ def lifetime_policy_that_is_none(case: Case10, what: str, value: object) -> None
     allow any type that provides lifetime-policy.
     Source: messaging.xml section addressing > node-properties
     Evidence: the descriptor of the lifetime-policy (0x2b to 0x2e in the specification)
-    Why it matters: The peers do not agree when the node is deleted. A peer that does not know the policy
-    keeps the node for ever or refuses the link.
-    Silent when: the frame was not captured whole.
+    Why it matters: The peers do not agree on the time at which the node is deleted. A peer that does not know
+    the policy keeps the node for ever or refuses the link.
+    Silent when: a part of the frame was not captured.
     Possible because: The type of the value may be a lifetime-policy that another party has defined.
     How to mend it: Encode lifetime-policy as one of the described types delete-on-close, delete-on-no-links,
     delete-on-no-messages or delete-on-no-links-or-messages (descriptors `0x2b` to `0x2e`), each an empty
@@ -260,9 +260,9 @@ def supported_modes_that_are_no_symbols(case: Case10, what: str, value: object) 
     modes.
     Source: messaging.xml section addressing > node-properties
     Evidence: the type of supported-dist-modes
-    Why it matters: The peers do not agree how the node distributes its messages. The other peer may ignore
-    the property or refuse the attach.
-    Silent when: the frame was not captured whole.
+    Why it matters: The peers do not agree on the way in which the node distributes its messages. The other
+    peer may ignore the property or refuse the attach.
+    Silent when: a part of the frame was not captured.
     How to mend it: Encode supported-dist-modes as one symbol (`move` or `copy`) or as an array of symbols,
     not as a string or a list.
     """
@@ -287,7 +287,7 @@ def unknown_distribution_mode(case: Case10, mode: str) -> None:
     Evidence: the text of the distribution-mode
     Why it matters: The peers do not agree whether a delivered message stays at the node. Messages may be
     consumed although they should be browsed, or the reverse.
-    Silent when: the frame was not captured whole.
+    Silent when: a part of the frame was not captured.
     Only possible because: A specification that this rule does not know may define the distribution-mode.
     How to mend it: Set distribution-mode to the symbol `move` (consume) or `copy` (browse), in lower case, or
     leave it null so that the node decides.
@@ -309,9 +309,9 @@ def outcomes_with_symbol_that_stands_for_none(case: Case10, symbol: str, certain
     Evidence: the symbols in the field outcomes
     Why it matters: The receiver cannot choose an outcome by this symbol, and may treat the whole list as an
     error.
-    Silent when: the frame was not captured whole, or the symbol is of another domain than `amqp`. The finding
-    is only possible, not certain, when the symbol is of the domain `amqp` and is not the descriptor of any
-    type that the rule knows.
+    Silent when: a part of the frame was not captured, or the symbol is of another domain than `amqp`. The
+    finding is only possible, not certain, when the symbol is of the domain `amqp` and is not the descriptor
+    of any type that the rule knows.
     Possible because: A specification that this rule does not know may define the symbol.
     How to mend it: List the full symbolic descriptors of outcomes, for example `amqp:accepted:list` or
     `amqp:rejected:list`, not short names such as `accepted`. Do not list `amqp:received:list`, because

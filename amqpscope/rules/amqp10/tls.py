@@ -45,7 +45,8 @@ def hello_without_server_name(case: Case10) -> None:
     Evidence: the server name extension of the ClientHello
     Why it matters: A server with several names cannot know which certificate to present, so certificate
     verification may fail or the wrong virtual host answers.
-    Silent when: the ClientHello was not captured whole, or it extends over several TLS records.
+    Silent when: a part of the ClientHello was not captured, or the ClientHello extends over several TLS
+    records.
     Only possible because: A client that connects to an IP address without a host name has no server name to
     send.
     How to mend it: Pass the host name that the client connects to, not its resolved IP address, to the TLS

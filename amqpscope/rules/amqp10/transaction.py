@@ -45,7 +45,7 @@ def txn_id_too_long(case: Case10, size: int) -> None:
     of a flow
     Why it matters: Resources store txn-ids in fields of 32 octets. A longer txn-id cannot be stored, and the
     work under the transaction fails.
-    Silent when: the frame or the message was not captured whole.
+    Silent when: a part of the frame or of the message was not captured.
     How to mend it: Generate txn-ids in the coordinator as binary values of at most 32 octets. The controller
     has to send back the binary of the declared outcome unchanged.
     """

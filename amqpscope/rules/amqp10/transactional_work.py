@@ -175,7 +175,7 @@ def outcome_under_another_transaction(case: Case10, work: Work, under: Transacti
     and work under its transactions is rolled back.
     Silent when: octets of either peer were not captured.
     How to mend it: Store the txn-id with each delivery that arrives under a transaction, and use this txn-id
-    in the disposition. Discharge the first transaction before the delivery takes part in another one.
+    in the disposition. Discharge the first transaction before the delivery takes part in another transaction.
     """
     case.report(
         TX_RET_OTHER,
@@ -202,8 +202,8 @@ def outcome_outside_its_transaction(case: Case10, work: Work, under: Transaction
     transaction remains even after a rollback of the acquisition.
     Silent when: octets of either peer were not captured.
     How to mend it: Wrap the outcome of a message acquired under a transaction in a transactional-state with
-    the same txn-id, until that transaction is discharged. Applications must acknowledge such messages within
-    the transaction that received them.
+    the same txn-id, until that transaction is discharged. Applications must acknowledge a message within the
+    transaction that received the message.
     """
     case.report(
         TX_ACQ_OUTCOME,
@@ -255,8 +255,9 @@ def another_outcome_after_the_commit(case: Case10, work: Work) -> None:
     Why it matters: The controller committed because it relied on the promised outcome. The message may be
     lost or rejected although the commit succeeded.
     Silent when: octets of either peer were not captured, or the delivery is settled.
-    How to mend it: Store the provisional outcome of each posting, and state exactly this outcome after a
-    successful discharge. If the resource can no longer apply it, let the discharge fail instead.
+    How to mend it: Store the provisional outcome of each posted delivery, and state exactly this outcome
+    after a successful discharge. If the resource can no longer apply the outcome, let the discharge fail
+    instead.
     """
     case.report(
         TX_POST_AFTER,
@@ -279,8 +280,8 @@ def outcome_after_the_rollback(case: Case10, work: Work) -> None:
     Why it matters: The rollback undid the delivery, so the delivery has no outcome. The controller may take
     the message as accepted although the resource does not hold it.
     Silent when: octets of either peer were not captured, or the delivery is settled.
-    How to mend it: Discard the provisional outcomes of all postings when the discharge fails or its fail flag
-    is true. Send no outcome for these deliveries afterwards; the controller settles them.
+    How to mend it: Discard the provisional outcomes of all posted deliveries when the discharge fails or its
+    fail flag is true. Send no outcome for these deliveries afterwards; the controller settles them.
     """
     case.report(
         TX_POST_AFTER_FAIL,
@@ -315,7 +316,7 @@ def settled_after_the_rollback(case: Case10, work: Work) -> None:
     Only possible because: No capture can prove this fault, because the resource may have settled the delivery
     for another reason.
     How to mend it: Return retired deliveries to their state before the transactional disposition when the
-    transaction rolls back. Settle such a delivery only after the controller has stated a new outcome.
+    transaction rolls back. Settle a retired delivery only after the controller has stated a new outcome.
     """
     case.report(
         TX_RET_LIVE,

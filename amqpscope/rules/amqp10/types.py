@@ -23,9 +23,9 @@ Demands: Every constructor starts with 0x00 or with a format code that the speci
 primitive type.
 Source: types.xml section encodings > Constructor BNF, List of Encodings
 Evidence: the format code, and its offset in the frame
-Why it matters: The receiver does not know the type or the length of the value. It cannot decode the frame and
-may close the connection with amqp:decode-error.
-Silent when: the frame was not captured whole.
+Why it matters: The receiver does not know the type or the length of the value. The receiver cannot decode
+the frame and may close the connection with amqp:decode-error.
+Silent when: a part of the frame was not captured.
 How to mend it: Use only the format codes of the encoding table. If the encoder is correct, check that the
 previous value writes as many octets as its size says and that threads do not write to one buffer together.
 """
@@ -41,9 +41,9 @@ Demands: A format code whose low nibble is 0xF needs an extension octet, but the
 such code, so none may appear.
 Source: types.xml section encodings (bit layout)
 Evidence: a format code 0x4F, 0x5F, ... or 0xFF, and the octet after the code
-Why it matters: The receiver does not know what follows the code. It cannot decode the frame and may close the
-connection with amqp:decode-error.
-Silent when: the frame was not captured whole.
+Why it matters: The receiver does not know what follows the code. The receiver cannot decode the frame and
+may close the connection with amqp:decode-error.
+Silent when: a part of the frame was not captured.
 How to mend it: Remove format codes whose low nibble is `0xF` from the encoder. Check also that the previous
 value writes as many octets as its size says.
 """
@@ -60,7 +60,7 @@ Source: types.xml section encodings > Constructor BNF
 Evidence: the octets of the described value
 Why it matters: Part of the described value is missing. The receiver takes the octets that follow for the
 missing part, or it refuses the frame.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Write after `0x00` one complete descriptor (symbol or ulong) and then one complete value with
 its own constructor. Write an empty list (`0x45`) when a described list has no fields.
 """
@@ -76,8 +76,8 @@ Source: types.xml section types > Descriptor Values
 Evidence: the type of the descriptor
 Why it matters: The specification reserves descriptors of other types. The receiver cannot identify the
 described type and may refuse the value.
-Silent when: the frame was not captured whole. Separate rules judge the descriptor of a frame body or of a
-message section.
+Silent when: a part of the frame was not captured. Separate rules judge the descriptor of a frame body or
+of a message section.
 How to mend it: Encode every descriptor as a symbol or a ulong. Convert a descriptor that the application
 passes as string, uint or int before encoding.
 """
@@ -100,7 +100,7 @@ Source: types.xml section types > Descriptor Values
 Evidence: an unknown ulong descriptor whose upper 32 bits are zero
 Why it matters: A later AMQP specification may assign the same descriptor to another type. The receiver would
 then decode the value as that other type.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 Only possible because: A specification that this rule does not know may define the descriptor.
 How to mend it: Put the enterprise number of the type's owner into the upper 32 bits of the ulong descriptor
 of a private type, or use a symbolic descriptor with a domain of your own.
@@ -122,7 +122,7 @@ Source: types.xml section types > Descriptor Values
 Evidence: the text of the symbolic descriptor
 Why it matters: Without a domain, the types of two vendors can have the same descriptor. The receiver may then
 decode a value as the wrong type.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Write symbolic descriptors as `domain:name`, with a domain that belongs to the owner of the
 type, for example `com.example:my-filter`.
 """
@@ -131,8 +131,8 @@ type, for example `com.example:my-filter`.
 T_SIZE_OVERRUN: Final = RULES.rule(
     "T-SIZE-OVERRUN", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a value whose size exceeds the octets that are left in the enclosing value, section or frame
-body.
+"""A peer sends a value whose size exceeds the octets that are left in the enclosing value, section or
+frame body.
 
 Demands: The size of a value does not exceed the octets that are left in the enclosing value, section or
 frame body.
@@ -141,7 +141,7 @@ Evidence: the size of the value, and the octets that are left; for message data,
 delivery
 Why it matters: The receiver gets a value that is cut off. The receiver cannot decode the rest of the
 frame or message and may close the connection.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Compute the size of a value from the octets that were actually written, after its content is
 encoded. Count octets, not characters, in strings. Do not shorten an encoded frame afterwards.
 """
@@ -156,7 +156,7 @@ Demands: The data octet of a boolean with format code 0x56 is 0x00 or 0x01.
 Source: types.xml section encodings > boolean
 Evidence: the octet after the format code 0x56
 Why it matters: Some receivers take the value as true, and others refuse the frame with amqp:decode-error.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Write `0x01` for true and `0x00` for false, or use the format codes `0x41` and `0x42`. Do not
 copy a nonzero integer of the program into the data octet.
 """
@@ -172,7 +172,7 @@ Source: types.xml section encodings > char
 Evidence: the four octets of the char
 Why it matters: The receiver cannot display the char or store it as text, and may refuse the frame with
 amqp:decode-error.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Encode a char as one Unicode code point in UTF-32BE, at most `0x10FFFF`. Combine the two
 UTF-16 surrogates of a character into one code point before encoding.
 """
@@ -192,7 +192,8 @@ Source: types.xml section encodings > uuid
 Evidence: the 16 octets of the uuid
 Why it matters: In most cases, the first fields of the uuid are in little-endian order, as in a Windows
 GUID. The receiver then reads another uuid than the sender meant.
-Silent when: the frame was not captured whole, or the octets have a valid variant and version by chance.
+Silent when: a part of the frame was not captured, or the octets have a valid variant and version by
+chance.
 Only possible because: Some implementations use sixteen random octets as a uuid.
 How to mend it: Write the fields of a uuid in network byte order (RFC 4122, section 4.1.2). Convert a GUID
 whose first three fields are little-endian before encoding, and set variant and version in generated uuids.
@@ -209,7 +210,7 @@ Source: types.xml section encodings > string
 Evidence: the octets that are not UTF-8
 Why it matters: The receiver can only refuse the string or change it. The receiver may close the
 connection with amqp:decode-error.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Encode every string as UTF-8. Convert text from other encodings first, send arbitrary octets
 as binary, and never cut a string in the middle of a character.
 """
@@ -225,9 +226,9 @@ Source: types.xml section encodings > string
 Evidence: the octets EF BB BF at the start of the string
 Why it matters: The byte order mark becomes part of the name or text. Comparisons of addresses and names then
 fail although both look the same.
-Silent when: the frame was not captured whole.
-How to mend it: Encode strings as UTF-8 without a byte order mark. Strip the octets `EF BB BF` from text that
-was read from files before it is used as a string.
+Silent when: a part of the frame was not captured.
+How to mend it: Encode strings as UTF-8 without a byte order mark. Strip the octets `EF BB BF` from text
+that was read from files before you use the text as a string.
 """
 
 
@@ -242,7 +243,7 @@ Source: types.xml section encodings > string
 Evidence: the format code 0xa2 or 0xb2
 Why it matters: A peer of the final AMQP 1.0 version cannot decode the value and may close the connection with
 amqp:decode-error.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Encode strings as UTF-8 with the format codes `0xa1` (str8) and `0xb1` (str32). Remove the
 codes `0xa2` and `0xb2` from the encoder.
 """
@@ -258,7 +259,7 @@ Source: types.xml section encodings > symbol
 Evidence: an octet above 0x7F in the symbol
 Why it matters: Symbols are names from registries, and no registered name contains such an octet. The receiver
 does not recognize the symbol and may refuse the frame.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Use only 7-bit ASCII in symbols. Check text that applications pass as capability, property key
 or annotation key, and send other text as a string.
 """
@@ -267,8 +268,8 @@ or annotation key, and send other text as a string.
 T_LIST_FIT: Final = RULES.rule(
     "T-LIST-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a list whose count of items does not match its size: the items use fewer or more octets than
-the size states.
+"""A peer sends a list whose count of items does not match its size: the items use fewer or more octets
+than the size states.
 
 Demands: The items of a list fill exactly the size that the list states. The size includes the count
 field.
@@ -276,7 +277,7 @@ Source: types.xml section encodings > Compound, list
 Evidence: the size and count of the list, and the octets of its items
 Why it matters: Size and count of the list contradict each other. Receivers that follow the size and receivers
 that follow the count decode different values.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Fill in size and count after the items of the list are written. The size includes the octets
 of the count field. Do not reserve a fixed count while leaving out trailing fields.
 """
@@ -285,15 +286,15 @@ of the count field. Do not reserve a fixed count while leaving out trailing fiel
 T_MAP_FIT: Final = RULES.rule(
     "T-MAP-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a map whose count of items does not match its size: the items use fewer or more octets than
-the size states.
+"""A peer sends a map whose count of items does not match its size: the items use fewer or more octets
+than the size states.
 
 Demands: The items of a map fill exactly the size that the map states. The size includes the count field.
 Source: types.xml section encodings > Compound, map
 Evidence: the size and count of the map, and the octets of its items
 Why it matters: Size and count of the map contradict each other. Receivers that follow the size and receivers
 that follow the count decode different values.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Fill in size and count after the entries of the map are written. The size includes the octets
 of the count field. The count is the number of keys plus the number of values.
 """
@@ -309,7 +310,7 @@ Source: types.xml section encodings > map
 Evidence: an odd count in a map
 Why it matters: The last key of the map has no value. The receiver cannot decode the map and may close the
 connection with amqp:decode-error.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Write keys and values in pairs, and set the count of the map to twice the number of entries.
 Write an explicit null for an entry without a value.
 """
@@ -325,7 +326,7 @@ Source: types.xml section encodings > map
 Evidence: two equal keys of the same AMQP type and value, in any encoding width
 Why it matters: Receivers differ in which of the two values they use, so an annotation or property may get
 the wrong value.
-Silent when: the frame was not captured whole, or the equal keys are compound values.
+Silent when: a part of the frame was not captured, or the equal keys are compound values.
 How to mend it: Collect the entries in a map before encoding, and replace the value of an existing key instead
 of appending a second entry. Two integer keys of equal type and value are the same key in every encoding
 width.
@@ -335,8 +336,8 @@ width.
 T_ARR_FIT: Final = RULES.rule(
     "T-ARR-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends an array whose elements do not match its size: the elements use fewer or more octets than the
-size states.
+"""A peer sends an array whose elements do not match its size: the elements use fewer or more octets than
+the size states.
 
 Demands: An array has a size, a count, one element constructor, and then as many elements as the count
 says, which fill exactly the size.
@@ -344,7 +345,7 @@ Source: types.xml section encodings > Array
 Evidence: the size and count of the array, and the octets of its elements
 Why it matters: Size and count of the array contradict each other. Receivers that follow the size and
 receivers that follow the count decode different values.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Fill in size and count after the elements of the array are written. The size includes the
 count field and the element constructor. Encode all elements with one constructor, without constructors of
 their own.
@@ -362,7 +363,7 @@ Source: types.xml section encodings > Array
 Evidence: the octets after size and count of the array
 Why it matters: An array without elements also has to state the type of its elements. The receiver cannot
 decode the array and may refuse the frame.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Write the element constructor after size and count in every array, also when the count is
 zero. Send null instead of an empty array where the field allows it.
 """
@@ -378,7 +379,7 @@ def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, cert
     Source: transport.xml section definitions > sequence-no
     Evidence: successive delivery-ids near the wrap
     Why it matters: Receivers compare delivery-ids as serial numbers of 32 bits (RFC 1982). A receiver takes
-    the following delivery-ids for old ones, or waits for the missing delivery-ids.
+    the following delivery-ids for old delivery-ids, or waits for the missing delivery-ids.
     Silent when: octets since the session's begin were not captured. The finding is only possible, not
     certain, when the sender only leaves out a delivery-id.
     Possible because: The sender leaves out a delivery-id but uses none twice. The specification can be read
@@ -404,7 +405,7 @@ Source: transport.xml section definitions > sender-settle-mode
 Evidence: the snd-settle-mode of the attach
 Why it matters: The peers do not agree whether the sender sends its deliveries settled. The other peer may
 refuse the attach with amqp:invalid-field.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set snd-settle-mode to 0, 1 or 2, encoded as a ubyte, or leave it null for the default mixed.
 """
 
@@ -419,7 +420,7 @@ Source: transport.xml section definitions > receiver-settle-mode
 Evidence: the rcv-settle-mode of the attach or transfer
 Why it matters: The peers do not agree which of them settles a delivery first. The other peer may refuse the
 frame with amqp:invalid-field.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set rcv-settle-mode in attach and transfer to 0 or 1, encoded as a ubyte, or leave it null.
 """
 
@@ -427,15 +428,15 @@ How to mend it: Set rcv-settle-mode in attach and transfer to 0 or 1, encoded as
 T_ENUM_DURABILITY: Final = RULES.rule(
     "T-ENUM-DURABILITY", "MUST", "definition", usual_answer="amqp:invalid-field", proved="certain"
 )
-"""A peer sends a source or target whose durable field is not none (0), configuration (1) or unsettled-state
-(2).
+"""A peer sends a source or target whose durable field is not none (0), configuration (1) or
+unsettled-state (2).
 
 Demands: The durable field of a source or target is 0, 1 or 2.
 Source: messaging.xml section addressing > terminus-durability
 Evidence: the durable field of the source or target
 Why it matters: The peers do not agree which state of the terminus survives a restart. The other peer may
 refuse the attach with amqp:invalid-field.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set durable of source and target to 0, 1 or 2, encoded as a uint. Do not send a boolean or a
 delivery mode in this field.
 """
@@ -444,15 +445,15 @@ delivery mode in this field.
 T_ENUM_EXPIRY: Final = RULES.rule(
     "T-ENUM-EXPIRY", "MUST", "definition", usual_answer="amqp:invalid-field", proved="certain"
 )
-"""A peer sends a source or target whose expiry-policy is not link-detach, session-end, connection-close or
-never.
+"""A peer sends a source or target whose expiry-policy is not link-detach, session-end, connection-close
+or never.
 
 Demands: The expiry-policy of a source or target is link-detach, session-end, connection-close or never.
 Source: messaging.xml section addressing > terminus-expiry-policy
 Evidence: the expiry-policy of the source or target
 Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or be
 kept for ever.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set expiry-policy to one of the symbols `link-detach`, `session-end`, `connection-close` or
 `never`, in exactly this spelling, or leave it null for the default session-end.
 """
@@ -465,7 +466,7 @@ Demands: The code of a sasl-outcome is 0, 1, 2, 3 or 4.
 Source: security.xml section sasl > sasl-code
 Evidence: the code of the sasl-outcome
 Why it matters: The client cannot decide whether it is authenticated, and it may close the connection.
-Silent when: the frame was not captured whole.
+Silent when: a part of the frame was not captured.
 How to mend it: Set code to 0 (ok), 1 (auth), 2 (sys), 3 (sys-perm) or 4 (sys-temp), encoded as a ubyte. Map
 internal error codes of the authentication backend to these values.
 """

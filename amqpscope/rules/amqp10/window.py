@@ -33,8 +33,8 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     report a sender that counts the window from its own next-outgoing-id (S-WIN-FORMULA and
     S-WIN-FORMULA-INIT) or does not count further transfers of a delivery (S-WIN-DECR). The finding is only
     possible, not certain, when an older window, which the sender may have used, allows the transfer.
-    How to mend it: Count transfers, not messages, against the peer's incoming-window. Stop sending when the
-    window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
+    How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
+    the window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.
     """
     _tell(case, S_WIN_IN, session, certainty, "")
@@ -58,8 +58,8 @@ def window_counted_from_its_own_id(case: Case10, session: SessionEnd) -> None:
     Silent when: the begins were not captured, octets since the begins were not captured, or an older window,
     which the sender may have used, allows the transfers.
     How to mend it: Compute the remaining window on each flow as next-incoming-id of the flow plus
-    incoming-window of the flow minus the own next-outgoing-id, modulo 2^32. Do not copy incoming-window as it
-    is.
+    incoming-window of the flow minus the own next-outgoing-id, modulo 2^32. Do not use incoming-window
+    unchanged as the remaining window.
     """
     _tell(case, S_WIN_FORMULA, session, CERTAIN, ", counted from the flow's next-incoming-id")
 
@@ -102,7 +102,7 @@ def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
     amqp:session:window-violation.
     Silent when: the begins were not captured, octets since the begins were not captured, or an older window,
     which the sender may have used, allows the transfers.
-    How to mend it: Decrease the peer's incoming-window and increase next-outgoing-id by one for every
+    How to mend it: Decrease the other peer's incoming-window and increase next-outgoing-id by one for every
     transfer frame, not once per message. Stop in the middle of a large delivery when the window is zero.
     """
     _tell(case, S_WIN_DECR, session, CERTAIN, "; further transfers of a delivery count, too")
@@ -114,7 +114,7 @@ def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str
     case.report(
         rule,
         f"transfer-id {raw(session.outgoing.next_id)} is sent, "
-        f"but the other peer's incoming-window ends before {raw(bound)}{why}",
+        f"but the other peer's incoming-window ends before transfer-id {raw(bound)}{why}",
         certainty,
         {
             "next_outgoing_id": int(raw(session.outgoing.next_id)),
