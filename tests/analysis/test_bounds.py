@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, TLS_HEADER, frame
-from support.drive import Drive
+from support.connection_harness import ConnectionHarness
 from support.openings import CLIENT_HELLO, SERVER_HELLO, record
 
 from amqpscope.limits import MAX_UNDECIDED
@@ -20,15 +20,15 @@ CLOSE = frame(amqp.close())
 GARBAGE = random.Random(7).randbytes(100_000).replace(b"\x02", b"\x03").replace(b"AMQP", b"....")
 
 
-def entries(drive: Drive) -> int:
+def entries(harness: ConnectionHarness) -> int:
     """The evidence kept of both directions."""
-    return max(len(side.evidence) for side in (drive.analysis.first, drive.analysis.second))
+    return max(len(side.evidence) for side in (harness.analysis.first, harness.analysis.second))
 
 
-def octets(drive: Drive) -> int:
+def octets(harness: ConnectionHarness) -> int:
     """The octets kept of both directions, by detection and by the decoder."""
     kept = 0
-    for side in (drive.analysis.first, drive.analysis.second):
+    for side in (harness.analysis.first, harness.analysis.second):
         kept += len(side.detection.held)
         # Each protocol's search holds its own.
         for decoder in (max(side.detection.probes, key=lambda one: one.kept, default=None), side.decoder):
@@ -38,65 +38,67 @@ def octets(drive: Drive) -> int:
     return kept
 
 
-def fill(drive: Drive, direction: int, total: int, each: int, source: bytes = GARBAGE) -> tuple[int, int]:
+def fill(
+    harness: ConnectionHarness, direction: int, total: int, each: int, source: bytes = GARBAGE
+) -> tuple[int, int]:
     """Sends `total` octets in segments of `each`; the most evidence and octets that were kept meanwhile."""
     most_entries = most_octets = 0
     sent = 0
     at = 0
     while sent < total:
-        drive.segment(direction, source[at : at + each])
+        harness.segment(direction, source[at : at + each])
         sent += each
         at = (at + each) % (len(source) - each)
-        most_entries = max(most_entries, entries(drive))
+        most_entries = max(most_entries, entries(harness))
         if sent % (64 * each) < each:
-            most_octets = max(most_octets, octets(drive))
+            most_octets = max(most_octets, octets(harness))
     return most_entries, most_octets
 
 
-def _unanswered(drive: Drive) -> None:
-    drive.send(0, b"nothing known begins like this")
+def _unanswered(harness: ConnectionHarness) -> None:
+    harness.send(0, b"nothing known begins like this")
 
 
-def _lost(drive: Drive) -> None:
-    drive.send(0, AMQP_HEADER + OPEN)
-    drive.send(1, AMQP_HEADER + OPEN)
-    drive.skip(0, 100)
+def _lost(harness: ConnectionHarness) -> None:
+    harness.send(0, AMQP_HEADER + OPEN)
+    harness.send(1, AMQP_HEADER + OPEN)
+    harness.skip(0, 100)
 
 
-def _ciphertext(drive: Drive) -> None:
-    drive.send(0, TLS_HEADER)
-    drive.send(1, TLS_HEADER)
-    drive.send(0, CLIENT_HELLO)
-    drive.send(1, SERVER_HELLO)
+def _ciphertext(harness: ConnectionHarness) -> None:
+    harness.send(0, TLS_HEADER)
+    harness.send(1, TLS_HEADER)
+    harness.send(0, CLIENT_HELLO)
+    harness.send(1, SERVER_HELLO)
 
 
-def _tls(drive: Drive) -> None:
-    drive.send(0, CLIENT_HELLO)
-    drive.send(1, SERVER_HELLO)
+def _tls(harness: ConnectionHarness) -> None:
+    harness.send(0, CLIENT_HELLO)
+    harness.send(1, SERVER_HELLO)
 
 
-def _tls_unanswered(drive: Drive) -> None:
-    drive.send(0, CLIENT_HELLO)
+def _tls_unanswered(harness: ConnectionHarness) -> None:
+    harness.send(0, CLIENT_HELLO)
 
 
-def _other_version(drive: Drive) -> None:
-    drive.send(0, b"AMQP\0\0\x09\1")
+def _other_version(harness: ConnectionHarness) -> None:
+    harness.send(0, b"AMQP\0\0\x09\1")
 
 
-def _strangers(drive: Drive) -> None:
-    drive.send(0, b"nothing known begins like this")
-    drive.send(1, b"nothing known begins like this")
+def _strangers(harness: ConnectionHarness) -> None:
+    harness.send(0, b"nothing known begins like this")
+    harness.send(1, b"nothing known begins like this")
 
 
-def _huge_frame(drive: Drive) -> None:
-    drive.send(0, AMQP_HEADER + OPEN)
-    drive.send(1, AMQP_HEADER + OPEN)
-    drive.send(0, frame(amqp.transfer(handle=0, delivery_id=0), size=2**32 - 1))
+def _huge_frame(harness: ConnectionHarness) -> None:
+    harness.send(0, AMQP_HEADER + OPEN)
+    harness.send(1, AMQP_HEADER + OPEN)
+    harness.send(0, frame(amqp.transfer(handle=0, delivery_id=0), size=2**32 - 1))
 
 
-def _huge_frame_with_a_hole(drive: Drive) -> None:
-    _huge_frame(drive)
-    drive.skip(0, 10)
+def _huge_frame_with_a_hole(harness: ConnectionHarness) -> None:
+    _huge_frame(harness)
+    harness.skip(0, 10)
 
 
 @pytest.mark.parametrize(
@@ -114,71 +116,71 @@ def _huge_frame_with_a_hole(drive: Drive) -> None:
     ],
     ids=lambda one: one.__name__.strip("_"),
 )
-def test_little_is_kept_of_what_is_not_decoded(begin: Callable[[Drive], None]) -> None:
-    drive = Drive()
-    begin(drive)
-    most_entries, most_octets = fill(drive, 0, 600_000, 300)
+def test_little_is_kept_of_what_is_not_decoded(begin: Callable[[ConnectionHarness], None]) -> None:
+    harness = ConnectionHarness()
+    begin(harness)
+    most_entries, most_octets = fill(harness, 0, 600_000, 300)
     assert most_entries <= RESYNC_WINDOW // 300 + 3
     if begin is _huge_frame:
         assert most_entries <= 4  # its octets are kept, up to a bound of the decoder's
     else:
         assert most_octets <= MAX_UNDECIDED + RESYNC_WINDOW
     # And in a direction that was captured from its middle.
-    most_entries, most_octets = fill(drive, 1, 600_000, 300)
+    most_entries, most_octets = fill(harness, 1, 600_000, 300)
     assert most_entries <= RESYNC_WINDOW // 300 + 3
 
 
 @pytest.mark.parametrize("begin", [_unanswered, _lost, _huge_frame_with_a_hole])
-def test_nothing_but_holes(begin: Callable[[Drive], None]) -> None:
+def test_nothing_but_holes(begin: Callable[[ConnectionHarness], None]) -> None:
     """A capture of the headers only: all octets are cut off by the snapshot length."""
-    drive = Drive()
-    begin(drive)
+    harness = ConnectionHarness()
+    begin(harness)
     for _ in range(2000):
-        drive.segment(0, b"", cut=1000)
-        assert entries(drive) <= 4
-    assert len(drive.notes) <= 5
-    drive.finish()
+        harness.segment(0, b"", cut=1000)
+        assert entries(harness) <= 4
+    assert len(harness.notes) <= 5
+    harness.finish()
     if begin is _lost:
-        assert sum(int(one.frame.size) for one in drive.out if one.direction == 0) == drive.sent[0]
+        assert sum(int(one.frame.size) for one in harness.out if one.direction == 0) == harness.sent[0]
 
 
 def test_a_search_that_must_wait_keeps_one_window() -> None:
     """Segments of one octet that look like the begin of an endless performative."""
-    drive = Drive(syn=False)
-    drive.segment(0, b"")
-    drive.segment(1, b"")
+    harness = ConnectionHarness(syn=False)
+    harness.segment(0, b"")
+    harness.segment(1, b"")
     almost = frame(amqp.raw("00 53 14 d0 00 00 ff ff 00 00 00 01"), size=1 << 20)
-    drive.send(0, almost)
-    most_entries, most_octets = fill(drive, 0, RESYNC_WINDOW + 20_000, 1, b"\x40" * 1000)
+    harness.send(0, almost)
+    most_entries, most_octets = fill(harness, 0, RESYNC_WINDOW + 20_000, 1, b"\x40" * 1000)
     assert most_entries <= RESYNC_WINDOW + 2
     assert most_octets <= RESYNC_WINDOW + 100
-    assert entries(drive) <= 10  # given up
+    assert entries(harness) <= 10  # given up
 
 
 def test_the_search_gives_up() -> None:
-    drive = Drive(syn=False)
-    drive.segment(0, b"")
-    drive.segment(1, b"")
-    fill(drive, 0, DETECT_OCTETS + 200_000, 50_000)
-    assert (drive.analysis.first.detection.resting, drive.analysis.ignored) == (True, False)
-    fill(drive, 1, DETECT_OCTETS + 200_000, 50_000)
-    assert drive.analysis.ignored
-    drive.send(0, AMQP_HEADER + OPEN)
-    drive.finish()
-    assert (drive.connection.protocol, drive.out) == ("unknown", [])
+    harness = ConnectionHarness(syn=False)
+    harness.segment(0, b"")
+    harness.segment(1, b"")
+    fill(harness, 0, DETECT_OCTETS + 200_000, 50_000)
+    assert (harness.analysis.first.detection.resting, harness.analysis.ignored) == (True, False)
+    fill(harness, 1, DETECT_OCTETS + 200_000, 50_000)
+    assert harness.analysis.ignored
+    harness.send(0, AMQP_HEADER + OPEN)
+    harness.finish()
+    assert (harness.connection.protocol, harness.out) == ("unknown", [])
 
 
 def test_a_direction_given_up_is_taken_up_when_the_other_is_amqp() -> None:
-    drive = Drive(syn=False)
-    drive.segment(0, b"")
-    drive.segment(1, b"")
-    fill(drive, 0, DETECT_OCTETS + 200_000, 50_000)
-    drive.send(1, CLOSE + CLOSE)
-    drive.send(0, CLOSE + CLOSE)
-    drive.finish()
-    assert drive.names(0) == ["skipped", "close", "close"]
-    assert int(drive.out[-1].frame.offset) == drive.sent[0] - 12
-    assert drive.names(1) == ["close", "close"]
+    harness = ConnectionHarness(syn=False)
+    harness.segment(0, b"")
+    harness.segment(1, b"")
+    fill(harness, 0, DETECT_OCTETS + 200_000, 50_000)
+    harness.send(1, CLOSE + CLOSE)
+    harness.send(0, CLOSE + CLOSE)
+    harness.finish()
+    assert harness.names(0) == ["skipped", "close", "close"]
+    assert int(harness.out[-1].frame.offset) == harness.sent[0] - 12
+    assert harness.names(1) == ["close", "close"]
 
 
 @pytest.mark.parametrize("kind", ["random", "header bytes", "performatives", "empty frames", "magic"])
@@ -195,13 +197,13 @@ def test_the_search_is_linear(kind: str, syn: bool) -> None:
     def cost(size: int) -> float:
         best = 1e9
         for _ in range(3):
-            drive = Drive(syn=syn)
+            harness = ConnectionHarness(syn=syn)
             if syn:
-                drive.send(0, AMQP_HEADER + b"\xff" * 8)
-            drive.segment(0, b"")
-            drive.segment(1, b"")
+                harness.send(0, AMQP_HEADER + b"\xff" * 8)
+            harness.segment(0, b"")
+            harness.segment(1, b"")
             start = time.process_time()
-            fill(drive, 0, size, 1448, pattern)
+            fill(harness, 0, size, 1448, pattern)
             best = min(best, time.process_time() - start)
         return best
 
@@ -213,17 +215,17 @@ def test_the_search_is_linear(kind: str, syn: bool) -> None:
 )
 def test_an_undecided_opening_is_linear(opening: bytes) -> None:
     """An opening that stays undecided as long as any may, in segments of a few octets."""
-    drive = Drive()
-    drive.send(0, opening)
+    harness = ConnectionHarness()
+    harness.send(0, opening)
     start = time.process_time()
-    fill(drive, 0, MAX_UNDECIDED, 8, b"\x40" * 1000)
+    fill(harness, 0, MAX_UNDECIDED, 8, b"\x40" * 1000)
     assert time.process_time() - start < 5
-    assert drive.analysis.first.detection.protocol == "unknown"
+    assert harness.analysis.first.detection.protocol == "unknown"
 
 
 def test_a_record_of_tls_is_no_evidence() -> None:
-    drive = Drive()
-    _ciphertext(drive)
+    harness = ConnectionHarness()
+    _ciphertext(harness)
     for _ in range(500):
-        drive.send(0, record(0x17, b"x" * 100))
-    assert entries(drive) <= 3
+        harness.send(0, record(0x17, b"x" * 100))
+    assert entries(harness) <= 3

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, SASL_HEADER, frame, sasl_frame
-from support.talk import Talk, by_peer, read, reported
+from support.remembered_conversation import RememberedConversation, by_peer, read, reported
 from support.tcp_writer import ACK, PSH, SYN, Capture
 
 import amqpscope
@@ -21,14 +21,14 @@ MESSAGE_A = amqp.properties(message_id="a") + amqp.data(bytes(range(256)) * 3)
 MESSAGE_B = amqp.properties(message_id="b") + amqp.amqp_value("second")
 
 
-def sasl(talk: Talk) -> None:
+def sasl(talk: RememberedConversation) -> None:
     talk.client(SASL_HEADER)
     talk.server(SASL_HEADER, sasl_frame(amqp.sasl_mechanisms(sasl_server_mechanisms=["PLAIN"])))
     talk.client(sasl_frame(amqp.sasl_init(mechanism="PLAIN", initial_response=b"\0u\0p")))
     talk.server(sasl_frame(amqp.sasl_outcome(code=0)))
 
 
-def opening(talk: Talk) -> None:
+def opening(talk: RememberedConversation) -> None:
     talk.client(AMQP_HEADER, frame(amqp.open_(container_id="client")))
     talk.server(AMQP_HEADER, frame(amqp.open_(container_id="server")))
     begin = amqp.begin(next_outgoing_id=0, incoming_window=100, outgoing_window=100)
@@ -40,7 +40,7 @@ def opening(talk: Talk) -> None:
     )
 
 
-def links(talk: Talk) -> None:
+def links(talk: RememberedConversation) -> None:
     for handle, name in enumerate(("first", "second")):
         source, target = amqp.source(address="here"), amqp.target(address=name)
         talk.client(
@@ -91,7 +91,7 @@ def transfers(**how: Any) -> list[bytes]:
     ]
 
 
-def ending(talk: Talk) -> None:
+def ending(talk: RememberedConversation) -> None:
     accepted = amqp.accepted()
     talk.server(frame(amqp.disposition(role=True, first=0, last=1, settled=True, state=accepted), channel=2))
     talk.client(frame(amqp.detach(handle=0, closed=True), channel=1))
@@ -102,7 +102,7 @@ def ending(talk: Talk) -> None:
     talk.server(frame(amqp.close()))
 
 
-def whole(talk: Talk, *, handshake: bool = True, goodbye: bool = True) -> None:
+def whole(talk: RememberedConversation, *, handshake: bool = True, goodbye: bool = True) -> None:
     """Everything a connection has, from SYN to FIN."""
     if handshake:
         talk.tcp.handshake()
@@ -160,7 +160,7 @@ NAMES_OF_SERVER = [
 
 def test_a_whole_conversation_is_read_with_its_evidence() -> None:
     capture = Capture()
-    talk = Talk(capture, mss=250)
+    talk = RememberedConversation(capture, mss=250)
     whole(talk)
     records = read(capture)
     assert reported(records, skipped=True) == talk.expected()
@@ -175,7 +175,7 @@ def test_a_whole_conversation_is_read_with_its_evidence() -> None:
 
 def test_messages_are_left_alone_when_not_asked_for() -> None:
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     whole(talk)
     records = read(capture, messages=False)
     assert reported(records) == talk.expected()
@@ -201,7 +201,7 @@ def test_messages_are_left_alone_when_not_asked_for() -> None:
 def test_every_link_layer_and_both_ip_versions(options: dict[str, Any], version: int) -> None:
     capture = Capture(**options)
     ends = ("10.0.0.1:51034", "10.0.0.2:5672") if version == 4 else ("[fd00::1]:51034", "[fd00::2]:5672")
-    talk = Talk(capture, *ends, mss=300)
+    talk = RememberedConversation(capture, *ends, mss=300)
     whole(talk)
     records = read(capture)
     assert reported(records, skipped=True) == talk.expected()
@@ -212,7 +212,7 @@ def test_every_link_layer_and_both_ip_versions(options: dict[str, Any], version:
 @pytest.mark.parametrize("link", ["ipv4", "ipv6"])
 def test_link_types_of_one_ip_version(link: str) -> None:
     capture = Capture(link=link)
-    talk = Talk(capture, *(() if link == "ipv4" else ("[fd00::1]:51034", "[fd00::2]:5672")))
+    talk = RememberedConversation(capture, *(() if link == "ipv4" else ("[fd00::1]:51034", "[fd00::2]:5672")))
     whole(talk)
     assert reported(read(capture), skipped=True) == talk.expected()
 
@@ -220,7 +220,7 @@ def test_link_types_of_one_ip_version(link: str) -> None:
 @pytest.mark.parametrize("form", ["pcap", "pcap big", "pcapng", "pcapng big", "microseconds"])
 def test_every_file_format(form: str) -> None:
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     whole(talk)
     order: Any = ">" if "big" in form else "<"
     octets = (
@@ -234,7 +234,7 @@ def test_every_file_format(form: str) -> None:
 @pytest.mark.parametrize("sequences", [(0, 0), (2**32 - 1, 2**32 - 700), (2**32 - 5, 2**31), (2**31 - 3, 5)])
 def test_sequence_numbers_wrap(sequences: tuple[int, int]) -> None:
     capture = Capture()
-    talk = Talk(capture, client_isn=sequences[0], server_isn=sequences[1], mss=100)
+    talk = RememberedConversation(capture, client_isn=sequences[0], server_isn=sequences[1], mss=100)
     whole(talk)
     assert reported(read(capture), skipped=True) == talk.expected()
 
@@ -243,7 +243,7 @@ def test_sequence_numbers_wrap(sequences: tuple[int, int]) -> None:
 @pytest.mark.parametrize("each", [1, 7, 8, 9, 100])
 def test_any_segment_size(each: int, acks: Any) -> None:
     capture = Capture()
-    talk = Talk(capture, mss=each, acks=acks)
+    talk = RememberedConversation(capture, mss=each, acks=acks)
     whole(talk)
     assert reported(read(capture), skipped=True) == talk.expected()
 
@@ -253,7 +253,7 @@ def test_any_segment_size(each: int, acks: Any) -> None:
 
 def test_acknowledged_is_that_of_the_segment_with_the_frames_first_octet() -> None:
     capture = Capture()
-    talk = Talk(capture, acks="none")
+    talk = RememberedConversation(capture, acks="none")
     talk.tcp.handshake()
     talk.client(AMQP_HEADER, frame(amqp.open_(container_id="c")))
     talk.tcp.server.hears(8)
@@ -276,7 +276,7 @@ def test_acknowledged_is_that_of_the_segment_with_the_frames_first_octet() -> No
 
 def test_acknowledged_of_a_retransmission_does_not_count() -> None:
     capture = Capture()
-    talk = Talk(capture, acks="none")
+    talk = RememberedConversation(capture, acks="none")
     talk.tcp.handshake()
     talk.client(AMQP_HEADER)
     talk.server(AMQP_HEADER)
@@ -290,7 +290,7 @@ def test_acknowledged_of_a_retransmission_does_not_count() -> None:
 
 def test_acknowledged_never_counts_a_fin() -> None:
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     talk.client(AMQP_HEADER)
     talk.tcp.client.fin()
@@ -304,7 +304,7 @@ def test_acknowledged_never_counts_a_fin() -> None:
 
 def test_midstream() -> None:
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     with capture.missed():
         talk.tcp.handshake()
         sasl(talk)
@@ -321,7 +321,7 @@ def test_midstream() -> None:
 def test_a_start_inside_a_frame_skips_the_rest_of_it(start: int) -> None:
     """The first captured octets are the rest of an attach; then the frames are found."""
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     with capture.missed():
         talk.tcp.handshake()
         opening(talk)
@@ -343,7 +343,7 @@ def test_a_start_inside_a_frame_skips_the_rest_of_it(start: int) -> None:
 @pytest.mark.parametrize("syn", [True, False])
 def test_one_direction_only(side: str, syn: bool) -> None:
     capture = Capture()
-    talk = Talk(capture, mss=300)
+    talk = RememberedConversation(capture, mss=300)
     whole(talk)
     kept = talk.tcp.client if side == "client" else talk.tcp.server
     capture.packets = [packet for packet in capture.packets if packet.sender is kept][0 if syn else 1 :]
@@ -362,7 +362,7 @@ def test_one_direction_only(side: str, syn: bool) -> None:
 def test_a_lost_segment_loses_exactly_the_frames_in_the_gap() -> None:
     """Every packet with data of the client left out once."""
     capture = Capture()
-    talk = Talk(capture, mss=120)
+    talk = RememberedConversation(capture, mss=120)
     whole(talk)
     packets = list(capture.packets)
     carriers = [one.number for one in talk.segments(talk.tcp.client) if one.size]
@@ -388,7 +388,7 @@ def test_a_lost_segment_loses_exactly_the_frames_in_the_gap() -> None:
 
 def test_a_gap_inside_a_payload_loses_only_that_payload() -> None:
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     opening(talk)
     payload = amqp.data(b"x" * 1000)
@@ -410,7 +410,7 @@ def test_a_gap_inside_a_payload_loses_only_that_payload() -> None:
 
 def test_snapshot_length_cuts_payload_only() -> None:
     capture = Capture(snaplen=120)
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     opening(talk)
     for number in range(5):
@@ -432,30 +432,30 @@ def test_snapshot_length_cuts_payload_only() -> None:
 # ---- the same octets, brought in other ways ---------------------------------------------------------------
 
 
-def _retransmission(talk: Talk) -> None:
+def _retransmission(talk: RememberedConversation) -> None:
     talk.client(*transfers()[:2])
     talk.tcp.client.retransmit()
 
 
-def _other_boundaries(talk: Talk) -> None:
+def _other_boundaries(talk: RememberedConversation) -> None:
     talk.client(*transfers(), cut=(5, 500))
     talk.tcp.client.retransmit(skip=3, size=700)
     talk.tcp.client.retransmit(skip=1)
 
 
-def _overlap(talk: Talk) -> None:
+def _overlap(talk: RememberedConversation) -> None:
     octets = b"".join(transfers())
     start = talk.tcp.client.sent
     talk.client(*transfers(), cut=(100,), each=200)
     talk.tcp.client.segment(octets[50:350], offset=start + 50, flags=PSH | ACK)
 
 
-def _reordered(talk: Talk) -> None:
+def _reordered(talk: RememberedConversation) -> None:
     with talk.capture.reordered():
         talk.client(*transfers(), each=90)
 
 
-def _reordered_with_overlap(talk: Talk) -> None:
+def _reordered_with_overlap(talk: RememberedConversation) -> None:
     octets = b"".join(transfers())
     start = talk.tcp.client.sent
     with talk.capture.reordered(2, 0, 3, 1):
@@ -463,26 +463,26 @@ def _reordered_with_overlap(talk: Talk) -> None:
         talk.tcp.client.segment(octets[150:700], offset=start + 150, flags=PSH | ACK)
 
 
-def _duplicated(talk: Talk) -> None:
+def _duplicated(talk: RememberedConversation) -> None:
     with talk.capture.duplicated():
         talk.client(*transfers(), each=333)
         talk.server(frame(amqp.flow(incoming_window=1, next_outgoing_id=1, outgoing_window=1)))
 
 
-def _lost_on_the_way(talk: Talk) -> None:
+def _lost_on_the_way(talk: RememberedConversation) -> None:
     with talk.tcp.lost():
         talk.client(*transfers(), each=500)
     talk.tcp.client.retransmit()
 
 
-def _acknowledgement_first(talk: Talk) -> None:
+def _acknowledgement_first(talk: RememberedConversation) -> None:
     """The tap shows the answer before the octets that it answers."""
     with talk.capture.reordered():
         talk.client(*transfers()[:1])
         talk.server(frame(amqp.flow(incoming_window=1, next_outgoing_id=1, outgoing_window=1)))
 
 
-def _keep_alives(talk: Talk) -> None:
+def _keep_alives(talk: RememberedConversation) -> None:
     talk.tcp.client.keep_alive()
     talk.tcp.server.ack()
     talk.tcp.server.keep_alive(1)
@@ -491,14 +491,14 @@ def _keep_alives(talk: Talk) -> None:
     talk.tcp.client.keep_alive(1)
 
 
-def _crossing(talk: Talk) -> None:
+def _crossing(talk: RememberedConversation) -> None:
     with talk.tcp.crossing():
         talk.client(*transfers())
         talk.server(frame(amqp.flow(incoming_window=1, next_outgoing_id=1, outgoing_window=1)))
         talk.client(frame(amqp.flow(incoming_window=1, next_outgoing_id=1, outgoing_window=1)))
 
 
-DELIVERIES: list[Callable[[Talk], None]] = [
+DELIVERIES: list[Callable[[RememberedConversation], None]] = [
     _retransmission,
     _other_boundaries,
     _overlap,
@@ -513,9 +513,9 @@ DELIVERIES: list[Callable[[Talk], None]] = [
 
 
 @pytest.mark.parametrize("delivery", DELIVERIES, ids=lambda one: one.__name__.strip("_"))
-def test_however_it_was_delivered(delivery: Callable[[Talk], None]) -> None:
+def test_however_it_was_delivered(delivery: Callable[[RememberedConversation], None]) -> None:
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     opening(talk)
     delivery(talk)
@@ -530,7 +530,7 @@ def test_however_it_was_delivered(delivery: Callable[[Talk], None]) -> None:
 
 def test_a_second_copy_that_differs_is_noted_and_does_not_count() -> None:
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     opening(talk)
     talk.client(frame(amqp.close()))
@@ -548,7 +548,7 @@ def test_a_second_copy_that_differs_is_noted_and_does_not_count() -> None:
 def test_a_shifted_direction_says_the_same(side: str, milliseconds: float) -> None:
     """A mirror port or a tap may show one direction later than the other by any time."""
     capture = Capture()
-    talk = Talk(capture, mss=400)
+    talk = RememberedConversation(capture, mss=400)
     whole(talk)
     shown = by_peer(reported(read(capture)))
     capture.delay(talk.tcp.client if side == "client" else talk.tcp.server, milliseconds=milliseconds)
@@ -565,7 +565,7 @@ def _without_place(one: Any) -> Any:
 def test_a_key_that_refuses_to_be_compared() -> None:
     """A signaling NaN twice as a key of a map."""
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     keys = amqp.map_([(amqp.decimal64(Decimal("sNaN")), amqp.uint(1))] * 2)
     talk.client(AMQP_HEADER, frame(amqp.open_(container_id="c", properties=keys)))
@@ -579,9 +579,9 @@ def test_a_key_that_refuses_to_be_compared() -> None:
 
 def test_ports_used_again_are_another_connection() -> None:
     capture = Capture()
-    first = Talk(capture)
+    first = RememberedConversation(capture)
     whole(first)
-    second = Talk(capture, client_isn=77_000_000, server_isn=99_000_000)
+    second = RememberedConversation(capture, client_isn=77_000_000, server_isn=99_000_000)
     whole(second)
     records = read(capture)
     assert [one.connection.id[-2:] for one in records] == ["#0"] * 31 + ["#1"] * 31
@@ -592,9 +592,9 @@ def test_ports_used_again_are_another_connection() -> None:
 def test_ports_used_again_by_the_other_end() -> None:
     """The server of the first is the client of the second, on the same two ports."""
     capture = Capture()
-    first = Talk(capture)
+    first = RememberedConversation(capture)
     whole(first)
-    second = Talk(capture, "10.0.0.2:5672", "10.0.0.1:51034", client_isn=5, server_isn=6)
+    second = RememberedConversation(capture, "10.0.0.2:5672", "10.0.0.1:51034", client_isn=5, server_isn=6)
     whole(second)
     records = read(capture)
     assert reported(records) == first.expected() + second.expected()
@@ -603,10 +603,10 @@ def test_ports_used_again_by_the_other_end() -> None:
 
 def test_ports_used_again_without_the_syn() -> None:
     capture = Capture()
-    first = Talk(capture)
+    first = RememberedConversation(capture)
     whole(first)
     capture.wait(seconds=1)
-    second = Talk(capture, client_isn=3_000_000_000, server_isn=99_000_000)
+    second = RememberedConversation(capture, client_isn=3_000_000_000, server_isn=99_000_000)
     with capture.missed():
         second.tcp.handshake()
     whole(second, handshake=False)
@@ -619,13 +619,13 @@ def test_ports_used_again_without_the_syn() -> None:
 
 def test_an_open_connection_is_another_one_after_a_silence_and_a_jump() -> None:
     capture = Capture()
-    first = Talk(capture)
+    first = RememberedConversation(capture)
     whole(first, goodbye=False)
     capture.wait(seconds=59)
-    stray = Talk(capture, client_isn=3_000_000_000, server_isn=99_000_000)
+    stray = RememberedConversation(capture, client_isn=3_000_000_000, server_isn=99_000_000)
     stray.client(frame(amqp.close()))
     capture.wait(seconds=61)
-    second = Talk(capture, client_isn=2_000_000_000, server_isn=99_000_000)
+    second = RememberedConversation(capture, client_isn=2_000_000_000, server_isn=99_000_000)
     opening(second)
     records = read(capture)
     assert reported(records) == first.expected() + second.expected()
@@ -636,7 +636,7 @@ def test_an_open_connection_is_another_one_after_a_silence_and_a_jump() -> None:
 @pytest.mark.parametrize("inside", [False, True])
 def test_reset(who: str, inside: bool) -> None:
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     opening(talk)
     if inside:
@@ -659,7 +659,7 @@ def test_reset(who: str, inside: bool) -> None:
 
 def test_fin_with_last_octets_and_a_frame_cut_short() -> None:
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     opening(talk)
     talk.tcp.client.fin(frame(amqp.close()))
@@ -675,7 +675,7 @@ def test_fin_with_last_octets_and_a_frame_cut_short() -> None:
 def test_a_syn_that_carries_octets() -> None:
     """TCP Fast Open: data stand behind the SYN in the same segment."""
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.client.segment(AMQP_HEADER, offset=0, flags=SYN)
     talk.tcp.server.segment(flags=SYN | ACK)
     records = read(capture)
@@ -684,7 +684,7 @@ def test_a_syn_that_carries_octets() -> None:
 
 def test_non_amqp_connections_lie_between() -> None:
     capture = Capture()
-    talks = [Talk(capture, f"10.0.0.1:{51000 + n}", "10.0.0.2:5672") for n in range(3)]
+    talks = [RememberedConversation(capture, f"10.0.0.1:{51000 + n}", "10.0.0.2:5672") for n in range(3)]
     others = [capture.connection(f"10.0.0.1:{52000 + n}", "10.0.0.3:80") for n in range(3)]
     for talk, other in zip(talks, others, strict=True):
         talk.tcp.handshake()

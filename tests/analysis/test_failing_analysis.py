@@ -13,7 +13,7 @@ import pytest
 from support.commands import amqpscope
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
-from support.lots import Lot, Lots, packets_of
+from support.fake_source import FakeSource, PacketGroup, packets_of
 from support.tcp_writer import Capture as Tap
 
 from amqpscope.cli.live_session import LiveSession, Stop
@@ -171,7 +171,7 @@ def test_commands_that_only_read(
 
 def test_sniff(poisoned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A watch goes on, and says at its end what happened."""
-    source = Lots([Lot([packet]) for packet in packets_of(poisoned.read_bytes())])
+    source = FakeSource([PacketGroup([packet]) for packet in packets_of(poisoned.read_bytes())])
     audience = Heard()
     run = LiveSession(
         LiveWatch(source), audience, None, Stop(0, 0, frozenset(), False), Policy(None, Given())

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from support import amqp10_encode as amqp
 from support.commands import amqpscope as command_line
-from support.drive import Drive
+from support.connection_harness import ConnectionHarness
+from support.sampling import share
 from support.tcp_writer import Capture
-from support.thorough import share
 
 import amqpscope
 from amqpscope.protocols import PROTOCOLS
@@ -171,18 +171,18 @@ def test_octets_of_another_protocol_are_counted_and_in_order(
     """However they are split, lost or moved elsewhere; what the other peer says comes in its place."""
     for split in share(range(1, len(octets)), 4, f"{direction} {octets!r}"):
         for reload in (False, True):
-            drive = Drive(reload=reload)
-            drive.send(direction, octets[:split])
-            drive.send(direction, octets[split:])
-            drive.send(1 - direction, HEADERS["AMQP"])
-            drive.skip(direction, 10)
-            drive.send(direction, b"and more of it")
-            drive.finish()
-            own = [one for one in drive.out if one.direction == direction]
+            harness = ConnectionHarness(reload=reload)
+            harness.send(direction, octets[:split])
+            harness.send(direction, octets[split:])
+            harness.send(1 - direction, HEADERS["AMQP"])
+            harness.skip(direction, 10)
+            harness.send(direction, b"and more of it")
+            harness.finish()
+            own = [one for one in harness.out if one.direction == direction]
             assert [one.frame.kind for one in own] == ["skipped", "skipped"]
             assert sum(int(one.frame.size) for one in own) == len(octets) + 24
             assert [int(one.frame.missing) for one in own] == [0, 10]
-            assert [int(one.packet) for one in drive.out] == [3, 5, 6]
+            assert [int(one.packet) for one in harness.out] == [3, 5, 6]
 
 
 @pytest.mark.parametrize("asked", HEADERS)

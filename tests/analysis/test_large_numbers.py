@@ -18,12 +18,12 @@ from scenarios.pairs import DIALOGUES, Scenario, scenarios
 from support import amqp091_encode as amqp091
 from support import amqp10_encode as amqp
 from support.all_numbers import SAYINGS, say_all
+from support.all_outputs import everywhere, failures, ways
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
-from support.everywhere import everywhere, failures, ways
 from support.number_fields import another, counting, fitting
+from support.sampling import share, thorough
 from support.tcp_writer import Capture as Tap
-from support.thorough import share, thorough
 
 from amqpscope.input.capture import Capture, CaptureOptions, check
 

@@ -6,10 +6,10 @@ import io
 from typing import Any, NamedTuple
 
 import pytest
+from support.connection_harness import ConnectionHarness
 from support.conversation import Conversation
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
-from support.drive import Drive
 
 import amqpscope
 from amqpscope.analysis.layer import BEGINS, MORE, NONE, Layer, LayerKind, LayerOpening, LayerStream
@@ -219,10 +219,10 @@ def test_moved_to_another_process_after_each_segment(kind: str, proxy: bytes) ->
     layered = ([Turn(0, proxy)] if proxy else []) + wrapped(wrapped(reported(kind)))
     frames = []
     for reload in (False, True):
-        drive = Drive(reload=reload)
+        harness = ConnectionHarness(reload=reload)
         for turn in layered:
-            drive.send(turn.direction, turn.octets, each=3)
-        drive.finish()
+            harness.send(turn.direction, turn.octets, each=3)
+        harness.finish()
         frames.append(
             [
                 (
@@ -233,10 +233,10 @@ def test_moved_to_another_process_after_each_segment(kind: str, proxy: bytes) ->
                     one.last_packet,
                     one.acknowledged,
                 )
-                for one in drive.out
+                for one in harness.out
             ]
         )
-        assert drive.connection.protocol == kind and drive.connection.proxied == bool(proxy)
+        assert harness.connection.protocol == kind and harness.connection.proxied == bool(proxy)
     assert len(frames[0]) > 8 and frames[0] == frames[1]
 
 
@@ -252,32 +252,32 @@ def test_moved_to_another_process_after_each_segment(kind: str, proxy: bytes) ->
 def test_what_is_no_layer_after_all_is_given_out(turns: list[Turn]) -> None:
     """What was held goes on as it came. A layer whose answer was passed on already cannot be read."""
     for reload in (False, True):
-        drive = Drive(reload=reload)
+        harness = ConnectionHarness(reload=reload)
         for turn in turns:
-            drive.send(turn.direction, turn.octets)
-        drive.finish()
-        assert [note.code for note in drive.notes] == []
+            harness.send(turn.direction, turn.octets)
+        harness.finish()
+        assert [note.code for note in harness.notes] == []
         for direction in (0, 1):
-            own = [one.frame for one in drive.out if one.direction == direction]
+            own = [one.frame for one in harness.out if one.direction == direction]
             said = sum(len(turn.octets) for turn in turns if turn.direction == direction)
             assert not own or sum(int(frame.size) for frame in own) == said
-        assert drive.connection.protocol in ("amqp10", "unknown", "")
+        assert harness.connection.protocol in ("amqp10", "unknown", "")
 
 
 def test_layers_in_layers_have_a_bound() -> None:
     layered = reported("amqp10")
     for _ in range(MAX_LAYERS + 1):
         layered = wrapped(layered)
-    drive = Drive()
+    harness = ConnectionHarness()
     for turn in layered:
-        drive.send(turn.direction, turn.octets)
-    drive.finish()
-    assert drive.connection.protocol == "unknown"
+        harness.send(turn.direction, turn.octets)
+    harness.finish()
+    assert harness.connection.protocol == "unknown"
 
 
 def test_a_plain_connection_has_no_stack() -> None:
     """Its octets go to the analysis as they come."""
-    drive = Drive()
+    harness = ConnectionHarness()
     for turn in reported("amqp091"):
-        drive.send(turn.direction, turn.octets)
-        assert drive.analysis.stack is None
+        harness.send(turn.direction, turn.octets)
+        assert harness.analysis.stack is None

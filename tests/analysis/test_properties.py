@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, SASL_HEADER, frame, sasl_frame
-from support.drive import ACK, FIN, PSH, RST, SYN, Drive
+from support.connection_harness import ACK, FIN, PSH, RST, SYN, ConnectionHarness
 from support.openings import KNOWN, STRANGE
 from support.segments import captured
 from support.strategies import Conversation, conversations
@@ -110,14 +110,14 @@ def deliver(
     reload: bool = False,
     isn: tuple[int, int] = (1000, 2000),
     finish: bool = True,
-) -> Drive:
+) -> ConnectionHarness:
     """The segments as they are captured, packet 3 and up behind a handshake."""
-    drive = Drive(syn=syn, reload=reload, isn=isn)
+    harness = ConnectionHarness(syn=syn, reload=reload, isn=isn)
     for one in segments:
-        drive.segment(one.direction, one.octets, offset=one.offset, ack=one.ack, flags=one.flags)
+        harness.segment(one.direction, one.octets, offset=one.offset, ack=one.ack, flags=one.flags)
     if finish:
-        drive.finish()
-    return drive
+        harness.finish()
+    return harness
 
 
 def about(record: FrameRecord) -> tuple[Any, ...]:
@@ -156,8 +156,8 @@ def all_of(records: list[FrameRecord]) -> list[tuple[Any, ...]]:
     return [(about(one), evidence(one), one.started, one.unseen) for one in records]
 
 
-def side(drive: Drive, direction: int) -> list[tuple[Any, ...]]:
-    return [about(one) for one in drive.out if one.direction == direction]
+def side(harness: ConnectionHarness, direction: int) -> list[tuple[Any, ...]]:
+    return [about(one) for one in harness.out if one.direction == direction]
 
 
 def expected_evidence(wire: Wire, segments: list[Segment], direction: int) -> list[tuple[int, ...]]:
@@ -215,14 +215,14 @@ def any_delivery(draw: st.DrawFn, wire: Wire) -> list[Segment]:
 def test_any_delivery_gives_the_same_frames_with_their_evidence(wire: Wire, data: st.DataObject) -> None:
     straight = deliver(wire.segments)
     segments = data.draw(any_delivery(wire))
-    drive = deliver(segments)
+    harness = deliver(segments)
     for direction in (0, 1):
         octets = [octets for who, _, octets in wire.frames if who == direction]
-        assert [one[8] for one in side(drive, direction)] == octets
-        assert side(drive, direction) == side(straight, direction)
-        records = [one for one in drive.out if one.direction == direction]
+        assert [one[8] for one in side(harness, direction)] == octets
+        assert side(harness, direction) == side(straight, direction)
+        records = [one for one in harness.out if one.direction == direction]
         assert [evidence(one) for one in records] == expected_evidence(wire, segments, direction)
-    assert drive.notes == []
+    assert harness.notes == []
 
 
 @given(CONVERSATIONS, st.data())
@@ -236,8 +236,8 @@ def test_no_frame_comes_before_those_its_sender_had_acknowledged(wire: Wire, dat
 def test_any_initial_sequence_numbers(wire: Wire, client: int, server: int) -> None:
     straight = deliver(wire.segments)
     for isn in ((client, server), (2**32 - 1 - client % 300, 2**32 - 1 - server % 300)):
-        drive = deliver(wire.segments, isn=isn)
-        assert all_of(drive.out) == all_of(straight.out)
+        harness = deliver(wire.segments, isn=isn)
+        assert all_of(harness.out) == all_of(straight.out)
 
 
 @st.composite
@@ -297,7 +297,7 @@ def test_lost_segments_lose_the_frames_they_touch_and_no_others(wire: Wire, data
     # That all was heard in the end shows what is missing.
     sizes = len(wire.stream(0)), len(wire.stream(1))
     left += [Segment(0, sizes[0], b"", sizes[1], ACK), Segment(1, sizes[1], b"", sizes[0], ACK)]
-    drive = deliver(left)
+    harness = deliver(left)
     for direction in (0, 1):
         said = [(offset, octets) for who, offset, octets in wire.frames if who == direction]
         touched = {
@@ -307,7 +307,7 @@ def test_lost_segments_lose_the_frames_they_touch_and_no_others(wire: Wire, data
             if one.direction == direction and one.offset < offset + len(octets) and offset < one.end
         }
         whole = [(offset, octets) for offset, octets in said if offset not in touched]
-        records = [one for one in drive.out if one.direction == direction]
+        records = [one for one in harness.out if one.direction == direction]
         found = {int(one.frame.offset): one for one in records if one.frame.kind != "skipped"}
         assert set(found) <= {offset for offset, _ in said}
         for offset, octets in whole:
@@ -321,8 +321,8 @@ def test_lost_segments_lose_the_frames_they_touch_and_no_others(wire: Wire, data
             place += int(record.frame.size)
         assert place == (sizes[direction] if records else 0)
         missing = sum(one.end - one.offset for one in gone if one.direction == direction)
-        assert int(drive.analysis.tcp.facts(direction).missing) == missing
-    kept = [one for one in drive.out if one.frame.kind != "skipped" and one.frame.missing == 0]
+        assert int(harness.analysis.tcp.facts(direction).missing) == missing
+    kept = [one for one in harness.out if one.frame.kind != "skipped" and one.frame.missing == 0]
     for record in kept:
         numbered = [(number, one) for number, one in enumerate(left, 3) if one.direction == record.direction]
         first = next((n, one) for n, one in numbered if one.offset <= record.frame.offset < one.end)
@@ -335,7 +335,7 @@ def test_a_capture_may_begin_anywhere(wire: Wire, data: st.DataObject) -> None:
     """Without SYN and the first segments: the frames that are whole are found, with offsets from there."""
     begin = data.draw(st.integers(0, len(wire.segments) - 1))
     left = wire.segments[begin:]
-    drive = deliver(left, syn=False)
+    harness = deliver(left, syn=False)
     for direction in (0, 1):
         own = [one for one in left if one.direction == direction]
         base = own[0].offset if own else 0
@@ -344,7 +344,7 @@ def test_a_capture_may_begin_anywhere(wire: Wire, data: st.DataObject) -> None:
             for who, offset, octets in wire.frames
             if who == direction and own and offset >= base
         ]
-        found = [one for one in drive.out if one.direction == direction and one.frame.kind != "skipped"]
+        found = [one for one in harness.out if one.direction == direction and one.frame.kind != "skipped"]
         assert [(int(one.frame.offset), one.frame.raw) for one in found] == whole
 
 
@@ -415,13 +415,13 @@ def test_a_conversation_dumped_and_loaded_is_the_same(wire: Wire, data: st.DataO
 
 
 def test_a_state_of_another_version_is_refused() -> None:
-    drive = Drive()
-    state = drive.analysis.dump()
+    harness = ConnectionHarness()
+    state = harness.analysis.dump()
     version, *rest = state
     assert isinstance(version, int)
     for other in ((), (version + 1, *rest), (version - 1, *rest)):
         with pytest.raises(ValueError, match="version"):
-            type(drive.analysis).load(other, drive.output)
+            type(harness.analysis).load(other, harness.output)
 
 
 # ---- any segments -----------------------------------------------------------------------------------------

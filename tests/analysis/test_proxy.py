@@ -8,12 +8,12 @@ import ipaddress
 import random
 
 import pytest
+from support.connection_harness import ConnectionHarness
 from support.conversation import Conversation
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
-from support.drive import Drive
 from support.openings import KNOWN
-from support.thorough import share
+from support.sampling import share
 
 import amqpscope
 from dissectors.proxy import MORE, NONE, proxy_header, proxy_size
@@ -172,38 +172,38 @@ def test_a_header_split_anywhere_and_moved_to_another_process(name: str) -> None
     stream = header + b"AMQP\0\0\x09\1"
     for split in share(range(1, len(stream)), 3, name):
         for reload in (False, True):
-            drive = Drive(reload=reload)
-            drive.send(0, stream[:split])
-            drive.send(0, stream[split:])
-            drive.finish()
-            (record,) = drive.out
+            harness = ConnectionHarness(reload=reload)
+            harness.send(0, stream[:split])
+            harness.send(0, stream[split:])
+            harness.finish()
+            (record,) = harness.out
             assert (record.frame.name, int(record.frame.offset)) == ("header", len(header))
             assert (int(record.packet), int(record.last_packet)) == (
                 3 if split > len(header) else 4,
                 3 if split >= len(stream) else 4,
             )
-            assert [(note.code, int(note.packet)) for note in drive.notes] == [("capture/proxy", 3)]
+            assert [(note.code, int(note.packet)) for note in harness.notes] == [("capture/proxy", 3)]
 
 
 @pytest.mark.parametrize(("name", "octets"), KNOWN, ids=lambda one: str(one)[:30])
 @pytest.mark.parametrize("header", ["text, IPv6", "fields behind"])
 def test_any_protocol_behind_a_header_is_reported(header: str, name: str, octets: bytes) -> None:
     """By its own first octets, as if nothing stood before them."""
-    plain = Drive()
+    plain = ConnectionHarness()
     plain.send(0, octets)
     plain.finish()
     for together in (True, False):
-        drive = Drive()
+        harness = ConnectionHarness()
         before = HEADERS[header][0]
-        drive.send(0, before + octets if together else before)
+        harness.send(0, before + octets if together else before)
         if not together:
-            drive.send(0, octets)
-        drive.finish()
-        assert (drive.connection.protocol, drive.connection.encrypted) == (name, name == "tls")
-        assert [(one.frame.name, int(one.frame.offset) - len(before)) for one in drive.out] == [
+            harness.send(0, octets)
+        harness.finish()
+        assert (harness.connection.protocol, harness.connection.encrypted) == (name, name == "tls")
+        assert [(one.frame.name, int(one.frame.offset) - len(before)) for one in harness.out] == [
             (one.frame.name, int(one.frame.offset)) for one in plain.out
         ]
-        assert [len(one.frame.problems) for one in drive.out] == [
+        assert [len(one.frame.problems) for one in harness.out] == [
             len(one.frame.problems) for one in plain.out
         ]
 
@@ -213,16 +213,16 @@ def test_octets_missing_in_a_header(lost: int) -> None:
     """What its size covers is the header's, once the size is known."""
     header = binary()
     stream = header + b"AMQP\0\1\0\0"
-    drive = Drive()
-    drive.send(0, stream[:16])
-    drive.skip(0, lost)
-    drive.send(0, (stream + b"\0\0\0\x08\x02\0\0\0" * 6)[16 + lost :])
-    drive.send(1, b"AMQP\0\1\0\0")
-    drive.finish()
-    own = [one.frame for one in drive.out if one.direction == 0]
+    harness = ConnectionHarness()
+    harness.send(0, stream[:16])
+    harness.skip(0, lost)
+    harness.send(0, (stream + b"\0\0\0\x08\x02\0\0\0" * 6)[16 + lost :])
+    harness.send(1, b"AMQP\0\1\0\0")
+    harness.finish()
+    own = [one.frame for one in harness.out if one.direction == 0]
     assert int(own[0].offset) == len(header)
-    assert sum(int(one.size) for one in own) == drive.sent[0] - len(header)
-    assert "capture/proxy" in [note.code for note in drive.notes]
+    assert sum(int(one.size) for one in own) == harness.sent[0] - len(header)
+    assert "capture/proxy" in [note.code for note in harness.notes]
 
 
 def test_any_octets_have_a_size_that_more_of_them_do_not_change() -> None:

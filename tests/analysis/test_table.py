@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, frame
 from support.damage import packets_in, written
+from support.remembered_conversation import RememberedConversation, reported
 from support.segments import captured
-from support.talk import Talk, reported
 from support.tcp_writer import ACK, FIN, PSH, RST, SYN, Capture
 
 import amqpscope
@@ -616,7 +616,7 @@ def test_numbers_that_tshark_would_give() -> None:
 def test_a_connection_opened_again_after_its_syn_was_answered_by_a_reset() -> None:
     """Some systems try again with the same number; what follows is read whole."""
     capture = Capture()
-    talk = Talk(capture, server_isn=-1)
+    talk = RememberedConversation(capture, server_isn=-1)
     talk.tcp.client.segment(flags=SYN)
     talk.tcp.server.segment(flags=RST | ACK)
     capture.wait(milliseconds=500)

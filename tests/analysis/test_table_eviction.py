@@ -7,7 +7,7 @@ import sys
 
 from support import amqp10_encode as amqp
 from support.capture_files import packet
-from support.drive import Drive
+from support.connection_harness import ConnectionHarness
 from support.segments import captured
 
 from amqpscope.analysis.connection import ConnectionAnalysis
@@ -52,10 +52,10 @@ def test_a_connection_that_is_over_goes_without_a_search_for_garbage() -> None:
 
 def test_a_connection_without_frames_has_nobody_to_judge_it() -> None:
     """Most connections of a scan, or of a flood, are such; a judge takes as much as all the rest."""
-    drive = Drive()
-    drive.output.findings = []
-    state = drive.analysis.dump()
-    moved = ConnectionAnalysis.load(state, drive.output)
+    harness = ConnectionHarness()
+    harness.output.findings = []
+    state = harness.analysis.dump()
+    moved = ConnectionAnalysis.load(state, harness.output)
     assert moved.dump() == state
     assert moved.judge is None
     moved.finish("capture")

@@ -22,7 +22,7 @@ from support.capture_files import (
     statistics,
     time_option,
 )
-from support.thorough import share
+from support.sampling import share
 
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.capture.pcapng import PcapngReader

@@ -10,8 +10,8 @@ import pytest
 from support import amqp10_encode as amqp
 from support.capture_files import START, Record, ethernet, ipv4, pcap, tcp
 from support.commands import amqpscope
+from support.sampling import share
 from support.tcp_writer import Capture
-from support.thorough import share
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import amqp091_encode as amqp
 from support.commands import amqpscope, every_way, unprintable
-from support.marker import GIVEN_AWAY, MARKER
+from support.secret_canary import GIVEN_AWAY, MARKER
 from support.tcp_writer import Capture, Connection
 
 SECRET = MARKER.encode()

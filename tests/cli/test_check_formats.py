@@ -29,9 +29,9 @@ from support.reports import (
     sarif_run,
     sarif_text,
 )
+from support.sampling import share
 from support.scripted import SCRIPTED
 from support.tcp_writer import Capture
-from support.thorough import share
 
 from amqpscope import errors
 from amqpscope.report.printable import printable

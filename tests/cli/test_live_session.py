@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.lots import Lot, Lots, packets_of
+from support.fake_source import FakeSource, PacketGroup, packets_of
 
 from amqpscope.cli.live_session import LiveSession, Stop
 from amqpscope.cli.live_view import LiveView
@@ -38,12 +38,12 @@ class Seen(LiveView):
         self.conclusion = conclusion
 
 
-def lots() -> list[Lot]:
-    return [Lot([packet]) for packet in packets_of(BROKEN.read_bytes())]
+def groups() -> list[PacketGroup]:
+    return [PacketGroup([packet]) for packet in packets_of(BROKEN.read_bytes())]
 
 
 def session(
-    source: Lots,
+    source: FakeSource,
     *,
     seen: Seen | None = None,
     rules: frozenset[str] = frozenset(),
@@ -60,7 +60,7 @@ def session(
 
 
 def test_the_end_of_a_pipe_ends_it() -> None:
-    run, seen = session(Lots(lots()))
+    run, seen = session(FakeSource(groups()))
     run.run()
     assert run.status() == 1
     assert seen.conclusion.startswith("made up: 1 error")
@@ -69,7 +69,7 @@ def test_the_end_of_a_pipe_ends_it() -> None:
 def test_what_is_ignored_is_not_shown_and_does_not_count() -> None:
     given = Given()
     given.ignore = ["L-CREDIT"]
-    run, seen = session(Lots(lots()), given=given)
+    run, seen = session(FakeSource(groups()), given=given)
     run.run()
     assert run.status() == 0
     assert seen.conclusion.startswith("made up: nothing wrong found in ")
@@ -82,7 +82,7 @@ def test_what_is_waited_for_ends_it_also_if_it_is_ignored(monkeypatch: pytest.Mo
     monkeypatch.setattr("amqpscope.cli.live_session._LOT", 0)
     given = Given()
     given.ignore = ["all"]
-    source = Lots(lots() + [Lot()] * 1000)
+    source = FakeSource(groups() + [PacketGroup()] * 1000)
     run, seen = session(source, rules=frozenset({"amqp10/L-CREDIT"}), given=given)
     run.run()
     assert len(seen.batches) < 100
@@ -90,27 +90,29 @@ def test_what_is_waited_for_ends_it_also_if_it_is_ignored(monkeypatch: pytest.Mo
 
 def test_packets_that_came_before_it_was_ended_are_taken_and_what_was_lost_behind_them() -> None:
     """The kernel hands them over later, and counts what it had no room for later still."""
-    source = Lots([*lots(), Lot(lost=5)], ends=False)
+    source = FakeSource([*groups(), PacketGroup(lost=5)], ends=False)
     run, seen = session(source, packets=3)
     run.run()
-    assert source.lots == []
+    assert source.groups == []
     assert ", 5 more were lost by this machine" in seen.conclusion
-    assert sum(batch.packets for batch in seen.batches) == len(lots())
+    assert sum(batch.packets for batch in seen.batches) == len(groups())
 
 
 def test_what_does_not_cease_to_come_is_not_waited_for() -> None:
     """Packets of the present: those are behind the end."""
     now = 4_000_000_000 * 1_000_000_000
-    source = Lots([Lot([(now, packet)]) for _, packet in packets_of(BROKEN.read_bytes())], ends=False)
+    source = FakeSource(
+        [PacketGroup([(now, packet)]) for _, packet in packets_of(BROKEN.read_bytes())], ends=False
+    )
     run, _ = session(source, packets=3)
     run.run()
-    assert len(source.lots) == len(lots()) - 3
+    assert len(source.groups) == len(groups()) - 3
 
 
 def test_a_finding_that_was_waited_for_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("amqpscope.cli.live_session._AFTER", 0)
     monkeypatch.setattr("amqpscope.cli.live_session._LOT", 0)
-    source = Lots(lots() + [Lot()] * 1000, ends=False)
+    source = FakeSource(groups() + [PacketGroup()] * 1000, ends=False)
     run, seen = session(source, rules=frozenset({"amqp10/L-CREDIT"}))
     run.run()
     assert run.status() == 1
@@ -118,14 +120,14 @@ def test_a_finding_that_was_waited_for_ends_it(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_time_ends_it() -> None:
-    run, seen = session(Lots([], ends=False), duration=1)
+    run, seen = session(FakeSource([], ends=False), duration=1)
     run.run()
     assert run.status() == 3
     assert "0 packets" in seen.conclusion
 
 
 def test_nothing_to_see_may_be_allowed() -> None:
-    run, _ = session(Lots([], ends=False), duration=1, allow_empty=True)
+    run, _ = session(FakeSource([], ends=False), duration=1, allow_empty=True)
     run.run()
     assert run.status() == 0
 
@@ -133,7 +135,7 @@ def test_nothing_to_see_may_be_allowed() -> None:
 def test_who_looks_on_may_end_it() -> None:
     seen = Seen()
     seen.left = 2
-    run, _ = session(Lots(lots(), ends=False), seen=seen)
+    run, _ = session(FakeSource(groups(), ends=False), seen=seen)
     run.run()
     assert seen.conclusion != ""
 
@@ -148,7 +150,7 @@ def test_signals_end_it_and_are_given_back(number: signal.Signals, status: int) 
                 os.kill(os.getpid(), number)
             super().write(batch, behind)
 
-    run, seen = session(Lots(lots(), ends=False), seen=Struck())
+    run, seen = session(FakeSource(groups(), ends=False), seen=Struck())
     run.run()
     assert run.status() == status
     assert "1 error" in seen.conclusion

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 from support.commands import amqpscope, unprintable
-from support.thorough import share
+from support.sampling import share
 
 from amqpscope.conformance import coverage as proving
 from amqpscope.rules.catalogue import catalogue, guards, named, severity

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from support import amqp10_encode as amqp
 from support.commands import amqpscope, every_way, set_against_another
-from support.marker import GIVEN_AWAY, MARKER
+from support.sampling import share
+from support.secret_canary import GIVEN_AWAY, MARKER
 from support.tcp_writer import Capture, Connection
-from support.thorough import share
 
 from amqpscope import read
 

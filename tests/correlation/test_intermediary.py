@@ -7,8 +7,8 @@ import itertools
 import pytest
 from scenarios.amqp10.intermediary import DATA, MESSAGE, ON_THE_WAY, sent_on
 from support import amqp10_encode as amqp
+from support.connection_summaries import summaries
 from support.dialogue import Dialogue
-from support.summed_up import summaries
 
 from amqpscope.correlation.correlate import correlate
 from amqpscope.limits import MAX_PASSAGES

@@ -8,8 +8,8 @@ import marshal
 
 from scenarios.amqp10.resumption import LASTING, attached_without_what_was_left
 from support import amqp10_encode as amqp
+from support.connection_summaries import summaries
 from support.dialogue import RECEIVER, Dialogue
-from support.summed_up import summaries
 
 import amqpscope
 from amqpscope.correlation.correlate import correlate

@@ -8,8 +8,8 @@ import marshal
 import pytest
 from scenarios.amqp091 import entities, existence, passing
 from scenarios.pairs import Scenario, scenarios
+from support.connection_summaries import summaries
 from support.dialogue091 import Dialogue091
-from support.summed_up import summaries
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.kept import KeptConnections

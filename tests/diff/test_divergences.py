@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from support import amqp10_encode as amqp
-from support.compared import compared, reported
+from support.comparisons import compared, reported
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 from support import amqp10_encode as amqp
-from support.compared import compared, reported
+from support.comparisons import compared, reported
 from support.dialogue import RECEIVER, SENDER, Dialogue
 from support.dialogue091 import Dialogue091
 

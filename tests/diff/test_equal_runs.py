@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.compared import compared, compared_files, reported
+from support.comparisons import compared, compared_files, reported
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS, mischievous
 from support.rewritten import Rewriting, rewritten
-from support.thorough import share, thorough
+from support.sampling import share, thorough
 
 ROOT = Path(__file__).resolve().parent.parent.parent / "captures"
 RECORDED = sorted(ROOT.glob("*.pcap*"))

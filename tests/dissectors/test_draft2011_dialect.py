@@ -10,7 +10,7 @@ import pytest
 from support import amqp10_encode as final
 from support import draft2011_encode as draft
 from support.network import converse
-from support.thorough import thorough
+from support.sampling import thorough
 
 from dissectors.amqp10_draft2011.dialect import DialectEvidence
 from dissectors.amqp10_draft2011.frame import DialectDecoder

@@ -10,7 +10,7 @@ from support.draft2011_encode import COMPOSITES, Encoded
 from support.legal import NAMES, Said
 from support.legal_draft2011 import Peer2011, in_draft_words
 from support.network import Conversation, converse
-from support.thorough import share
+from support.sampling import share
 
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.values import Map

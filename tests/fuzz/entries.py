@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from support import amqp10_encode as amqp
+from support.all_outputs import failures, ways
 from support.capture_files import A4, B4, START, Record, ethernet, ipv4, pcap, tcp
 from support.capture_files import Recorder as Segments
 from support.decoded import frame_state
-from support.everywhere import failures, ways
 from support.segments import captured
 from support.streams import Recorder
 from support.streams import octets as stream_octets

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hostile.scenes import SCENES
-from support.thorough import share
+from support.sampling import share
 
 from amqpscope.capture.words import INTERPRETED
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, frame
 from support.compressed import needs_zstd, zstd
-from support.talk import Talk, reported
+from support.remembered_conversation import RememberedConversation, reported
 from support.tcp_writer import Capture as Tap
 from support.tcp_writer import pcap
 
@@ -26,9 +26,9 @@ import amqpscope
 from amqpscope import AmqpscopeError, Capture, CaptureError, CaptureOptions
 
 
-def tap(frames: int = 3) -> tuple[Tap, Talk]:
+def tap(frames: int = 3) -> tuple[Tap, RememberedConversation]:
     capture = Tap()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     talk.client(AMQP_HEADER, frame(amqp.open_(container_id="client")))
     talk.server(AMQP_HEADER, frame(amqp.open_(container_id="server")))
@@ -380,7 +380,7 @@ def test_notes_of_the_whole_file_are_few(gaps: int, more: str) -> None:
     """Many connections, each with gaps: the first notes, and how many more there were."""
     capture = Tap()
     for port in range(20_000, 20_000 + (gaps + 1) // 2):
-        talk = Talk(capture, f"10.0.0.1:{port}", "10.0.0.2:5672")
+        talk = RememberedConversation(capture, f"10.0.0.1:{port}", "10.0.0.2:5672")
         talk.tcp.handshake()
         talk.client(AMQP_HEADER)
         talk.server(AMQP_HEADER)

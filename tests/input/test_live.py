@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.lots import Lot, Lots, packets_of
+from support.fake_source import FakeSource, PacketGroup, packets_of
 
 from amqpscope.capture.live.source import LiveSource
 from amqpscope.input.capture import check, read
@@ -26,14 +26,14 @@ def steps(source: LiveSource) -> list[Batch]:
     return batches
 
 
-def lots_of(path: Path, size: int) -> list[Lot]:
+def lots_of(path: Path, size: int) -> list[PacketGroup]:
     packets = packets_of(path.read_bytes())
-    return [Lot(packets[at : at + size]) for at in range(0, len(packets), size)]
+    return [PacketGroup(packets[at : at + size]) for at in range(0, len(packets), size)]
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_frames_and_findings_do_not_depend_on_the_lots(size: int) -> None:
-    batches = steps(Lots(lots_of(BROKEN, size)))
+    batches = steps(FakeSource(lots_of(BROKEN, size)))
     frames = [(int(one.packet), one.frame.name) for batch in batches for one in batch.records]
     assert frames == [(int(one.packet), one.frame.name) for one in read(BROKEN)]
     expected = [(one.rule, one.packet, one.reaction.frame) for one in check(BROKEN)]
@@ -50,10 +50,10 @@ def test_frames_and_findings_do_not_depend_on_the_lots(size: int) -> None:
 
 
 def test_a_loss_is_noted_where_it_is_and_counted_once() -> None:
-    lots = lots_of(BROKEN, 4)
-    lots[2].lost = 7
-    lots[3].lost = 2
-    batches = steps(Lots(lots))
+    groups = lots_of(BROKEN, 4)
+    groups[2].lost = 7
+    groups[3].lost = 2
+    batches = steps(FakeSource(groups))
     assert [batch.dropped for batch in batches][:5] == [0, 0, 7, 2, 0]
     notes = [note for batch in batches for note in batch.notes if note.code == "capture/dropped"]
     assert [note.detail for note in notes] == [
@@ -65,9 +65,9 @@ def test_a_loss_is_noted_where_it_is_and_counted_once() -> None:
 def test_the_losses_of_a_second_are_one_note(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [1000 * SECOND]
     monkeypatch.setattr("amqpscope.input.live.time.monotonic_ns", lambda: clock[0])
-    lots = [Lot(packets_of(BROKEN.read_bytes())[:1])]
-    lots += [Lot(lost=1) for _ in range(1000)]
-    watch = LiveWatch(Lots(lots))
+    groups = [PacketGroup(packets_of(BROKEN.read_bytes())[:1])]
+    groups += [PacketGroup(lost=1) for _ in range(1000)]
+    watch = LiveWatch(FakeSource(groups))
     notes = []
     while not watch.over:
         clock[0] += SECOND // 100
@@ -81,11 +81,11 @@ def test_the_losses_of_a_second_are_one_note(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_silence_is_reported_once_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
     (finding,) = [one for one in check(SILENT) if one.rule == "amqp091/C-HB-SEND"]
     packets = packets_of(SILENT.read_bytes())
-    before = [Lot([packet]) for packet in packets[: finding.packet - 1]]
-    after = [Lot([packet]) for packet in packets[finding.packet - 1 :]]
+    before = [PacketGroup([packet]) for packet in packets[: finding.packet - 1]]
+    after = [PacketGroup([packet]) for packet in packets[finding.packet - 1 :]]
     clock = [1000 * SECOND]
     monkeypatch.setattr("amqpscope.input.live.time.monotonic_ns", lambda: clock[0])
-    watch = LiveWatch(Lots([*before, *[Lot()] * 5, *after]))
+    watch = LiveWatch(FakeSource([*before, *[PacketGroup()] * 5, *after]))
     reported = []
     for _ in before:
         reported += watch.step(0).overdue
@@ -101,14 +101,16 @@ def test_a_silence_is_reported_once_while_it_lasts(monkeypatch: pytest.MonkeyPat
 
 
 def test_what_happens_to_interfaces_is_passed_on() -> None:
-    batches = steps(Lots([Lot(events=["west is down"]), Lot(), Lot(events=["west is up"])]))
+    batches = steps(
+        FakeSource([PacketGroup(events=["west is down"]), PacketGroup(), PacketGroup(events=["west is up"])])
+    )
     assert [event for batch in batches for event in batch.events] == ["west is down", "west is up"]
 
 
 def test_the_end_completes_what_is_open() -> None:
     packets = packets_of(BROKEN.read_bytes())
     whole = next(one for one in check(BROKEN))
-    watch = LiveWatch(Lots([Lot(packets[: whole.packet])], ends=False))
+    watch = LiveWatch(FakeSource([PacketGroup(packets[: whole.packet])], ends=False))
     first = watch.step(0)
     assert ([one.rule for one in first.found], first.complete) == ([whole.rule], [])
     assert not watch.over

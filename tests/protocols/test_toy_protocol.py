@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from support.commands import amqpscope
+from support.connection_harness import ConnectionHarness
 from support.conversation import Conversation
-from support.drive import Drive
 
 from amqpscope.capture.words import INTERPRETED
 from amqpscope.model.finding import Finding
@@ -254,13 +254,17 @@ def test_why_of_a_packet(capture: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_a_loss_and_another_process() -> None:
     """Joined in the middle it is found by its frames, as the other protocols are."""
     for reload in (False, True):
-        drive = Drive(syn=False, reload=reload)
-        drive.send(0, b"xxxx" + frame("one") + frame("two"), each=5)
-        drive.skip(0, 7)
-        drive.send(0, frame("three"))
-        drive.finish()
-        assert drive.connection.protocol == "toy"
-        assert [one.frame.body for one in drive.out if one.frame.kind == "toy"] == [b"one", b"two", b"three"]
+        harness = ConnectionHarness(syn=False, reload=reload)
+        harness.send(0, b"xxxx" + frame("one") + frame("two"), each=5)
+        harness.skip(0, 7)
+        harness.send(0, frame("three"))
+        harness.finish()
+        assert harness.connection.protocol == "toy"
+        assert [one.frame.body for one in harness.out if one.frame.kind == "toy"] == [
+            b"one",
+            b"two",
+            b"three",
+        ]
 
 
 def test_a_name_that_nothing_has_raises() -> None:

@@ -1,4 +1,4 @@
-"""Must show 6: of real peers' captures, the product finds exactly what was verified by hand.
+"""Of real peers' captures, the product finds exactly what was verified by hand.
 
 captures/key.tsv has a row for each finding, of every severity; captures/README.md says why each is right.
 """

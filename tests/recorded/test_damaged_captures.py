@@ -23,7 +23,7 @@ import pytest
 from support.capture_files import Recorder, Segment
 from support.commands import amqpscope
 from support.damage import DAMAGES, FORMS, Damaged, Packet, forms_for, packets_in, written
-from support.thorough import thorough
+from support.sampling import thorough
 
 from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError

@@ -6,7 +6,7 @@ import io
 
 from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, frame
-from support.talk import Talk
+from support.remembered_conversation import RememberedConversation
 from support.tcp_writer import Capture
 
 import amqpscope
@@ -24,7 +24,7 @@ def count(capture: Capture) -> Census:
 
 def test_frames_are_counted_by_name_and_peer() -> None:
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     talk.client(AMQP_HEADER, frame(amqp.open_(container_id="c")))
     talk.server(AMQP_HEADER, frame(amqp.open_(container_id="s")))
@@ -49,7 +49,7 @@ def test_frames_are_counted_by_name_and_peer() -> None:
 
 def test_missing_octets_are_not_among_those_counted() -> None:
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     talk.client(AMQP_HEADER, frame(amqp.open_(container_id="c")))
     talk.server(AMQP_HEADER, frame(amqp.open_(container_id="s")))

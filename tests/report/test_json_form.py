@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
+from support.sampling import thorough
 from support.strategies import (
     Meaning,
     Sample,
@@ -21,7 +22,6 @@ from support.strategies import (
     primitives,
     values,
 )
-from support.thorough import thorough
 
 from amqpscope.limits import MAX_NAMED_DELIVERIES
 from amqpscope.model.records import Connection, FrameRecord

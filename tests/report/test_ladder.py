@@ -10,9 +10,9 @@ from rich.console import Console
 from support import amqp10_encode as amqp
 from support.commands import unprintable
 from support.dialogue import SENDER, Dialogue
-from support.talk import Talk
+from support.remembered_conversation import RememberedConversation
+from support.sampling import share
 from support.tcp_writer import Capture
-from support.thorough import share
 
 from amqpscope.conformance.coverage import judged
 from amqpscope.conformance.pairs import CLEAN, VIOLATING, CapturePairs
@@ -114,7 +114,7 @@ def test_channels_are_reported_where_there_are_several() -> None:
 
 def test_each_connection_has_a_ladder() -> None:
     capture = Capture()
-    talks = [Talk(capture, f"10.0.0.{number}:51034") for number in (1, 3)]
+    talks = [RememberedConversation(capture, f"10.0.0.{number}:51034") for number in (1, 3)]
     for talk in talks:
         talk.tcp.handshake()
     for container in ("a", "b"):

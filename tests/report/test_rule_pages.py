@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from support.commands import amqpscope
-from support.thorough import share
+from support.sampling import share
 
 from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.conformance.coverage import judged

@@ -11,7 +11,7 @@ from support.commands import amqpscope as commands
 from support.conversation import Conversation
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
-from support.thorough import share
+from support.sampling import share
 
 import amqpscope
 from amqpscope.limits import MAX_KEPT_EXCERPTS

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from support.thorough import share
+from support.sampling import share
 
 import amqpscope
 from amqpscope.model.finding import Finding

@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from support.thorough import share
+from support.sampling import share
 
 import amqpscope
 from amqpscope.model.finding import Finding

@@ -14,7 +14,7 @@ from support.judged import judged
 from support.legal import NAMES, Said
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS
-from support.thorough import thorough
+from support.sampling import thorough
 
 from amqpscope.rules.catalogue import severity
 

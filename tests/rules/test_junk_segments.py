@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from support.thorough import share
+from support.sampling import share
 
 import amqpscope
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from scenarios.pairs import POSSIBLE, SAME, Scenario, scenarios
 from support.conversation import Conversation
-from support.thorough import share
+from support.sampling import share
 
 import amqpscope
 from amqpscope.model.finding import Finding

@@ -15,7 +15,7 @@ from support.legal import NAMES
 from support.network import Tap, captured
 from support.planting import Planted
 from support.protocols import PROTOCOLS
-from support.thorough import thorough
+from support.sampling import thorough
 
 from amqpscope.rules.catalogue import severity
 from amqpscope.rules.registry import checked

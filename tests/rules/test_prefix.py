@@ -14,7 +14,7 @@ import pytest
 from support.judged import judged
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS
-from support.thorough import thorough
+from support.sampling import thorough
 
 from amqpscope.model.finding import Finding
 from amqpscope.rules.catalogue import severity

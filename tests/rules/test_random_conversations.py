@@ -17,7 +17,7 @@ from hypothesis import settings
 from support.judged import errors
 from support.legal import CLIENT, NAMES, SERVER
 from support.network import PROTOCOLS, Conversation, Tap, captured, converse
-from support.thorough import thorough
+from support.sampling import thorough
 
 # The server of `support.legal091` closes the channel of a client that takes its time, as RabbitMQ does.
 RUNS_OUT = ("amqp091/B-ACK-TIMEOUT",)

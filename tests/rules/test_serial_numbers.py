@@ -7,7 +7,7 @@ from support.dialogue import RECEIVER, SENDER, Dialogue
 from support.judged import judged
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS
-from support.thorough import thorough
+from support.sampling import thorough
 
 # The conversation crosses the wrap, or the middle, where differences change their sign, or begins there.
 INITIAL = (0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFF5, 0xFFFFFFD0, 0x7FFFFFFF, 0x7FFFFFF8, 0x80000000)

@@ -15,7 +15,7 @@ import pytest
 from support.judged import judged
 from support.network import Captured, Conversation, Tap, captured, converse
 from support.protocols import PROTOCOLS, mischievous
-from support.thorough import thorough
+from support.sampling import thorough
 
 from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp10 import reaction

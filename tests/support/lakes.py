@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from support.thorough import share
+from support.sampling import share
 
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.pipeline import analyse

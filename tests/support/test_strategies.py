@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support import strategies
 from support.independent import walk_capture
+from support.sampling import thorough
 from support.strategies import Conversation, Delivery, Sample
 from support.tcp_writer import Capture
-from support.thorough import thorough
 
 
 def codes_of(samples: st.SearchStrategy[Sample], examples: int) -> set[int]:

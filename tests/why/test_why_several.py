@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from support.commands import amqpscope
-from support.thorough import share
+from support.sampling import share
 
 ROOT = Path(__file__).parent.parent.parent / "captures"
 CREDIT = ROOT / "rules" / "amqp10" / "L-CREDIT" / "violating.pcap"

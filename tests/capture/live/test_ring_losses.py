@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.loopback import refusal
-from support.thorough import thorough
+from support.sampling import thorough
 
 if sys.platform != "linux":
     pytest.skip("packet sockets are Linux's", allow_module_level=True)

@@ -1,7 +1,7 @@
 """A conversation that remembers what was said, and what must be read of what the tap captured of it.
 
     capture = Capture()
-    talk = Talk(capture)
+    talk = RememberedConversation(capture)
     talk.tcp.handshake()
     talk.client(AMQP_HEADER, frame(open_(container_id="c")))
     talk.server(AMQP_HEADER, frame(open_(container_id="s")), cut=(3, 10))
@@ -92,7 +92,7 @@ class Seen(NamedTuple):
         return self.offset <= offset < self.offset + self.captured
 
 
-class Talk:
+class RememberedConversation:
     """A connection of a capture; `client(...)` and `server(...)` say frames."""
 
     def __init__(self, capture: Capture, *ends: str, **options: Any) -> None:

@@ -13,7 +13,7 @@ from support.dialogue091 import Dialogue091
 from support.judged import Trickle
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS, mischievous
-from support.thorough import share, thorough
+from support.sampling import share, thorough
 
 import amqpscope
 from amqpscope.analysis.connection import ConnectionAnalysis

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 from support import amqp091_encode as amqp
-from support.marker import GIVEN_AWAY, MARKER
 from support.rendered import as_json, lines, records
-from support.thorough import share
+from support.sampling import share
+from support.secret_canary import GIVEN_AWAY, MARKER
 
 SECRET = MARKER.encode()
 PRODUCT = {"product": "pika", "capabilities": {"basic.nack": True}}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from support.commands import DEMO, every_way, set_against_another
-from support.lots import Lot, Lots, packets_of
+from support.fake_source import FakeSource, PacketGroup, packets_of
 
 from amqpscope.cli.live_session import LiveSession, Stop
 from amqpscope.cli.live_view import LiveView
@@ -87,7 +87,7 @@ def _command(arguments: list[str]) -> FormOutput:
 def _live(path: Path, form: str) -> FormOutput:
     """A watch, in one of its forms; `top` is the full screen."""
     packets = packets_of(path.read_bytes())
-    watch = LiveWatch(Lots([Lot(packets[at : at + 20]) for at in range(0, len(packets), 20)]))
+    watch = LiveWatch(FakeSource([PacketGroup(packets[at : at + 20]) for at in range(0, len(packets), 20)]))
     written = io.StringIO()
     with open(os.devnull, "wb") as nowhere, redirect_stdout(written), redirect_stderr(written):
         audience: LiveView = _Screen(watch)

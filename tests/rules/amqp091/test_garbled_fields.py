@@ -12,11 +12,11 @@ from functools import cache
 
 import pytest
 from support import amqp091_encode as amqp
-from support.garbled091 import Way, refused, spoilt, ways
+from support.garbling091 import Way, refused, spoilt, ways
 from support.judged import judged
 from support.legal import NAMES, Said
 from support.network import Conversation, Tap, captured, converse
-from support.thorough import share, thorough
+from support.sampling import share, thorough
 
 from amqpscope.model.finding import Finding
 

@@ -1,11 +1,11 @@
 """One connection, fed segment by segment without a capture file around it.
 
-    drive = Drive()
-    drive.send(0, AMQP_HEADER)
-    drive.send(1, AMQP_HEADER, each=3)
-    drive.skip(0, 20)                      # octets that were not captured
-    drive.finish()
-    drive.out, drive.notes, drive.analysis
+    harness = ConnectionHarness()
+    harness.send(0, AMQP_HEADER)
+    harness.send(1, AMQP_HEADER, each=3)
+    harness.skip(0, 20)                      # octets that were not captured
+    harness.finish()
+    harness.out, harness.notes, harness.analysis
 
 Direction 0 is the client's. An end acknowledges all that the other has sent (and the capture may not have).
 Packets count from 1, a millisecond apart.
@@ -24,7 +24,7 @@ FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 MILLISECOND = 1_000_000
 
 
-class Drive:
+class ConnectionHarness:
     """`reload`: after every segment the analysis is dumped and loaded."""
 
     def __init__(
@@ -101,7 +101,7 @@ class Drive:
         """FIN, or another end."""
         self.segment(direction, b"", flags=flags)
 
-    def finish(self, reason: str = "capture") -> Drive:
+    def finish(self, reason: str = "capture") -> ConnectionHarness:
         self.analysis.finish(reason)
         return self
 

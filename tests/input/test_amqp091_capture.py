@@ -8,7 +8,7 @@ from typing import Any
 
 from support.legal import NAMES, Said
 from support.network import Captured, Conversation, Tap, captured, converse
-from support.thorough import thorough
+from support.sampling import thorough
 
 import amqpscope
 from amqpscope.model.records import FrameRecord

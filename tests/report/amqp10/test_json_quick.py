@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
+from support.sampling import thorough
 from support.strategies import messages
-from support.thorough import thorough
 
 from amqpscope.report.amqp10.json_form import message_json
 from amqpscope.report.amqp10.json_quick import QuickMessages

@@ -19,7 +19,7 @@ from support.garbling import Frame, Place, garbled, ways
 from support.judged import judged
 from support.legal import NAMES, Said
 from support.network import Conversation, Tap, captured, converse
-from support.thorough import share, thorough
+from support.sampling import share, thorough
 
 from amqpscope.model.finding import Finding
 

@@ -1,4 +1,4 @@
-"""A live source that is made up: packets in lots, losses between them, and what happens to its interface."""
+"""A fake live source: packets in groups, losses between them, and what happens to its interface."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from amqpscope.capture.link_layer import LINK_ETHERNET
 from amqpscope.capture.live.source import LiveInterface, LiveSource
 from amqpscope.capture.packet import PacketDecoder
 
-__all__ = ["Lot", "Lots", "packets_of"]
+__all__ = ["FakeSource", "PacketGroup", "packets_of"]
 
 
 def packets_of(pcap: bytes) -> list[tuple[int, bytes]]:
@@ -23,7 +23,7 @@ def packets_of(pcap: bytes) -> list[tuple[int, bytes]]:
 
 
 @dataclass
-class Lot:
+class PacketGroup:
     """What one `take` finds: packets were lost before it, these come, this has happened."""
 
     packets: list[tuple[int, bytes]] = field(default_factory=list)
@@ -31,13 +31,13 @@ class Lot:
     events: list[str] = field(default_factory=list)
 
 
-class Lots(LiveSource):
-    """Gives lot after lot, then nothing; or ends with them, as a pipe does."""
+class FakeSource(LiveSource):
+    """Gives group after group, then nothing; or ends with them, as a pipe does."""
 
-    def __init__(self, lots: list[Lot], *, ends: bool = True) -> None:
+    def __init__(self, groups: list[PacketGroup], *, ends: bool = True) -> None:
         super().__init__("made up")
         self.interfaces = [LiveInterface("made up", "", LINK_ETHERNET, True)]
-        self.lots = list(lots)
+        self.groups = list(groups)
         self.lost = 0
         self.ends = ends
         self.taken = 0
@@ -51,15 +51,15 @@ class Lots(LiveSource):
         self.waited.append(seconds)
 
     def take(self, decoder: PacketDecoder) -> int:
-        if not self.lots:
+        if not self.groups:
             return 0
-        lot = self.lots.pop(0)
-        self.lost += lot.lost
-        self._events += lot.events
-        for time, octets in lot.packets:
+        group = self.groups.pop(0)
+        self.lost += group.lost
+        self._events += group.events
+        for time, octets in group.packets:
             self.taken += 1
             decoder.packet(self.taken, time, LINK_ETHERNET, octets, 0, len(octets), len(octets))
-        return len(lot.packets)
+        return len(group.packets)
 
     def dropped(self) -> int:
         return self.lost
@@ -68,13 +68,13 @@ class Lots(LiveSource):
         return self.lost if index == 0 else 0
 
     def fill(self) -> float:
-        return min(len(self.lots) / 10, 1.0)
+        return min(len(self.groups) / 10, 1.0)
 
     def ended(self) -> bool:
-        return self.ends and not self.lots
+        return self.ends and not self.groups
 
     def _waiting(self) -> bool:
-        return bool(self.lots)
+        return bool(self.groups)
 
     def _stirred(self, descriptor: int) -> bool:
         return False
