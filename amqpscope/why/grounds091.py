@@ -298,7 +298,7 @@ class Grounds091(Grounds, Listener091):
             asked = said.get((not by_client, "channel.close"))
         if asked is None:
             found.append(Ground(LACKS, "no request waits for this answer", None))
-            for request in channel.unheard.values():
+            for request in channel.requests.no_wait.last.values():
                 unheard = self._requests.get(request)
                 if (
                     name in request.responses
@@ -311,7 +311,7 @@ class Grounds091(Grounds, Listener091):
 
     def _request(self, channel: Channel, by_client: bool, body: Method) -> Position | None:
         """Where the request stands that a method of a peer answers."""
-        request = channel.answers(by_client, body.definition().name)
+        request = channel.requests.answers(by_client, body.definition().name)
         return None if request is None else self._requests.get(request)
 
     def _flow(self, found: list[Ground], places: _ChannelPlaces, by_client: bool) -> None:

@@ -102,9 +102,9 @@ def judge_content(case: Case091, channel: Channel, header: ContentHeader) -> Non
     """A content header."""
     if case.me.by_client:
         publishing.judge_properties(case, channel, header)
-    elif channel.delivering is not None:
+    elif channel.deliveries.due is not None:
         delivery.judge_size(case, channel, header)
-    elif channel.returning is not None:
+    elif channel.publishes.due_return is not None:
         publishing.judge_returned(case, channel, header)
 
 
@@ -138,5 +138,5 @@ def judge_closed(case: Case091, channel: Channel) -> None:
     """
     if channel.publishes.confirming:
         confirm.judge_end(case, channel)
-    if channel.requests:
+    if channel.requests.by_client:
         refused.judge_recovered(case, channel)

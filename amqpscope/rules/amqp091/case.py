@@ -65,9 +65,9 @@ class Case091(Case):
                 consumer = channel.consumers.live.get(body.consumer_tag)
                 if consumer is not None and consumer.queue:
                     found[consumer.queue] = None
-        elif channel is not None and self.me.by_client and channel.publish_exchange:
+        elif channel is not None and self.me.by_client and channel.last_publish.exchange:
             if frame.kind == "content-header" or frame.kind == "body":
-                found[channel.publish_exchange] = None
+                found[channel.last_publish.exchange] = None
         return tuple(found)
 
     def is_sure(self) -> bool:

@@ -396,7 +396,8 @@ def judge_state(case: Case091, method: Method) -> bool:
     if closing is None:
         # The other peer has closed the channel. Methods that were on their way are no fault.
         return True
-    if method.definition().name in channel.discarded and channel.awaited(case.me.by_client, case.name) < 0:
+    requests = channel.requests
+    if method.definition().name in requests.discarded and requests.awaited(case.me.by_client, case.name) < 0:
         acted_after_own_close(case, closing)
     else:
         said_after_own_close(case, closing)

@@ -476,8 +476,8 @@ def _late_request(case: Case091, method: Method) -> i64:
     channel = case.view.channel(case.record.frame.channel)
     if channel is None:
         return 0
-    at = channel.awaited(me.by_client, method.definition().name)
+    at = channel.requests.awaited(me.by_client, method.definition().name)
     if at < 0:
         return 0
-    request = (channel.demands if me.by_client else channel.requests)[at]
+    request = channel.requests.to_answer(me.by_client)[at]
     return request.packet if request.end > me.closed_could else 0

@@ -106,9 +106,9 @@ def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
     before = case.spot
     case.spot = FrameRef(
         1 - record.direction,
-        channel.publish_packet,
-        channel.publish_time,
-        channel.publish_end,
+        channel.last_publish.packet,
+        channel.last_publish.time,
+        channel.last_publish.end,
         "basic.publish",
         channel.number,
     )
@@ -264,7 +264,7 @@ def judge_close(case: Case091, channel: Channel, code: i64, text: str, class_id:
         if delivery is not None and case.record.time - delivery.time >= _SHORTEST_WAIT:
             acknowledged_too_late(case, channel, delivery)
     elif named == _PUBLISH:
-        if channel.publish_end >= 0 and (code == 311 or (code == 406 and "message size" in words)):
+        if channel.last_publish.end >= 0 and (code == 311 or (code == 406 and "message size" in words)):
             content_too_large(case, channel, code)
     elif code == 540 and named in (_CONSUME, _GET):
         judge_refused_mode(case, words, named)
@@ -297,7 +297,7 @@ def judge_refused_mode(case: Case091, words: str, named: tuple[int, int]) -> Non
     for channel in case.view.table.channels.values():
         if not channel.is_open:
             continue
-        for request in channel.requests:
+        for request in channel.requests.by_client:
             if request.name != name:
                 continue
             if found is not None or not channel.whole:

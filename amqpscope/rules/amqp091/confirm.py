@@ -257,7 +257,8 @@ def judge_confirm(case: Case091, channel: Channel, tag: int, multiple: bool, pos
     if not channel.whole or not publishes.whole:
         return
     if tag > publishes.count:
-        certainty: i64 = POSSIBLE if channel.publishing and tag == publishes.count + 1 else CERTAIN
+        under_way = channel.last_publish.incomplete and tag == publishes.count + 1
+        certainty: i64 = POSSIBLE if under_way else CERTAIN
         confirm_of_what_was_not_published(case, tag, publishes.count, certainty)
         return
     if multiple and publishes.covered(tag, True):

@@ -437,7 +437,7 @@ def judge_consume(case: Case091, channel: Channel, method: BasicConsume) -> None
     tag = method.consumer_tag
     if tag:
         consumer = channel.consumers.live.get(tag)
-        if consumer is not None and channel.whole and not channel.cancelling(tag):
+        if consumer is not None and channel.whole and not channel.requests.cancelling(tag):
             tag_in_use(case, tag, consumer)
             return
     queue = method.queue
@@ -456,7 +456,7 @@ def judge_consume(case: Case091, channel: Channel, method: BasicConsume) -> None
     if method.exclusive and queue and case.me.whole:
         for number, consumer in case.view.table.roster.of(queue):
             other = case.view.table.channels[number]
-            if consumer.ready and other.is_open and not other.cancelling(consumer.tag):
+            if consumer.ready and other.is_open and not other.requests.cancelling(consumer.tag):
                 exclusive_beside_others(case, consumer, other)
                 return
 
@@ -471,7 +471,7 @@ def judge_replies(case: Case091, channel: Channel, method: BasicConsume) -> None
     if not channel.whole:
         return
     for consumer in channel.consumers.of(REPLIES).values():
-        if not channel.cancelling(consumer.tag):
+        if not channel.requests.cancelling(consumer.tag):
             second_consumer_of_replies(case, consumer)
             return
 
@@ -501,7 +501,7 @@ def judge_cancel_ok(case: Case091, channel: Channel, method: BasicCancelOk) -> N
     """A client's basic.cancel-ok (RabbitMQ)."""
     tag = method.consumer_tag
     if tag is not None and channel.whole and channel.consumers.cancelled.get(tag) == "server":
-        if channel.awaited(True, "basic.cancel-ok") < 0:
+        if channel.requests.awaited(True, "basic.cancel-ok") < 0:
             cancel_answered_needlessly(case, tag)
 
 
@@ -514,10 +514,10 @@ def judge_recover(case: Case091, method: BasicRecover) -> None:
 def judge_consume_ok(case: Case091, channel: Channel, method: BasicConsumeOk) -> None:
     """A server's basic.consume-ok."""
     tag = method.consumer_tag
-    at = channel.awaited(False, "basic.consume-ok")
+    at = channel.requests.awaited(False, "basic.consume-ok")
     if tag is None or at < 0 or not channel.whole:
         return
-    request = channel.requests[at]
+    request = channel.requests.by_client[at]
     if request.subject:
         if tag != request.subject:
             tag_not_repeated(case, request.subject, tag)
@@ -538,7 +538,7 @@ def judge_consume_ok(case: Case091, channel: Channel, method: BasicConsumeOk) ->
     for number, consumer in case.view.table.roster.of(begun.queue):
         other = case.view.table.channels[number]
         if consumer.exclusive and consumer is not begun:
-            if consumer.ready and other.is_open and not other.cancelling(consumer.tag):
+            if consumer.ready and other.is_open and not other.requests.cancelling(consumer.tag):
                 granted_beside_exclusive(case, consumer, other)
                 return
 
@@ -546,9 +546,9 @@ def judge_consume_ok(case: Case091, channel: Channel, method: BasicConsumeOk) ->
 def judge_server_cancel_ok(case: Case091, channel: Channel, method: BasicCancelOk) -> None:
     """A server's basic.cancel-ok."""
     tag = method.consumer_tag
-    at = channel.awaited(False, "basic.cancel-ok")
-    if tag is not None and at >= 0 and channel.whole and channel.requests[at].subject != tag:
-        other_consumer_cancelled(case, channel.requests[at].subject, tag)
+    at = channel.requests.awaited(False, "basic.cancel-ok")
+    if tag is not None and at >= 0 and channel.whole and channel.requests.by_client[at].subject != tag:
+        other_consumer_cancelled(case, channel.requests.by_client[at].subject, tag)
 
 
 def judge_server_cancel(case: Case091) -> None:

@@ -330,7 +330,7 @@ def of_the_living(channel: Channel, limit: i64) -> bool:
 def judge_size(case: Case091, channel: Channel, header: ContentHeader) -> None:
     """The content header of a delivery."""
     window = channel.consumers.window_octets
-    delivering = channel.delivering
+    delivering = channel.deliveries.due
     if window == 0 or delivering is None or case.view.server is None or case.view.rabbitmq:
         return
     this = channel.deliveries.unacknowledged.get(delivering.tag)
@@ -338,7 +338,7 @@ def judge_size(case: Case091, channel: Channel, header: ContentHeader) -> None:
         return
     if channel.deliveries.pointless_end >= 0:
         return
-    if not channel.whole or channel.awaited(False, "basic.qos-ok") >= 0:
+    if not channel.whole or channel.requests.awaited(False, "basic.qos-ok") >= 0:
         return
     held = channel.deliveries.octets
     if held > 0 and held + header.size > window:

@@ -248,9 +248,9 @@ def _judge_bind(case: Case091, destination: str | None, source: str | None) -> N
 
 
 def _judge_answer(case: Case091, channel: Channel) -> None:
-    if not channel.whole or channel.awaited(False, case.name) != 0:
+    if not channel.whole or channel.requests.awaited(False, case.name) != 0:
         return
-    request = channel.requests[0]
+    request = channel.requests.by_client[0]
     if request.subject == "" or (request.name.endswith("bind") and request.other == ""):
         default_exchange_reached(case, request)
 

@@ -104,7 +104,7 @@ def judge_promptness(case: Case091, channel: Channel) -> None:
     """A basic.publish or basic.deliver of a peer that owes a channel.flow-ok."""
     if not channel.whole:
         return
-    for demand in channel.demands if case.me.by_client else channel.requests:
+    for demand in channel.requests.to_answer(case.me.by_client):
         if demand.name == "channel.flow":
             if case.me.stalls.free(demand.time, case.record.time) > MAX_FLOW_UNANSWERED:
                 flow_not_noticed(case, demand)
@@ -115,7 +115,7 @@ def judge_content(case: Case091, channel: Channel) -> None:
     """A basic.publish or basic.deliver of a peer that has confirmed that it stops."""
     if not channel.whole:
         return
-    for demand in channel.demands if case.me.by_client else channel.requests:
+    for demand in channel.requests.to_answer(case.me.by_client):
         if demand.name == "channel.flow" and demand.subject == "1":
             return
     content_while_stopped(case)
@@ -123,9 +123,9 @@ def judge_content(case: Case091, channel: Channel) -> None:
 
 def judge_flow_ok(case: Case091, channel: Channel, method: ChannelFlowOk) -> None:
     """A channel.flow-ok, compared with the oldest channel.flow that waits for an answer."""
-    at = channel.awaited(case.me.by_client, "channel.flow-ok")
+    at = channel.requests.awaited(case.me.by_client, "channel.flow-ok")
     if at < 0 or not channel.whole:
         return
-    request = channel.demands[at] if case.me.by_client else channel.requests[at]
+    request = channel.requests.to_answer(case.me.by_client)[at]
     if (request.subject == "1") != method.active:
         flow_confirmed_otherwise(case, request.subject == "1", int(request.packet))

@@ -332,14 +332,14 @@ class Judge091(Judge):
         if isinstance(method, BasicDeliver):
             if channel.server_stopped:
                 flow.judge_content(case, channel)
-            elif channel.requests:
+            elif channel.requests.by_client:
                 flow.judge_promptness(case, channel)
             if channel.consumers.cancelled:
                 queue.judge_deliver(case, channel, method)
         elif isinstance(method, BasicPublish):
             if channel.client_stopped:
                 flow.judge_content(case, channel)
-            elif channel.demands:
+            elif channel.requests.by_server:
                 flow.judge_promptness(case, channel)
             if case.view.blocking.blocked:
                 blocked.judge_publish(case)

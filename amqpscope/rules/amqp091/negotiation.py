@@ -263,5 +263,5 @@ def judge_update_secret(case: Case091) -> None:
     view = case.view
     if view.state != "OPEN" and view.state != "OPENING":
         secret_at_the_wrong_time(case, "before the connection is open")
-    elif view.table.channels[0].awaited(False, "connection.update-secret-ok") >= 0:
+    elif view.table.channels[0].requests.awaited(False, "connection.update-secret-ok") >= 0:
         secret_at_the_wrong_time(case, "before the previous one is answered")

@@ -311,7 +311,7 @@ def judge_copies(case: Case091, headers: FieldTable) -> None:
 
 def _certainty(channel: Channel) -> i64:
     """How certain it is that amqpscope knows all messages that the server may consider complete."""
-    return POSSIBLE if channel.publishing else CERTAIN
+    return POSSIBLE if channel.last_publish.incomplete else CERTAIN
 
 
 def judge_return(case: Case091, channel: Channel, method: BasicReturn) -> None:
@@ -347,9 +347,9 @@ def judge_return(case: Case091, channel: Channel, method: BasicReturn) -> None:
 
 def judge_returned(case: Case091, channel: Channel, header: ContentHeader) -> None:
     """The content header of a message that a server returns."""
-    returning = channel.returning
+    returning = channel.publishes.due_return
     publishes = channel.publishes
-    if returning is None or channel.delivering is not None or not channel.whole or not publishes.whole:
+    if returning is None or channel.deliveries.due is not None or not channel.whole or not publishes.whole:
         return
     if publishes.forgotten or channel.state != "OPEN":
         return

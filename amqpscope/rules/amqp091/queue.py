@@ -450,11 +450,11 @@ def _judge_declare(case: Case091, channel: Channel, method: QueueDeclare) -> Non
 
 
 def _judge_declare_ok(case: Case091, channel: Channel, method: QueueDeclareOk) -> None:
-    at = channel.awaited(False, "queue.declare-ok")
+    at = channel.requests.awaited(False, "queue.declare-ok")
     name = method.queue
     if at < 0 or name is None:
         return
-    request = channel.requests[at]
+    request = channel.requests.by_client[at]
     asked = request.subject
     if asked == UNREADABLE:
         return
@@ -464,17 +464,17 @@ def _judge_declare_ok(case: Case091, channel: Channel, method: QueueDeclareOk) -
         elif method.message_count > 0 and PASSIVE not in request.flags:
             new_queue_not_empty(case, request, int(method.message_count))
     elif name != asked and name != asked.replace("\r", "").replace("\n", ""):
-        for other in channel.requests:
+        for other in channel.requests.by_client:
             if other.name == "queue.declare" and other.subject == name:
                 return
         another_name_declared(case, request, name)
 
 
 def _judge_delete_ok(case: Case091, channel: Channel, method: QueueDeleteOk) -> None:
-    at = channel.awaited(False, "queue.delete-ok")
+    at = channel.requests.awaited(False, "queue.delete-ok")
     if at < 0:
         return
-    request = channel.requests[at]
+    request = channel.requests.by_client[at]
     if method.message_count > 0 and IF_EMPTY in request.flags:
         deleted_although_not_empty(case, request, int(method.message_count))
     if IF_UNUSED in request.flags and request.subject:

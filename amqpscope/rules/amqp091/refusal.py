@@ -487,10 +487,10 @@ def _request(channel: Channel, name: str) -> MethodRequest | None:
     """The request of this kind that a close means: the oldest that waits for its answer, or else one with
     no-wait.
     """
-    for request in channel.requests:
+    for request in channel.requests.by_client:
         if request.name == name:
             return request
-    return channel.unheard.get(name)
+    return channel.requests.no_wait.last.get(name)
 
 
 def judge_close(case: Case091, channel: Channel, code: i64, text: str, class_id: i64, method_id: i64) -> None:
@@ -504,7 +504,7 @@ def judge_close(case: Case091, channel: Channel, code: i64, text: str, class_id:
     refusal = Refusal(channel, request, code, text.lower())
     if name == "queue.unbind" and code != 404:
         unbind_fails_by_channel(case, refusal)
-    _judge(case, refusal, channel.unheard.get(name) is not request)
+    _judge(case, refusal, channel.requests.no_wait.last.get(name) is not request)
 
 
 def judge_connection_close(case: Case091, code: i64, text: str, class_id: i64, method_id: i64) -> None:
@@ -522,6 +522,6 @@ def judge_connection_close(case: Case091, code: i64, text: str, class_id: i64, m
             if found is not None:
                 return
             found = Refusal(channel, request, code, text.lower())
-            waited = channel.unheard.get(name) is not request
+            waited = channel.requests.no_wait.last.get(name) is not request
     if found is not None:
         _judge(case, found, waited)

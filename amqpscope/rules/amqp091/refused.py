@@ -192,8 +192,8 @@ def recover_not_answered(case: Case091, request: MethodRequest) -> None:
 
 def _blamed(channel: Channel, text: str) -> str:
     """The exchange of a refused publish: the one in the reply-text, or else the first one that was named."""
-    pending = channel.pending
-    last = channel.publish_exchange
+    pending = channel.publishes.pending
+    last = channel.last_publish.exchange
     names = list(pending)
     if last and last != UNREADABLE and last not in pending:
         names.append(last)
@@ -209,13 +209,14 @@ def _blamed(channel: Channel, text: str) -> str:
 def judge_close(case: Case091, channel: Channel, method: ChannelClose) -> None:
     """A server's channel.close."""
     if method.class_id == 60 and method.method_id == 40 and method.reply_code == 404:
-        if channel.publish_end < 0:
+        newest = channel.last_publish
+        if newest.end < 0:
             return
         blamed = _blamed(channel, method.reply_text or "")
         if blamed:
-            last = (int(channel.publish_end), int(channel.publish_packet), int(channel.publish_time))
-            publish_to_no_exchange(case, channel, blamed, channel.pending.get(blamed, last))
-        elif channel.whole and not channel.published_elsewhere:
+            last = (int(newest.end), int(newest.packet), int(newest.time))
+            publish_to_no_exchange(case, channel, blamed, channel.publishes.pending.get(blamed, last))
+        elif channel.whole and not newest.elsewhere:
             default_exchange_refused(case)
     elif method.class_id == 90 and method.method_id == 20 and method.reply_code == 406:
         if channel.transacted and bad_ack_known(channel):
@@ -224,8 +225,8 @@ def judge_close(case: Case091, channel: Channel, method: ChannelClose) -> None:
 
 def judge_commit_ok(case: Case091, channel: Channel) -> None:
     """A server's tx.commit-ok."""
-    at = channel.awaited(False, "tx.commit-ok")
-    if at >= 0 and bad_ack_known(channel) and channel.deliveries.pointless_end < channel.requests[at].end:
+    commit = channel.requests.answers(False, "tx.commit-ok")
+    if commit is not None and bad_ack_known(channel) and channel.deliveries.pointless_end < commit.end:
         bad_ack_taken(case, channel.deliveries.pointless_packet)
 
 
@@ -240,7 +241,7 @@ def judge_recovered(case: Case091, channel: Channel) -> None:
     closing = channel.closed_by_client
     if closing is None or channel.closed_by_server is not None or not channel.whole:
         return
-    for request in channel.requests:
+    for request in channel.requests.by_client:
         if request.name == "basic.recover" and request.end < closing.end:
             recover_not_answered(case, request)
             return

@@ -180,15 +180,14 @@ def judge_method(case: Case091, channel: Channel, method: Method) -> bool:
     if not definition.synchronous and not definition.responses and not isinstance(method, ChannelFlowOk):
         return True  # basic.recover is answered, though the specification does not call it synchronous
     if definition.responses:
-        if by_client and channel.requests and definition.name != "channel.close":
-            request_not_waited_for(case, channel.requests[0])
+        if by_client and channel.requests.by_client and definition.name != "channel.close":
+            request_not_waited_for(case, channel.requests.by_client[0])
         return True
-    at: i64 = channel.awaited(by_client, definition.name)
+    at: i64 = channel.requests.awaited(by_client, definition.name)
     if at > 0:
-        queue = channel.demands if by_client else channel.requests
-        answer_out_of_turn(case, queue[0])
+        answer_out_of_turn(case, channel.requests.to_answer(by_client)[0])
     elif at < 0:
-        if definition.name not in (channel.unawaited_by_server if by_client else channel.unawaited):
+        if definition.name not in channel.requests.no_wait.answers(not by_client):
             answer_to_nothing(case)
             return False
         if not by_client:
@@ -204,7 +203,7 @@ def judge_close_ok(case: Case091, channel: Channel) -> None:
     closing = channel.closed_by_client
     if closing is None or channel.closed_by_server is not None or not channel.whole:
         return
-    for request in channel.requests:
+    for request in channel.requests.by_client:
         if request.end < closing.end and request.name != "basic.recover":
             request_never_answered(case, request)
             return

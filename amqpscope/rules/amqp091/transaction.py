@@ -176,10 +176,10 @@ def judge_pending(case: Case091, channel: Channel, method: Method) -> None:
         or isinstance(method, (ChannelClose, ChannelCloseOk, ChannelFlowOk))
     ):
         return
-    at = channel.awaited(False, "tx.commit-ok")
+    at = channel.requests.awaited(False, "tx.commit-ok")
     if at >= 0:
         certainty = CERTAIN if case.view.of_product("RabbitMQ") else POSSIBLE
-        said_while_committing(case, channel.requests[at].packet, certainty)
+        said_while_committing(case, channel.requests.by_client[at].packet, certainty)
 
 
 def judge_publish(case: Case091, channel: Channel, method: BasicPublish) -> None:

@@ -5,21 +5,18 @@ basic.consume, a tag is used up by the server's basic.deliver, freed by the clie
 serves both endpoints; what differs is when an input reaches it (see `Endpoint091`). It is given who said it,
 and never judges. After a close a peer discards what the other one still sends; so does this.
 
-Requests wait for their answer in the order in which they came (`requests` of the client's, `demands` of the
-server's); with no-wait there is none to come.
-
 Sources: the classes channel, queue, basic, tx (amqp0-9-1.xml), confirm (RabbitMQ).
 """
 
 from typing import Any, Final
 
-from amqpscope.limits import MAX_PENDING_EXCHANGES, MAX_REQUESTS
+from amqpscope.tracking.amqp091.channel_requests import ChannelRequests
 from amqpscope.tracking.amqp091.closing import CloseReason
 from amqpscope.tracking.amqp091.consumers import REPLIES, UNANSWERED, Consumer, Consumers, Roster
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery, Deliveries
 from amqpscope.tracking.amqp091.names import UNREADABLE, readable
-from amqpscope.tracking.amqp091.publishes import Publish, Publishes
-from amqpscope.tracking.amqp091.requests import NO_ACK, MethodRequest, waits
+from amqpscope.tracking.amqp091.publishes import NO_PUBLISH, LastPublish, Publish, Publishes
+from amqpscope.tracking.amqp091.requests import NO_ACK, MethodRequest
 from amqpscope.tracking.amqp091.states import (
     CHANNEL,
     CLIENT_CLOSE,
@@ -74,64 +71,42 @@ __all__ = ["Channel"]
 _OF_CONSUMERS: Final = (BasicConsume, BasicConsumeOk, BasicCancel, BasicCancelOk, QueueDelete)
 """Methods whose names tell which consumers there are."""
 
-_REFUSAL_PATIENCE: Final = 1_000_000_000
-"""Nanoseconds in which a server refuses a publish, if it does."""
-
 
 class Channel:
-    """A channel, by its number, in one of its lives.
-
-    state: as in `states.CHANNEL`. whole: nothing of this life is missing. open_end, open_packet: of its
-    channel.open. closed_by_client, closed_by_server: the closes, None if not said.
-    queue: the one declared last, "" if the server has yet to name it, None if none was (nor is known);
-    declared_end: of its declaration. transacted: tx.select was said.
-    client_stopped, server_stopped: this peer has confirmed that it sends no content for now.
-    """
+    """A channel, by its number, in one of its lives."""
 
     def __init__(self, number: i64, roster: Roster, counting: bool = True) -> None:
         self.number: i64 = number
+        # As in `states.CHANNEL`.
         self.state: str = CLOSED
+        # Nothing of this life is missing.
         self.whole: bool = True
+        # The offset behind its channel.open in the client's stream, and the packet of that.
         self.open_end: i64 = -1
         self.open_packet: i64 = 0
+        # The closes, None as long as a peer has said none.
         self.closed_by_client: CloseReason | None = None
         self.closed_by_server: CloseReason | None = None
-        self.requests: list[MethodRequest] = []
-        self.demands: list[MethodRequest] = []
-        # Methods that would answer what the client, or the server, asked with no-wait.
-        self.unawaited: set[str] = set()
-        self.unawaited_by_server: set[str] = set()
-        # The last request of each kind with no-wait, by its name.
-        self.unheard: dict[str, MethodRequest] = {}
-        # Methods that would answer what came after the close, and was discarded.
-        self.discarded: set[str] = set()
+        self.requests: ChannelRequests = ChannelRequests()
+        # The queue declared last: "" if the server has yet to name it, None if none was (or none is known).
         self.queue: str | None = None
+        # The offset behind its declaration.
         self.declared_end: i64 = -1
         self.deliveries: Deliveries = Deliveries(counting)
         self.consumers: Consumers = Consumers(number, self.deliveries, roster)
         self.publishes: Publishes = Publishes()
+        # The last basic.publish of the client's.
+        self.last_publish: LastPublish = NO_PUBLISH
+        # tx.select was said.
         self.transacted: bool = False
         # The server has given out an access ticket, as servers did before 0-9-1.
         self.ticketed: bool = False
+        # This peer has confirmed that it sends no content for now.
         self.client_stopped: bool = False
         self.server_stopped: bool = False
         # The offset behind the last basic.recover-async that the server has not shown to have read, or -1.
         self.recovering: i64 = -1
-        # The last basic.publish of the client's: its exchange, the offset behind it, its packet and time.
-        self.publish_exchange: str = ""
-        self.published_elsewhere: bool = False  # to another than the default exchange
-        # Its content is not there yet.
-        self.publishing: bool = False
-        self.publish_end: i64 = -1
-        self.publish_packet: i64 = 0
-        self.publish_time: i64 = 0
-        # By exchange, the first basic.publish of late that the server has not shown to have taken: the offset
-        # behind it, its packet and time.
-        self.pending: dict[str, tuple[int, int, int]] = {}
-        # The return whose content header is due: exchange, routing key and reply-code.
-        self.returning: tuple[str, str, int] | None = None
-        # The delivery whose content header is due, and the consumer whose first one it is.
-        self.delivering: ConsumerDelivery | None = None
+        # The consumer whose first delivery the one is whose content header is due.
         self.beginning: str | None = None
 
     @property
@@ -139,36 +114,14 @@ class Channel:
         """Whether the client has opened it and neither has closed it."""
         return self.state == OPEN or self.state == OPENING
 
-    def awaited(self, by_client: bool, name: str) -> i64:
-        """Where in the queue the request stands that this answer of a peer is to; -1 if nowhere."""
-        queue = self.demands if by_client else self.requests
-        at: i64 = 0
-        for request in queue:
-            if name in request.responses:
-                return at
-            at += 1
-        return -1
-
-    def answers(self, by_client: bool, name: str) -> MethodRequest | None:
-        """The request that a peer would answer by the method of this name now, None if there is none."""
-        at = self.awaited(by_client, name)
-        if at < 0:
-            return None
-        return self.demands[at] if by_client else self.requests[at]
-
-    def asked(self, by_client: bool, name: str, end: i64) -> MethodRequest | None:
-        """The request that a peer made by the method of this name that ends at this offset, if it is one."""
-        queue = self.requests if by_client else self.demands
-        if queue and queue[len(queue) - 1].end == end:
-            return queue[len(queue) - 1]
-        unheard = self.unheard.get(name)
-        return unheard if unheard is not None and unheard.end == end else None
-
     def lacks_queue(self) -> bool:
         """Whether an empty queue name means none: none was declared, nor is one the server's to name."""
-        if not self.whole or self.queue is not None or "queue.declare-ok" in self.unawaited:
+        if not self.whole or self.queue is not None:
             return False
-        return self.awaited(False, "queue.declare-ok") < 0
+        requests = self.requests
+        if "queue.declare-ok" in requests.no_wait.client_answers:
+            return False
+        return requests.awaited(False, "queue.declare-ok") < 0
 
     def named(self, queue: str | None) -> str:
         """The queue that a method names, by itself or by the last declaration; "" if none is known."""
@@ -186,26 +139,23 @@ class Channel:
             if by_client:
                 self._settle(method.delivery_tag, method.multiple, end, packet)
             else:
-                self._took(self.publishes.confirm(method.delivery_tag, method.multiple, True))
+                self.publishes.confirm(method.delivery_tag, method.multiple, True)
             return
         if isinstance(method, BasicPublish):
             # It counts when its content is complete: `publish`.
             if by_client and self.closed_by_server is None:
-                self.publish_exchange = readable(method.exchange)
-                if self.publish_exchange:
-                    self.published_elsewhere = True
-                    if self.publish_exchange != UNREADABLE:
-                        self._pend(self.publish_exchange, end, packet, time)
-                self.publishing = True
-                self.publish_end = end
-                self.publish_packet = packet
-                self.publish_time = time
+                if self.last_publish is NO_PUBLISH:
+                    self.last_publish = LastPublish()
+                exchange = readable(method.exchange)
+                self.last_publish.begin(exchange, end, packet, time)
+                if exchange and exchange != UNREADABLE:
+                    self.publishes.begin(exchange, end, packet, time)
             return
         if isinstance(method, BasicNack):
             if by_client:
                 self._settle(method.delivery_tag, method.multiple, end, packet)
             else:
-                self._took(self.publishes.confirm(method.delivery_tag, method.multiple, False))
+                self.publishes.confirm(method.delivery_tag, method.multiple, False)
             return
         if isinstance(method, BasicReject):
             if by_client:
@@ -213,9 +163,9 @@ class Channel:
             return
         if isinstance(method, BasicReturn):
             if not by_client:
-                code: i64 = method.reply_code
-                self.returning = (readable(method.exchange), readable(method.routing_key), int(code))
-                self.delivering = None
+                exchange, code = readable(method.exchange), int(method.reply_code)
+                self.publishes.due_return = (exchange, readable(method.routing_key), code)
+                self.deliveries.due = None
             return
         if isinstance(method, ChannelClose):
             self._close(by_client, method, end, packet, time)
@@ -229,7 +179,7 @@ class Channel:
         answered = self._answer(by_client, method.definition().name)
         if self._discards(by_client):
             # Its sender may not have read the close: it counts as said, and changes nothing.
-            self.discarded.update(method.definition().responses)
+            self.requests.discard(method)
             return
         if method.odd is not None and isinstance(method, _OF_CONSUMERS):
             # Which consumers there are is not known until the channel is opened again.
@@ -248,50 +198,17 @@ class Channel:
 
     def _answer(self, by_client: bool, name: str) -> MethodRequest | None:
         """If this answers a request, that is answered; which one."""
-        at = self.awaited(by_client, name)
-        if at < 0:
-            return None
-        queue = self.demands if by_client else self.requests
-        request = queue[at]
-        del queue[at]
-        if not by_client:
-            self._took(request.end)
+        request = self.requests.answer(by_client, name)
+        if request is not None and not by_client:
+            self.publishes.took(request.end)
             if self.recovering < request.end:
                 self.recovering = -1
         return request
 
-    def _pend(self, exchange: str, end: i64, packet: i64, time: i64) -> None:
-        """A publish: the first of them that may be refused, and not for so long that it would have been."""
-        first = self.pending.get(exchange)
-        if first is None:
-            if len(self.pending) >= MAX_PENDING_EXCHANGES:
-                del self.pending[next(iter(self.pending))]
-        elif time - first[2] < _REFUSAL_PATIENCE:
-            return
-        self.pending[exchange] = (int(end), int(packet), int(time))
-
-    def _took(self, end: i64) -> None:
-        """The server has dealt with what the client said up to this offset."""
-        if self.pending:
-            for exchange, first in list(self.pending.items()):
-                if first[0] <= end:
-                    del self.pending[exchange]
-
     def _ask(self, by_client: bool, method: Method, end: i64, packet: i64, time: i64) -> None:
         """If this asks for an answer, that is waited for from now on."""
-        responses = method.definition().responses
-        if not responses:
-            return
-        request = MethodRequest.of(method, self.queue or "", end, packet, time)
-        if not waits(method):
-            (self.unawaited if by_client else self.unawaited_by_server).update(responses)
-            self.unheard[request.name] = request
-            return
-        queue = self.requests if by_client else self.demands
-        if len(queue) >= MAX_REQUESTS:
-            del queue[0]
+        if not self.requests.ask(by_client, method, self.queue or "", end, packet, time):
             self.whole = False
-        queue.append(request)
 
     # By the client
 
@@ -304,13 +221,11 @@ class Channel:
 
     def publish(self, publish: Publish) -> None:
         """The client has sent the last frame of a message."""
-        self.publishing = False
+        last = self.last_publish
+        if last.incomplete:
+            last.incomplete = False
         if self.closed_by_server is None:
             self.publishes.add(publish)
-
-    def cancelling(self, tag: str) -> bool:
-        """Whether the client has cancelled this consumer, and no answer came."""
-        return any(request.subject == tag and request.name == "basic.cancel" for request in self.requests)
 
     def _client_says(self, method: Method, end: i64, packet: i64, time: i64) -> None:
         if isinstance(method, BasicConsume):
@@ -398,7 +313,7 @@ class Channel:
 
     def _deliver(self, method: BasicDeliver, end: i64, packet: i64, time: i64) -> None:
         tag = readable(method.consumer_tag)
-        self.delivering = None
+        self.deliveries.due = None
         consumer = self.consumers.addressed(tag, self.whole)
         self._forgot()
         delivery = ConsumerDelivery(method.delivery_tag, tag, end, packet, time)
@@ -414,27 +329,27 @@ class Channel:
         self._add(delivery)
 
     def _add(self, delivery: ConsumerDelivery) -> None:
-        self.delivering = delivery if delivery.tag > 0 else None
-        self.deliveries.add(delivery)
+        deliveries = self.deliveries
+        deliveries.due = delivery if delivery.tag > 0 else None
+        deliveries.add(delivery)
         if self.recovering >= 0:
             # Whether basic.recover-async, which nothing answers, came before it or sent it back is not known.
-            self.deliveries.whole = False
+            deliveries.whole = False
 
     def content(self, header: ContentHeader) -> None:
         """The server's content header: how large the delivery is that has just begun."""
-        delivering = self.delivering
+        deliveries = self.deliveries
+        delivering = deliveries.due
         if delivering is not None:
-            self.delivering = None
-            self.deliveries.weigh(delivering.tag, header.size)
+            deliveries.due = None
+            deliveries.weigh(delivering.tag, header.size)
             if self.beginning is not None:
                 consumer = self.consumers.live.get(self.beginning)
                 if consumer is not None:
                     consumer.streaming = b"x-stream-offset" in header.octets
                 self.beginning = None
-        elif self.returning is not None:
-            exchange, routing_key, reply_code = self.returning
-            self.publishes.returned(exchange, routing_key, header.body_size, reply_code)
-            self.returning = None
+        else:
+            self.publishes.returned(header.body_size)
 
     # By both
 
@@ -460,15 +375,12 @@ class Channel:
 
     def empty(self) -> None:
         """It is closed: what was on it is gone."""
-        self.requests = []
-        self.demands = []
-        self.unawaited = set()
-        self.unawaited_by_server = set()
-        self.unheard = {}
+        discarded = self.requests.discarded
+        self.requests = ChannelRequests()
+        self.requests.discarded = discarded
         self.deliveries = Deliveries(self.deliveries.counting)
         self.consumers.empty(self.deliveries)
         self.publishes = Publishes()
-        self.pending = {}
 
     # Between processes
 
@@ -478,18 +390,11 @@ class Channel:
         return (
             (int(self.number), self.state, self.whole, int(self.open_end), int(self.open_packet)),
             tuple(None if one is None else one.dump() for one in closes),
-            tuple(request.dump() for request in self.requests),
-            tuple(request.dump() for request in self.demands),
-            tuple(
-                tuple(sorted(names)) for names in (self.unawaited, self.unawaited_by_server, self.discarded)
-            ),
-            tuple(request.dump() for request in self.unheard.values()),
+            self.requests.dump(),
             (self.queue, int(self.declared_end)),
             (self.transacted, self.ticketed, self.client_stopped, self.server_stopped),
-            (None if self.delivering is None else self.delivering.dump(), self.beginning, self.returning),
-            (self.publish_exchange, int(self.publish_end), int(self.publish_packet), int(self.publish_time)),
-            self.publishing,
-            (self.published_elsewhere, tuple(self.pending.items()), int(self.recovering)),
+            (int(self.recovering), self.beginning),
+            self.last_publish.dump(),
             self.deliveries.dump(),
             self.consumers.dump(),
             self.publishes.dump(),
@@ -498,27 +403,18 @@ class Channel:
     @staticmethod
     def load(state: tuple[Any, ...], roster: Roster) -> "Channel":
         """What `dump` gave, as an object again."""
-        about, closes, requests, demands, unawaited, unheard, declared, flags, delivering = state[:9]
-        publish, publishing, elsewhere, deliveries, consumers, publishes = state[9:]
+        about, closes, requests, declared, flags, (recovering, beginning) = state[:6]
+        publish, deliveries, consumers, publishes = state[6:]
         channel = Channel(about[0], roster, deliveries[0])
         _, channel.state, channel.whole, channel.open_end, channel.open_packet = about
         first, second = closes
         channel.closed_by_client = None if first is None else CloseReason.load(first)
         channel.closed_by_server = None if second is None else CloseReason.load(second)
-        channel.requests = [MethodRequest.load(one) for one in requests]
-        channel.demands = [MethodRequest.load(one) for one in demands]
-        channel.unawaited, channel.unawaited_by_server, channel.discarded = (
-            set(names) for names in unawaited
-        )
-        channel.unheard = {one[0]: MethodRequest.load(one) for one in unheard}
+        channel.requests = ChannelRequests.load(requests)
         channel.queue, channel.declared_end = declared
         channel.transacted, channel.ticketed, channel.client_stopped, channel.server_stopped = flags
-        delivery, channel.beginning, channel.returning = delivering
-        channel.delivering = None if delivery is None else ConsumerDelivery.load(delivery)
-        channel.publish_exchange, channel.publish_end, channel.publish_packet, channel.publish_time = publish
-        channel.publishing = publishing
-        channel.published_elsewhere, pending, channel.recovering = elsewhere
-        channel.pending = dict(pending)
+        channel.recovering, channel.beginning = recovering, beginning
+        channel.last_publish = LastPublish.load(publish)
         channel.deliveries = Deliveries.load(deliveries)
         channel.consumers = Consumers.load(consumers, about[0], channel.deliveries, roster)
         channel.publishes = Publishes.load(publishes)

@@ -130,7 +130,7 @@ class Conversation091(Conversation):
         if definition.content:
             request = None
             if self.listeners and channel is not None and isinstance(method, BasicGetOk):
-                request = channel.answers(by_client, definition.name)
+                request = channel.requests.answers(by_client, definition.name)
             view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
             if request is not None:
                 for listener in self.listeners:
@@ -208,7 +208,7 @@ class Conversation091(Conversation):
         frame = record.frame
         by_client = record.direction == record.connection.client
         end = frame.offset + frame.size
-        request = channel.answers(by_client, method.definition().name)
+        request = channel.requests.answers(by_client, method.definition().name)
         consumer = None
         if isinstance(method, (BasicCancel, BasicCancelOk)):
             consumer = self.consumer_of(channel, method.consumer_tag)
@@ -234,7 +234,7 @@ class Conversation091(Conversation):
         """A method, which is applied, that may ask for an answer."""
         frame = record.frame
         by_client = record.direction == record.connection.client
-        asked = channel.asked(by_client, method.definition().name, frame.offset + frame.size)
+        asked = channel.requests.asked(by_client, method.definition().name, frame.offset + frame.size)
         if asked is not None:
             for listener in self.listeners:
                 listener.requested(record, method, asked)
@@ -274,7 +274,7 @@ class Conversation091(Conversation):
         content = SentContent(method, record.packet, channel)
         self._sending[int(record.direction), int(record.frame.channel)] = content
         if channel is not None and isinstance(method, (BasicDeliver, BasicGetOk)):
-            content.delivery = channel.delivering
+            content.delivery = channel.deliveries.due
             if isinstance(method, BasicDeliver):
                 content.consumer = self.consumer_of(channel, method.consumer_tag)
         for listener in self.listeners:

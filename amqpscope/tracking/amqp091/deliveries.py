@@ -51,31 +51,35 @@ class ConsumerDelivery:
 
 
 class Deliveries:
-    """The deliveries of one channel since it was opened.
-
-    last: the highest tag so far, 0 before the first. unacknowledged: by tag; their tags in order are in
-    `order`. whole: none is missing. gapless: each tag was the one behind the last. free: tags of deliveries
-    that need no acknowledgement. recovered: of those that a recover has given back. counts: how many of each
-    consumer's are unacknowledged (None: of those that were asked for by basic.get), octets: how large those
-    of consumers are together; if it is `counting`, as only who sends them has to. pointless_end,
-    pointless_packet: the first acknowledgement that named none, -1 if all did.
-    """
+    """The deliveries of one channel since it was opened."""
 
     def __init__(self, counting: bool = True) -> None:
+        # `counts` and `octets` are kept, as only who sends deliveries needs them.
         self.counting: bool = counting
+        # The highest tag so far, 0 before the first.
         self.last: int = 0
+        # No delivery is missing.
         self.whole: bool = True
+        # The unacknowledged ones, by tag; and their tags in order.
         self.unacknowledged: dict[int, ConsumerDelivery] = {}
         self.order: Ascending = Ascending()
+        # Each tag was the one behind the last.
         self.gapless: bool = True
+        # Tags of deliveries that need no acknowledgement.
         self.free: Spans = Spans()
+        # Tags of those that a recover has given back.
         self.recovered: Spans = Spans()
+        # How many of each consumer's are unacknowledged; None: of those that were asked for by basic.get.
         self.counts: dict[str | None, int] = {}
+        # How large those of consumers are together.
         self.octets: i64 = 0
         # Of a transaction under way: those acknowledged in it.
         self.undecided: list[ConsumerDelivery] = []
+        # The offset behind the first acknowledgement that named none, -1 if all did, and its packet.
         self.pointless_end: i64 = -1
         self.pointless_packet: i64 = 0
+        # The delivery whose content header is due.
+        self.due: ConsumerDelivery | None = None
 
     def add(self, delivery: ConsumerDelivery) -> None:
         """The server sends one."""
@@ -195,12 +199,13 @@ class Deliveries:
             self.free.dump(),
             tuple(delivery.dump() for delivery in self.undecided),
             (self.gapless, self.recovered.dump(), int(self.pointless_end), int(self.pointless_packet)),
+            None if self.due is None else self.due.dump(),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Deliveries":
         """What `dump` gave, as an object again."""
-        counting, last, whole, known, free, undecided, more = state
+        counting, last, whole, known, free, undecided, more, due = state
         gapless, recovered, pointless_end, pointless_packet = more
         deliveries = Deliveries(counting)
         for one in known:
@@ -210,4 +215,5 @@ class Deliveries:
         deliveries.pointless_end, deliveries.pointless_packet = pointless_end, pointless_packet
         deliveries.free = Spans.load(free)
         deliveries.undecided = [ConsumerDelivery.load(one) for one in undecided]
+        deliveries.due = None if due is None else ConsumerDelivery.load(due)
         return deliveries

@@ -102,7 +102,7 @@ def completed_publish(record: FrameRecord, view: ConnectionView) -> Publish | No
         return None
     frame = record.frame
     channel = view.channel(frame.channel)
-    packet = record.packet if channel is None else channel.publish_packet
+    packet = record.packet if channel is None else channel.last_publish.packet
     return Publish(method, message.announced, frame.offset + frame.size, packet, record.last_time)
 
 
@@ -336,9 +336,9 @@ class Endpoint091(Recipient):
             return
         name = body.definition().name
         if name.endswith("-ok") or name == "basic.get-empty":
-            at = channel.awaited(self.by_client, name)
+            at = channel.requests.awaited(self.by_client, name)
             if at >= 0:
-                queue = channel.demands if self.by_client else channel.requests
+                queue = channel.requests.to_answer(self.by_client)
                 knowledge.prove(queue[at].end)
             elif name == "channel.close-ok":
                 closing = channel.closed_by_server if self.by_client else channel.closed_by_client

@@ -10,14 +10,14 @@ Source: RabbitMQ, "Consumer Acknowledgements and Publisher Confirms"; basic.publ
 
 from typing import Any, Final
 
-from amqpscope.limits import MAX_FLAGGED, MAX_UNCONFIRMED
+from amqpscope.limits import MAX_FLAGGED, MAX_PENDING_EXCHANGES, MAX_UNCONFIRMED
 from amqpscope.tracking.amqp091.names import UNREADABLE, readable
 from amqpscope.tracking.ascending import Ascending
 from amqpscope.tracking.spans import Spans
 from dissectors.amqp091.methods import BasicPublish
 from dissectors.wire import i64
 
-__all__ = ["NO_CONSUMERS", "NO_ROUTE", "Publish", "Publishes"]
+__all__ = ["NO_CONSUMERS", "NO_PUBLISH", "NO_ROUTE", "LastPublish", "Publish", "Publishes"]
 
 NO_ROUTE: Final = 312
 NO_CONSUMERS: Final = 313
@@ -26,6 +26,53 @@ NO_CONSUMERS: Final = 313
 
 _ALL: Final = 1 << 62
 """A number above all that messages have."""
+
+_REFUSAL_PATIENCE: Final = 1_000_000_000
+"""Nanoseconds in which a server refuses a publish, if it does."""
+
+
+class LastPublish:
+    """The last basic.publish on a channel, from its method on."""
+
+    def __init__(self) -> None:
+        # Its exchange.
+        self.exchange: str = ""
+        # The offset behind the method, -1 if there was none, its packet, and when it was complete (ns).
+        self.end: i64 = -1
+        self.packet: i64 = 0
+        self.time: i64 = 0
+        # Its content is not there yet.
+        self.incomplete: bool = False
+        # It or one before it was to another than the default exchange.
+        self.elsewhere: bool = False
+
+    def begin(self, exchange: str, end: i64, packet: i64, time: i64) -> None:
+        """The client says a basic.publish."""
+        self.exchange = exchange
+        self.end = end
+        self.packet = packet
+        self.time = time
+        self.incomplete = True
+        if exchange:
+            self.elsewhere = True
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        place = (int(self.end), int(self.packet), int(self.time))
+        return (self.exchange, *place, self.incomplete, self.elsewhere)
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "LastPublish":
+        """What `dump` gave, as an object again."""
+        if state[1] < 0:
+            return NO_PUBLISH
+        last = LastPublish()
+        last.exchange, last.end, last.packet, last.time, last.incomplete, last.elsewhere = state
+        return last
+
+
+# mypyc: null object, of all channels on which the client has published nothing. Nothing writes to it.
+NO_PUBLISH: Final = LastPublish()
 
 
 class Publish:
@@ -65,27 +112,32 @@ class Publish:
 
 
 class Publishes:
-    """What was published on one channel since it was opened.
-
-    confirming: the channel is in confirm mode. count: published in it. unconfirmed: by number; the
-    numbers in order are in `order`.
-    acked, nacked: the numbers that were. flagged: those with mandatory or immediate that were not returned,
-    in order; forgotten: some of them are not here, or some of those that were returned are not known.
-    whole: none is missing.
-    """
+    """What was published on one channel since it was opened."""
 
     def __init__(self) -> None:
+        # The channel is in confirm mode.
         self.confirming: bool = False
         # Numbers above this one are in doubt: something is missing since confirm.select.
         self.sure_to: i64 = 0
+        # No publish is missing.
         self.whole: bool = True
+        # How many were published in confirm mode.
         self.count: int = 0
+        # Those not confirmed, by number; and their numbers in order.
         self.unconfirmed: dict[int, Publish] = {}
         self.order: Ascending = Ascending()
+        # The numbers that were confirmed, and those that the server could not deal with.
         self.acked: Spans = Spans()
         self.nacked: Spans = Spans()
+        # Those with mandatory or immediate that were not returned, in order.
         self.flagged: list[Publish] = []
+        # Some of these are not here, or some of those that were returned are not known.
         self.forgotten: bool = False
+        # By exchange, the first basic.publish of late that the server has not shown to have taken: the offset
+        # behind it, its packet and time.
+        self.pending: dict[str, tuple[int, int, int]] = {}
+        # The return whose content header is due: exchange, routing key and reply-code.
+        self.due_return: tuple[str, str, int] | None = None
 
     def select(self) -> None:
         """confirm.select: messages are counted from now on, if they were not."""
@@ -97,6 +149,26 @@ class Publishes:
         """Something was missed: more may have been published."""
         self.whole = False
         self.sure_to = min(self.sure_to, self.count)
+
+    def begin(self, exchange: str, end: i64, packet: i64, time: i64) -> None:
+        """A basic.publish to an exchange, which the server may refuse.
+
+        The first is kept, but for one that would have been refused by now.
+        """
+        first = self.pending.get(exchange)
+        if first is None:
+            if len(self.pending) >= MAX_PENDING_EXCHANGES:
+                del self.pending[next(iter(self.pending))]
+        elif time - first[2] < _REFUSAL_PATIENCE:
+            return
+        self.pending[exchange] = (int(end), int(packet), int(time))
+
+    def took(self, end: i64) -> None:
+        """The server has dealt with what the client said up to this offset."""
+        if self.pending:
+            for exchange, first in list(self.pending.items()):
+                if first[0] <= end:
+                    del self.pending[exchange]
 
     def add(self, publish: Publish) -> None:
         """The last frame of a message."""
@@ -129,8 +201,8 @@ class Publishes:
         known = self.unconfirmed
         return known[self.order.smallest(known)] if known else None
 
-    def confirm(self, tag: int, multiple: bool, positive: bool) -> i64:
-        """The server confirms, or says that it could not. Returns the offset behind the last one, or -1."""
+    def confirm(self, tag: int, multiple: bool, positive: bool) -> None:
+        """The server confirms, or says that it could not."""
         spans = self.acked if positive else self.nacked
         known = self.unconfirmed
         end: i64 = -1
@@ -138,12 +210,12 @@ class Publishes:
             end = known[tag].end
             del known[tag]
             spans.add(tag, tag)
-            return end
-        for number in self.covered(tag, multiple):
-            end = known[number].end
-            del known[number]
-            spans.add(number, number)
-        return end
+        else:
+            for number in self.covered(tag, multiple):
+                end = known[number].end
+                del known[number]
+                spans.add(number, number)
+        self.took(end)
 
     def returnable(self, exchange: str, routing_key: str) -> list[Publish]:
         """Those that a basic.return may be of, the oldest first."""
@@ -153,8 +225,15 @@ class Publishes:
             if publish.exchange == exchange and publish.routing_key == routing_key
         ]
 
-    def returned(self, exchange: str, routing_key: str, size: int, code: i64) -> None:
-        """One with a body of this size was returned: the oldest that it can be, an unconfirmed one if any."""
+    def returned(self, size: int) -> None:
+        """The content header of a return, if one is due: of a body of this size.
+
+        What was returned is the oldest that it can be, an unconfirmed one if any.
+        """
+        if self.due_return is None:
+            return
+        exchange, routing_key, code = self.due_return
+        self.due_return = None
         if exchange == UNREADABLE or routing_key == UNREADABLE:
             self.forgotten = True
             return
@@ -190,12 +269,13 @@ class Publishes:
             self.nacked.dump(),
             tuple(publish.dump() for publish in self.flagged),
             self.forgotten,
+            (tuple(self.pending.items()), self.due_return),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Publishes":
         """What `dump` gave, as an object again."""
-        confirming, whole, count, unconfirmed, acked, nacked, flagged, forgotten = state
+        confirming, whole, count, unconfirmed, acked, nacked, flagged, forgotten, due = state
         publishes = Publishes()
         publishes.confirming, publishes.sure_to = confirming
         publishes.whole, publishes.count = whole, count
@@ -206,4 +286,6 @@ class Publishes:
         publishes.acked, publishes.nacked = Spans.load(acked), Spans.load(nacked)
         publishes.flagged = [Publish.load(one) for one in flagged]
         publishes.forgotten = forgotten
+        pending, publishes.due_return = due
+        publishes.pending = dict(pending)
         return publishes

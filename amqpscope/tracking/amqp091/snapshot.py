@@ -229,7 +229,7 @@ def _channel(
     queues: dict[str, MethodRequest] = {}
     cancelled: dict[str, MethodRequest] = {}
     chosen: list[str] = []
-    for request in client.requests:
+    for request in client.requests.by_client:
         answer = _answer(request, inbound)
         if not answer:
             if snapshot.asked == 0:

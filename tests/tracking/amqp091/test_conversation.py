@@ -138,8 +138,8 @@ class Compared(Listener091):
         me.catch_up(record.acknowledged, peer.sent_end)
         channel = me.view.channel(record.frame.channel)
         assert channel is not None
-        at = channel.awaited(by_client, method.definition().name)
-        waiting = channel.demands if by_client else channel.requests
+        at = channel.requests.awaited(by_client, method.definition().name)
+        waiting = channel.requests.to_answer(by_client)
         assert at >= 0
         self._same([(0, waiting[at].end)], [(0, request.end)])
 

@@ -14,5 +14,6 @@ def test_they_are_bounded_and_the_newest_stay() -> None:
         publish = BasicPublish()
         publish.exchange = f"exchange {number}"
         channel.apply(True, publish, number, number, 0)
-    assert [int(name.split()[1]) for name in channel.pending] == list(range(7, MAX_PENDING_EXCHANGES + 7))
-    assert Channel.load(channel.dump(), Roster()).pending == channel.pending
+    pending = channel.publishes.pending
+    assert [int(name.split()[1]) for name in pending] == list(range(7, MAX_PENDING_EXCHANGES + 7))
+    assert Channel.load(channel.dump(), Roster()).publishes.pending == pending
