@@ -26,16 +26,17 @@ _INTRODUCTION = """# State diagrams
 `amqpscope/tracking/amqp091/states.py`. Do not edit it by hand.
 """
 
-_WORDS10 = {"S": "send", "R": "receive"}
-_WORDS091 = {"C": "client", "S": "server"}
+_ENDPOINT = {"S": "send", "R": "receive"}
+_PEERS = {"C": "client", "S": "server"}
 
 _DIAGRAMS: list[tuple[str, dict[str, str], Machine]] = [
-    ("AMQP 1.0: connection", _WORDS10, amqp10.CONNECTION),
-    ("AMQP 1.0: session", _WORDS10, amqp10.SESSION),
-    ("AMQP 1.0: link", _WORDS10, amqp10.LINK),
-    ("AMQP 1.0: handle, of the endpoint's own", _WORDS10, amqp10.HANDLE),
-    ("AMQP 0-9-1: setting up a connection", _WORDS091, amqp091.CONNECTION),
-    ("AMQP 0-9-1: channel, and the closing of a connection", _WORDS091, amqp091.CHANNEL),
+    ("AMQP 1.0: connection", _ENDPOINT, amqp10.CONNECTION),
+    ("AMQP 1.0: session", _ENDPOINT, amqp10.SESSION),
+    ("AMQP 1.0: link", _ENDPOINT, amqp10.LINK),
+    ("AMQP 1.0: handle, of the endpoint's own", _ENDPOINT, amqp10.HANDLE),
+    ("AMQP 1.0: SASL exchange", _PEERS, amqp10.SASL),
+    ("AMQP 0-9-1: setting up a connection", _PEERS, amqp091.CONNECTION),
+    ("AMQP 0-9-1: channel, and the closing of a connection", _PEERS, amqp091.CHANNEL),
 ]
 
 

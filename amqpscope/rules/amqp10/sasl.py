@@ -1,4 +1,7 @@
-"""The SASL layer: its frames, their senders and their order (security.xml, "sasl")."""
+"""The SASL layer: its frames, their senders and their order (security.xml, "sasl").
+
+The order is that of the table `states.SASL`. A frame without a cell there is a fault; the state says which.
+"""
 
 from typing import Final
 
@@ -7,6 +10,20 @@ from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.connection import frame_before_header
 from amqpscope.rules.declaration import Rules
+from amqpscope.tracking.amqp10.sasl_exchange import sasl_input
+from amqpscope.tracking.amqp10.states import (
+    ACCEPTED,
+    ACCEPTED_EARLY,
+    CHOSEN,
+    CHOSEN_EARLY,
+    CLIENT_HEADER,
+    ENDED,
+    REFUSED,
+    REFUSED_EARLY,
+    SASL,
+    SERVER_HEADER,
+    START,
+)
 from dissectors.amqp10.frame import ProtocolHeader
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 
@@ -15,8 +32,12 @@ __all__ = ["judge_amqp_frame", "judge_frame", "judge_header", "reset_after_failu
 RULES: Final = Rules("amqp10/sasl")
 
 
-# security.xml, type sasl-code: higher values have no defined meaning.
-_LAST_CODE: Final = 4
+# The states of the table, by what an endpoint knows in them.
+_WITHOUT_MECHANISMS: Final = (START, CHOSEN_EARLY)
+_WITH_INIT: Final = (CHOSEN, CHOSEN_EARLY, ACCEPTED, REFUSED)
+_WITH_SUCCESS: Final = (ACCEPTED, ACCEPTED_EARLY)
+_WITH_FAILURE: Final = (REFUSED, REFUSED_EARLY)
+_WITH_OUTCOME: Final = (*_WITH_SUCCESS, *_WITH_FAILURE, ENDED)
 
 
 F_TYPE_PHASE: Final = RULES.rule(
@@ -94,7 +115,7 @@ def header_before_the_outcome(case: Case10) -> None:
 SA_FAIL_STOP: Final = RULES.rule("SA-FAIL-STOP", "MUST NOT", "definition")
 
 
-def header_after_failure(case: Case10, code: int, certainty: int) -> None:
+def header_after_failure(case: Case10, certainty: int) -> None:
     """A peer sends an AMQP header after an unsuccessful sasl-outcome.
 
     Demands: After an unsuccessful sasl-outcome, no peer starts an AMQP layer on the connection.
@@ -108,6 +129,8 @@ def header_after_failure(case: Case10, code: int, certainty: int) -> None:
     How to mend it: Check the code of sasl-outcome. If the code is not ok, send no protocol header; shut down
     your outgoing stream, read until the other peer ends its stream, and close.
     """
+    outcome = case.me.sasl.outcome
+    code = 0 if outcome is None or outcome.code is None else outcome.code
     case.report(
         SA_FAIL_STOP,
         f"the AMQP header is sent after a sasl-outcome with code {code}",
@@ -121,20 +144,18 @@ def judge_header(case: Case10, body: ProtocolHeader) -> None:
     me = case.me
     if me.layer != "SASL":
         return
-    outcome = me.sasl.outcome
+    state = me.sasl.state
+    client = me.peer == CLIENT
     if body.protocol() == "SASL":
-        if me.whole and outcome is not None and outcome.code == 0:
+        if me.whole and state in _WITH_SUCCESS:
             no_header_after_the_outcome(case)
-        return
-    if outcome is not None:
-        code = outcome.code
-        if code is not None and 0 < code <= _LAST_CODE:
-            if me.peer == CLIENT:
-                header_after_failure(case, code, POSSIBLE)
-            elif me.whole:
-                header_after_failure(case, code, CERTAIN)
-    elif me.whole:
-        header_before_the_outcome(case)
+    elif SASL.allows(state, CLIENT_HEADER if client else SERVER_HEADER) or state == ACCEPTED_EARLY:
+        return  # success that came too early is success, and reported already
+    elif state not in _WITH_FAILURE:
+        if me.whole:
+            header_before_the_outcome(case)
+    elif client or me.whole:
+        header_after_failure(case, POSSIBLE if client else CERTAIN)
 
 
 def judge_amqp_frame(case: Case10) -> None:
@@ -142,7 +163,7 @@ def judge_amqp_frame(case: Case10) -> None:
     me = case.me
     if not me.whole or case.record.frame.name.startswith("sasl-"):
         return
-    if me.sasl.outcome is not None and me.sasl.outcome.code == 0:
+    if me.sasl.state in _WITH_SUCCESS:
         no_header_after_the_outcome(case)
     else:
         frame_of_the_other_layer(case)
@@ -250,10 +271,7 @@ def first_frame_is_not_mechanisms(case: Case10) -> None:
     How to mend it: Send sasl-mechanisms directly after the SASL header. Send no sasl-challenge and no
     sasl-outcome before sasl-mechanisms.
     """
-    me = case.me
-    if me.sasl.mechanisms is None and me.whole:
-        name = case.record.frame.name
-        case.report(SA_MECH_FIRST, f"{name} is sent before sasl-mechanisms")
+    case.report(SA_MECH_FIRST, f"{case.record.frame.name} is sent before sasl-mechanisms")
 
 
 SA_INIT_AFTER: Final = RULES.rule("SA-INIT-AFTER", "MUST", "lower-case", by="client")
@@ -271,8 +289,7 @@ def init_before_the_mechanisms(case: Case10) -> None:
     How to mend it: Wait for sasl-mechanisms, choose one of the listed mechanisms, and only then send
     sasl-init. Do not send sasl-init together with the SASL header.
     """
-    if case.me.sasl.mechanisms is None and case.me.whole:
-        case.report(SA_INIT_AFTER, "sasl-init is sent before the server's mechanisms are received")
+    case.report(SA_INIT_AFTER, "sasl-init is sent before the server's mechanisms are received")
 
 
 SA_INIT_OFFERED: Final = RULES.rule("SA-INIT-OFFERED", "MUST", "lower-case", by="client")
@@ -316,8 +333,7 @@ def second_init(case: Case10) -> None:
     How to mend it: Send sasl-init once per connection. To try another mechanism or other credentials, open a
     new connection. Send later data of the same mechanism in sasl-response.
     """
-    if case.me.sasl.init is not None and case.me.whole:
-        case.report(SA_INIT_ONCE, "a second sasl-init is sent")
+    case.report(SA_INIT_ONCE, "a second sasl-init is sent")
 
 
 SA_SEQ_CHAL: Final = RULES.rule("SA-SEQ-CHAL", "MUST", "definition", by="server")
@@ -335,10 +351,7 @@ def challenge_out_of_turn(case: Case10) -> None:
     How to mend it: Wait for sasl-init before you send a sasl-challenge. Take the mechanism of the challenge
     from sasl-init.
     """
-    if case.me.sasl.init is None and case.me.whole:
-        case.report(
-            SA_SEQ_CHAL, "a sasl-challenge is sent before the server has received the client's sasl-init"
-        )
+    case.report(SA_SEQ_CHAL, "a sasl-challenge is sent before the server has received the client's sasl-init")
 
 
 SA_SEQ_RESP: Final = RULES.rule("SA-SEQ-RESP", "MUST", "definition", by="client")
@@ -410,10 +423,9 @@ def success_before_init(case: Case10) -> None:
     How to mend it: Send sasl-outcome with the code ok only after sasl-init was received and its credentials
     were checked.
     """
-    if case.me.sasl.init is None and case.me.whole:
-        case.report(
-            SA_SEQ_INIT, "the sasl-outcome ok is sent before the server has received the client's sasl-init"
-        )
+    case.report(
+        SA_SEQ_INIT, "the sasl-outcome ok is sent before the server has received the client's sasl-init"
+    )
 
 
 SA_OUTCOME_DATA: Final = RULES.rule("SA-OUTCOME-DATA", "MUST NOT", "definition", by="server")
@@ -449,8 +461,7 @@ def frame_after_outcome(case: Case10) -> None:
     How to mend it: Send sasl-outcome as the last SASL frame of the connection. Send data that belongs to a
     successful exchange in its additional-data field.
     """
-    if case.me.sasl.outcome is not None and case.me.whole:
-        case.report(SA_SEQ_OUTCOME, f"{case.record.frame.name} is sent after the sasl-outcome")
+    case.report(SA_SEQ_OUTCOME, f"{case.record.frame.name} is sent after the sasl-outcome")
 
 
 def judge_frame(case: Case10) -> None:
@@ -466,32 +477,48 @@ def judge_frame(case: Case10) -> None:
     frame_larger_than_512_octets(case)
     frame_with_extended_header(case)
     frame_with_octets_6_and_7(case)
-    client = me.peer == CLIENT
-    if isinstance(body, (SaslInit, SaslResponse)):
-        if not client:
-            role_reversed(case)
-        elif isinstance(body, SaslInit):
-            second_init(case)
-            init_before_the_mechanisms(case)
-            mechanism_not_offered(case, body)
-        else:
-            response_without_challenge(case)
-    elif isinstance(body, (SaslMechanisms, SaslChallenge, SaslOutcome)):
-        if client:
-            role_reversed(case)
-            return
-        found = case.found
+    spoken = sasl_input(body)
+    if spoken and spoken.startswith("C") != (me.peer == CLIENT):
+        role_reversed(case)
+        return
+    illegal = me.whole and not SASL.allows(me.sasl.state, spoken)
+    if isinstance(body, SaslInit):
+        _judge_init(case, body, illegal)
+    elif isinstance(body, SaslResponse):
+        response_without_challenge(case)
+    elif spoken:
+        _judge_server(case, body, illegal)
+
+
+def _judge_init(case: Case10, body: SaslInit, illegal: bool) -> None:
+    """A client's sasl-init. illegal: it has no cell in the table."""
+    state = case.me.sasl.state
+    if illegal and state in _WITH_INIT:
+        second_init(case)
+    if illegal and state in _WITHOUT_MECHANISMS:
+        init_before_the_mechanisms(case)
+    mechanism_not_offered(case, body)
+
+
+def _judge_server(case: Case10, body: object, illegal: bool) -> None:
+    """What a server says in the exchange. illegal: it has no cell in the table."""
+    me = case.me
+    state = me.sasl.state
+    found = case.found
+    if illegal and state in _WITH_OUTCOME:
         frame_after_outcome(case)
-        if isinstance(body, SaslOutcome):
-            outcome_data_on_failure(case, body)
-        if case.found == found and not isinstance(body, SaslMechanisms):
-            first_frame_is_not_mechanisms(case)
-        if case.found == found and isinstance(body, SaslChallenge):
-            challenge_out_of_turn(case)
-        if case.found == found and isinstance(body, SaslOutcome) and body.code == 0:
-            success_before_init(case)
-        if case.found == found and me.whole and isinstance(body, (SaslChallenge, SaslOutcome)):
-            mechanism_accepted_that_was_not_offered(case)
+    if isinstance(body, SaslOutcome):
+        outcome_data_on_failure(case, body)
+    if case.found != found or isinstance(body, SaslMechanisms):
+        return
+    if illegal and state in _WITHOUT_MECHANISMS:
+        first_frame_is_not_mechanisms(case)
+    elif illegal and isinstance(body, SaslChallenge):
+        challenge_out_of_turn(case)
+    elif illegal:
+        success_before_init(case)
+    elif me.whole:
+        mechanism_accepted_that_was_not_offered(case)
 
 
 SA_FAIL_CLOSE: Final = RULES.rule(

@@ -38,6 +38,7 @@ from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
 from amqpscope.tracking.amqp10.message_digest import message_digest
 from amqpscope.tracking.amqp10.receiving import Receiving
 from amqpscope.tracking.amqp10.redelivery import Fate
+from amqpscope.tracking.amqp10.sasl_exchange import sasl_input
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import (
     DETACHED,
@@ -61,7 +62,6 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
-from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 from dissectors.wire import i64
 
 __all__ = ["Endpoint10"]
@@ -129,14 +129,8 @@ class Endpoint10(Receiving):
             self.send_close(body, record)
         elif isinstance(body, ProtocolHeader):
             self.send_header(body, bool(frame.problems))
-        elif isinstance(body, SaslInit):
-            self.sasl.init = body
-        elif isinstance(body, SaslMechanisms):
-            self.sasl.mechanisms = body
-        elif isinstance(body, SaslResponse):
-            self.sasl.challenges -= 1
-        elif isinstance(body, SaslOutcome):
-            self.sasl.outcome = body
+        elif sasl_input(body):
+            self.sasl.take(body)
         elif frame.kind == "skipped":
             self.lost()
 

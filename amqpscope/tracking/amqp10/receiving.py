@@ -11,6 +11,7 @@ from amqpscope.tracking.amqp10.echo import NO_ECHO, Echo
 from amqpscope.tracking.amqp10.endpoint_state import EndpointState, doubt
 from amqpscope.tracking.amqp10.legibility import NOTHING, name_of
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
+from amqpscope.tracking.amqp10.sasl_exchange import sasl_input
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.session_deliveries import ReceivedDeliveries
 from amqpscope.tracking.amqp10.states import RECEIVE_CLOSE, RECEIVE_HEADER, RECEIVE_OPEN
@@ -29,7 +30,6 @@ from dissectors.amqp10.performatives import (
     Open,
     Transfer,
 )
-from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome
 from dissectors.foreign import FOREIGN
 from dissectors.wire import i64
 
@@ -132,17 +132,9 @@ class Receiving(EndpointState):
             self.closing.received = True
         elif isinstance(body, ProtocolHeader):
             self.receive_header(body, arrival)
-        elif isinstance(body, SaslInit):
-            if self.peer == SERVER:
-                self.sasl.init = body
-        elif self.peer == SERVER:
-            pass  # what only a server says: it is no answer to what this one says itself
-        elif isinstance(body, SaslMechanisms):
-            self.sasl.mechanisms = body
-        elif isinstance(body, SaslChallenge):
-            self.sasl.challenges += 1
-        elif isinstance(body, SaslOutcome):
-            self.sasl.outcome = body
+        elif (spoken := sasl_input(body)) and spoken.startswith("C") == (self.peer == SERVER):
+            # What only the endpoint itself may say is no answer to what it says.
+            self.sasl.take(body)
         if arrival.lost:
             self.lost()
 

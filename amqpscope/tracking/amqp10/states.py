@@ -1,10 +1,13 @@
 """The state diagrams of AMQP 1.0.
 
 An input is what the endpoint sends (`S:`) or what it receives (`R:`). FRAME stands for any frame that has no
-input of its own. The rules read the tables: an input without a cell is a fault of whoever sends it.
+input of its own. In a SASL exchange each peer has a part of its own, so there an input is what the client
+sends (`C:`) or what the server sends (`S:`), and one table serves both. The rules read the tables: an input
+without a cell is a fault of whoever sends it.
 
-Sources: transport.xml, "Connection State Diagram" and "Connection States"; "Session States"; "Links". For
-links and handles the specification draws no diagram; the tables here say what its words say.
+Sources: transport.xml, "Connection State Diagram" and "Connection States"; "Session States"; "Links".
+security.xml, "SASL Negotiation". For links and handles the specification draws no diagram; the tables here
+say what its words say.
 """
 
 from typing import Final
@@ -52,6 +55,17 @@ DETACH_RCVD: Final = "DETACH_RCVD"
 FREE: Final = "FREE"
 IN_USE: Final = "IN_USE"
 
+# States of a SASL exchange, which begins in START. It comes to an "early" one without the sasl-init or the
+# sasl-mechanisms that belongs before. ENDED: by an outcome whose code may mean anything.
+OFFERED: Final = "OFFERED"
+CHOSEN: Final = "CHOSEN"
+CHOSEN_EARLY: Final = "CHOSEN EARLY"
+ACCEPTED: Final = "ACCEPTED"
+ACCEPTED_EARLY: Final = "ACCEPTED EARLY"
+REFUSED: Final = "REFUSED"
+REFUSED_EARLY: Final = "REFUSED EARLY"
+ENDED: Final = "ENDED"
+
 # Inputs of a connection.
 SEND_HEADER: Final = "S:HDR"
 RECEIVE_HEADER: Final = "R:HDR"
@@ -78,6 +92,17 @@ SEND_ATTACH: Final = "S:ATTACH"
 RECEIVE_ATTACH: Final = "R:ATTACH"
 SEND_DETACH: Final = "S:DETACH"
 RECEIVE_DETACH: Final = "R:DETACH"
+
+# Inputs of a SASL exchange. HDR: the protocol header that follows it.
+SERVER_MECHANISMS: Final = "S:MECHANISMS"
+CLIENT_INIT: Final = "C:INIT"
+SERVER_CHALLENGE: Final = "S:CHALLENGE"
+CLIENT_RESPONSE: Final = "C:RESPONSE"
+SERVER_OUTCOME: Final = "S:OUTCOME"
+SERVER_OUTCOME_OK: Final = "S:OUTCOME(ok)"
+SERVER_OUTCOME_FAILED: Final = "S:OUTCOME(failed)"
+CLIENT_HEADER: Final = "C:HDR"
+SERVER_HEADER: Final = "S:HDR"
 
 CONNECTION: Final = Machine(
     START,
@@ -191,5 +216,44 @@ HANDLE: Final = Machine(
     },
     {},
     {},
+    {},
+)
+
+# Which challenge a response answers is counted, not drawn: see `SaslExchange`.
+SASL: Final = Machine(
+    START,
+    {
+        (START, SERVER_MECHANISMS): OFFERED,
+        (OFFERED, CLIENT_INIT): CHOSEN,
+        (CHOSEN, SERVER_CHALLENGE): CHOSEN,
+        (CHOSEN, CLIENT_RESPONSE): CHOSEN,
+        (CHOSEN, SERVER_OUTCOME): ENDED,
+        (CHOSEN, SERVER_OUTCOME_OK): ACCEPTED,
+        (CHOSEN, SERVER_OUTCOME_FAILED): REFUSED,
+    },
+    # A server may give up at any time, and the client not know it yet. "Upon successful completion" the peers
+    # exchange protocol headers again; an outcome whose code is not defined may mean success.
+    {
+        (OFFERED, SERVER_OUTCOME): ENDED,
+        (OFFERED, SERVER_OUTCOME_FAILED): REFUSED_EARLY,
+        (REFUSED_EARLY, CLIENT_INIT): REFUSED,
+        (ENDED, CLIENT_INIT): ENDED,
+        **{
+            (state, header): state for state in (ACCEPTED, ENDED) for header in (CLIENT_HEADER, SERVER_HEADER)
+        },
+    },
+    # What comes too early counts. Of several outcomes the last one does.
+    {
+        (START, CLIENT_INIT): CHOSEN_EARLY,
+        (CHOSEN_EARLY, SERVER_MECHANISMS): CHOSEN,
+        (ACCEPTED_EARLY, CLIENT_INIT): ACCEPTED,
+        **{(state, SERVER_OUTCOME): ENDED for state in (START, CHOSEN_EARLY, ACCEPTED, REFUSED)},
+        **{(state, SERVER_OUTCOME_OK): ACCEPTED for state in (CHOSEN_EARLY, REFUSED)},
+        **{(state, SERVER_OUTCOME_OK): ACCEPTED_EARLY for state in (START, OFFERED, REFUSED_EARLY, ENDED)},
+        **{(state, SERVER_OUTCOME_FAILED): REFUSED for state in (CHOSEN_EARLY, ACCEPTED)},
+        **{(state, SERVER_OUTCOME_FAILED): REFUSED_EARLY for state in (START, ACCEPTED_EARLY, ENDED)},
+        (ACCEPTED_EARLY, SERVER_OUTCOME): ENDED,
+        (REFUSED_EARLY, SERVER_OUTCOME): ENDED,
+    },
     {},
 )
