@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import Merge, Via, inputs
+from amqpscope.cli.inputs import Merge, Paths, Via, inputs
 from amqpscope.cli.judging import (
     POLICY_PANEL,
     AllowEmpty,
@@ -75,14 +75,7 @@ _MOST = 3
 
 
 def check(
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PATH",
-            help="Capture files (pcap or pcapng, also compressed with gzip or zstd) or directories of "
-            "them; - reads standard input.",
-        ),
-    ],
+    paths: Paths,
     form: Annotated[
         str | None,
         typer.Option(

@@ -13,7 +13,17 @@ from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions, together
 
-__all__ = ["CaptureArgument", "Merge", "Through", "Via", "inputs", "same_file"]
+__all__ = ["CaptureArgument", "Merge", "Paths", "Via", "inputs", "same_file"]
+
+Paths = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH",
+        help="Capture files (pcap or pcapng, also compressed with gzip or zstd) or directories of "
+        "them; - reads standard input.",
+    ),
+]
+"""Arguments of the commands that read captures."""
 
 Merge = Annotated[
     bool,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import CaptureArgument, Through, inputs
+from amqpscope.cli.inputs import CaptureArgument, Merge, Paths, Via, inputs
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.selection import Selection, parse_bound, parse_channels, parse_names
 from amqpscope.cli.status import Status, worst
@@ -41,7 +41,6 @@ class TimeFormat(enum.StrEnum):
 
 _WHICH = "Which frames are shown (a frame must match all options given)"
 _HOW = "How frames are shown"
-_OTHER = "Other options"
 
 _TIMES = "Time: " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
 
@@ -75,14 +74,7 @@ AMQP 1.0 or 0-9-1 to read, or only encrypted, 130 interrupted.
 
 
 def read(
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PATH",
-            help="Capture files (pcap or pcapng, also compressed with gzip or zstd) or directories of "
-            "them; - reads standard input.",
-        ),
-    ],
+    paths: Paths,
     connection: Annotated[
         str | None,
         typer.Option(
@@ -179,30 +171,12 @@ def read(
         bool,
         typer.Option("--count", rich_help_panel=_HOW, help="Only how many frames of each name there are."),
     ] = False,
-    merge: Annotated[
-        bool,
-        typer.Option(
-            "--merge",
-            rich_help_panel=_OTHER,
-            help="Merge all files into one capture, ordered by time: a rotated set, or captures from "
-            "several points of the network.",
-        ),
-    ] = False,
-    via: Annotated[
-        Through | None,
-        typer.Option(
-            "--via",
-            metavar="tshark",
-            rich_help_panel=_OTHER,
-            help="Let tshark decode the packets, for link layers that amqpscope does not know (slow; needs"
-            " pyshark and tshark).",
-        ),
-    ] = None,
+    merge: Merge = False,
+    via: Via = None,
     allow_empty: Annotated[
         bool,
         typer.Option(
             "--allow-empty",
-            rich_help_panel=_OTHER,
             help="Exit with status 0 even if there is no AMQP 1.0 or 0-9-1.",
         ),
     ] = False,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.cli.inputs import CaptureArgument, Merge, Via, inputs
+from amqpscope.cli.inputs import CaptureArgument, Merge, Paths, Via, inputs
 from amqpscope.cli.output import TextOrJson, progress, say
 from amqpscope.cli.read import capture_status
 from amqpscope.cli.selection import check_connection, is_connection
@@ -36,14 +36,7 @@ Exit status: 0 fine, 2 a failure, 3 no AMQP 1.0 or 0-9-1 to read, 130 interrupte
 
 
 def summary(
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="PATH",
-            help="Capture files (pcap or pcapng, also compressed with gzip or zstd) or directories of "
-            "them; - reads standard input.",
-        ),
-    ],
+    paths: Paths,
     connection: Annotated[
         str | None,
         typer.Option(

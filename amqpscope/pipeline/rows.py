@@ -28,7 +28,7 @@ from amqpscope.report.findings import finding_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import problem_path
-from amqpscope.report.summary import add_frame
+from amqpscope.report.summary import add_frame, error_object
 from amqpscope.rules.editions import FINAL, following
 from amqpscope.rules.profiles import AUTO, under
 from amqpscope.tracking.amqp10.identity import Link
@@ -389,17 +389,7 @@ class Recorder:
         end = max((int(fact.last_time) for fact in seen), default=0)
         peers = (CLIENT, SERVER)
         partitions = (self._days.of(start), connection.protocol or None)
-        errors = [
-            {
-                "peer": error.peer,
-                "in": error.what,
-                "condition": error.condition or None,
-                "description": None if error.description is None else without_password(error.description),
-                "link": None if error.link is None else without_password(error.link),
-                "count": error.count,
-            }
-            for error in summary.errors.values()
-        ]
+        errors = [error_object(error) for error in summary.errors.values()]
         self._rows.add(
             "connections",
             (

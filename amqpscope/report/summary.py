@@ -10,7 +10,7 @@ from amqpscope.model.passwords import without_password
 from amqpscope.model.records import Connection, FrameRecord, endpoint
 from amqpscope.protocols import is_amqp, label
 from amqpscope.reassembly.stream import StreamFacts
-from amqpscope.report.connection_summary import ConnectionOverview
+from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary
 from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.links import LinkNames
@@ -18,7 +18,14 @@ from amqpscope.report.moment import iso
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.detect import FOREIGN_PROTOCOLS
 
-__all__ = ["CaptureSummary", "add_frame", "connection_object", "protocol_name", "summary_json"]
+__all__ = [
+    "CaptureSummary",
+    "add_frame",
+    "connection_object",
+    "error_object",
+    "protocol_name",
+    "summary_json",
+]
 
 _OTHERS: Final = {"unknown": "not AMQP", "": "no data"}
 
@@ -33,6 +40,18 @@ def protocol_name(protocol: str) -> str:
     if both:
         return f"{protocol_name(client)} by the client, {protocol_name(server)} by the server"
     return _OTHERS.get(protocol) or label(protocol)
+
+
+def error_object(error: ErrorSummary) -> dict[str, Any]:
+    """An error that a peer reported, once or more often, without the packet."""
+    return {
+        "peer": error.peer,
+        "in": error.what,
+        "condition": error.condition or None,
+        "description": None if error.description is None else without_password(error.description),
+        "link": None if error.link is None else without_password(error.link),
+        "count": error.count,
+    }
 
 
 def add_frame(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
@@ -154,18 +173,7 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview 
         "messages": summary.messages,
         "message_octets": summary.message_octets,
         "frames_with_problems": summary.problems,
-        "errors": [
-            {
-                "packet": error.packet,
-                "peer": error.peer,
-                "in": error.what,
-                "condition": error.condition or None,
-                "description": None if error.description is None else without_password(error.description),
-                "link": None if error.link is None else without_password(error.link),
-                "count": error.count,
-            }
-            for error in summary.errors.values()
-        ],
+        "errors": [{"packet": error.packet, **error_object(error)} for error in summary.errors.values()],
         "errors_not_listed": summary.errors_dropped,
         "links": [
             {

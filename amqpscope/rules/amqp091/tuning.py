@@ -102,14 +102,7 @@ def chosen_frame_max_too_large(case: Case091, frame_max: i64, limit: i64) -> Non
     How to mend it: Take the smaller of the server's frame-max and the client's own as frame-max in
     connection.tune-ok. If the client has no limit, send the server's frame-max.
     """
-    certainty = CERTAIN if frame_max > 0 or case.view.rabbitmq else POSSIBLE
-    said = str(frame_max) if frame_max > 0 else "0 (no limit)"
-    case.report(
-        C_TUNEOK_FRAMEMAX_LE,
-        f"frame-max {said} is above the server's {limit}",
-        certainty,
-        {"frame_max": int(frame_max), "limit": int(limit)},
-    )
+    _report_above_limit(case, C_TUNEOK_FRAMEMAX_LE, "frame-max", frame_max, limit)
 
 
 C_TUNEOK_CHMAX_LE: Final = RULES.rule(
@@ -132,14 +125,15 @@ def chosen_channel_max_too_large(case: Case091, channel_max: i64, limit: i64) ->
     How to mend it: Take the smaller of the server's channel-max and the client's own as channel-max in
     connection.tune-ok. If the client has no limit, send the server's channel-max.
     """
-    certainty = CERTAIN if channel_max > 0 or case.view.rabbitmq else POSSIBLE
-    said = str(channel_max) if channel_max > 0 else "0 (no limit)"
-    case.report(
-        C_TUNEOK_CHMAX_LE,
-        f"channel-max {said} is above the server's {limit}",
-        certainty,
-        {"channel_max": int(channel_max), "limit": int(limit)},
-    )
+    _report_above_limit(case, C_TUNEOK_CHMAX_LE, "channel-max", channel_max, limit)
+
+
+def _report_above_limit(case: Case091, rule: str, name: str, chosen: i64, limit: i64) -> None:
+    """Report that the client chose more than the server's limit; 0 means no limit."""
+    certainty = CERTAIN if chosen > 0 or case.view.rabbitmq else POSSIBLE
+    shown = str(chosen) if chosen > 0 else "0 (no limit)"
+    evidence: dict[str, object] = {name.replace("-", "_"): int(chosen), "limit": int(limit)}
+    case.report(rule, f"{name} {shown} is above the server's {limit}", certainty, evidence)
 
 
 C_TUNEOK_CHMAX_NOTNULL: Final = RULES.rule(
