@@ -49,7 +49,7 @@ COVERAGE_SCHEMA = "amqpscope/coverage/1"
 PROFILES_SCHEMA = "amqpscope/profiles/1"
 
 _LIST_EPILOG = """\b
-A line: + checked, - not yet checked or . not decidable from outside; the
+A line: + checked, - not yet checked or . not decidable from a capture; the
 rule, its severity, its level, who can break it, what it demands.
 
 \b

@@ -35,9 +35,9 @@ _LABELS = {
     "answer": "Answer",
     "unchecked": "Why it is not checked",
     "evidence": "Evidence",
-    "fault": "What is found",
+    "fault": "The fault",
     "matters": "Why it matters",
-    "silent": "Silent",
+    "silent": "The rule is silent",
     "possible": "Why a finding may be only possible",
     "only possible": "Why a finding is never certain",
     "mend": "How to mend it",
@@ -48,9 +48,9 @@ _LABELS = {
 
 # Of the cut capture.
 _PROMISES = {
-    "silent": "it says nothing",
-    "same": "it says the same",
-    "possible": "the same is possible",
+    "silent": "no finding of this rule",
+    "same": "the same finding",
+    "possible": "the same finding, only possible",
 }
 
 # All that can be more than itself in Markdown within a line.
@@ -162,7 +162,10 @@ def _ladder(records: Iterable[FrameRecord], findings: Iterable[Finding]) -> list
 
 def _table(rule: str, dialogues: list[Pair], alone: bool, of: str = "") -> str:
     """The captures of a rule, and what must be found in them. of: the folder of the page, if not its own."""
-    rows = ["| dialogue | broken: what is found | legal | with something cut out |", "|---|---|---|---|"]
+    rows = [
+        "| dialogue | with the fault: findings | without the fault | with missing octets |",
+        "|---|---|---|---|",
+    ]
     for pair in dialogues:
         short = pair.folder.partition("/")[2]
         place = "" if pair.folder == (of or rule) else f"../{short}/"

@@ -34,25 +34,25 @@ The folder of a rule that is checked has three captures of the same short dialog
 
 | file | what it is |
 |---|---|
-| `violating.pcap` | the rule is broken: exactly the findings that `expected.tsv` lists, and no other |
-| `clean.pcap` | as near to it as possible, and legal: nothing is found, of any rule |
-| `cut.pcap` | the violating one with something not captured: the rule keeps its promise |
+| `violating.pcap` | the dialogue breaks the rule: amqpscope finds exactly what `expected.tsv` lists |
+| `clean.pcap` | the same dialogue without the fault: amqpscope finds nothing |
+| `cut.pcap` | the violating dialogue with octets missing: amqpscope finds what `expected.tsv` lists |
 
-A second dialogue for the same rule has the folder `L-CREDIT-2`; a rule that is broken in the dialogue of
-another has none, and its page draws that one. What is legal although it looks odd (the catalogue's
-guards) has one file, `legal.pcap`, in which nothing may be found.
+A second dialogue for the same rule has a folder of its own, such as `L-CREDIT-2`. If the dialogue of another
+rule breaks a rule, too, that rule has no folder, and its page draws the other dialogue. A guard (legal
+behaviour that looks like a fault) has one file, `legal.pcap`, in which amqpscope finds nothing.
 
 `expected.tsv` in `captures/rules` has a row for each finding: `rule`; `captures`, the folder; `peer` at
-fault; `packet` with the offending frame's first octet, as Wireshark counts; `certainty`; `cut`, what is
-promised of the cut one (`silent`: this rule says nothing; `same`: it says the same; `possible`: the same,
-no longer certain); `cut_packet`, the packet there.
+fault; `packet` with the offending frame's first octet, as Wireshark counts; `certainty`; `cut`, the expected
+result for `cut.pcap` (`silent`: no finding of this rule; `same`: the same finding; `possible`: the same
+finding, but only possible); `cut_packet`, the packet of that finding.
 
-`amqpscope rules coverage` judges all of them and compares; `amqpscope rules explain L-CREDIT` draws the
-pair in a terminal. They are installed with the package.
+`amqpscope rules coverage` checks all these captures against `expected.tsv`. `amqpscope rules explain
+L-CREDIT` draws the captures of a rule in a terminal. The captures are installed with the package.
 
-They are invented, not recorded: in the source tree `python tests/scenarios/write_captures.py` writes them
-from the dialogues in `tests/scenarios/`, the same octets on every run. Do not edit them; change the
-dialogue and write them again. A test compares."""
+The captures are generated, not recorded. In the source tree, `python tests/scenarios/write_captures.py`
+generates them from the dialogues in `tests/scenarios/`, with the same octets on every run. Do not edit the
+captures: change the dialogue and generate them again. A test compares both."""
 
 
 def pages(pairs: CapturePairs) -> Iterator[tuple[str, str]]:
@@ -89,18 +89,21 @@ def _of(rules: dict[str, Rule], protocol: str) -> list[Rule]:
 def _first_page() -> str:
     blocks = [
         "# The rules",
-        "What amqpscope knows of the specifications: each rule with what it demands, its source, when it is "
-        "silent, and a pair of dialogues, one that breaks it and one that does not. `amqpscope rules explain "
-        "RULE` tells the same.",
+        "The rules that amqpscope checks: for each rule its demand, its source, the cases in which the rule "
+        "reports nothing, and two dialogues, one that breaks the rule and one that does "
+        "not. `amqpscope rules "
+        "explain RULE` shows the same.",
     ]
     lines = []
     for protocol in _protocols():
         rows = _of(catalogue(), protocol)
         more = _of(guards(), protocol)
         reported = f"- [{protocol_name(protocol)}]({protocol}/{PAGE}): {_counts(rows)}"
-        lines.append(reported + (f"; {len(more)} that look odd and are legal" if more else ""))
+        lines.append(
+            reported + (f"; {len(more)} guards (legal behaviour that looks like a fault)" if more else "")
+        )
     count = sum(len(note.codes) for note in CAPTURE_NOTES)
-    lines.append(f"- [Notes about captures](capture/{PAGE}): {count}, which accuse nobody")
+    lines.append(f"- [Notes about captures](capture/{PAGE}): {count}; they accuse no peer")
     lines.append(f"- [Findings about the configuration](config/{PAGE}): {len(REMARKS)}")
     return "\n\n".join([*blocks, "\n".join(lines), "## Captures", _CAPTURES]) + "\n"
 
@@ -108,7 +111,7 @@ def _first_page() -> str:
 def _counts(rows: list[Rule]) -> str:
     done = sum(status(row) == CHECKED for row in rows)
     unseen = sum(status(row) == UNDECIDABLE for row in rows)
-    counts = f"{len(rows)} rules, {done} checked, {unseen} not decidable from outside"
+    counts = f"{len(rows)} rules, {done} checked, {unseen} not decidable from a capture"
     return counts if done + unseen == len(rows) else f"{counts}, {len(rows) - done - unseen} not yet checked"
 
 
@@ -117,9 +120,10 @@ def _index(protocol: str) -> str:
     blocks = [
         f"# {protocol_name(protocol)}: the rules",
         f"{_counts(rows)}. [All protocols](../{PAGE}).",
-        "A rule is an error where the text says MUST, a warning where it says SHOULD or only implies it, and "
-        "a note where it is about how a peer took another's fault. What is not decidable from outside is "
-        "listed all the same.",
+        "Breaking a rule is an error if the specification says MUST, a warning if it says SHOULD or only "
+        "implies the rule, and a note if the rule is about the reaction to a fault of the "
+        "other peer. The list "
+        "includes rules that a capture cannot decide.",
     ]
     for layer in LAYERS:
         its = [row for row in rows if row.layer == layer]
@@ -127,7 +131,7 @@ def _index(protocol: str) -> str:
             blocks += [f"## {layer}", _table(its, False)]
     legal = _of(guards(), protocol)
     if legal:
-        blocks += ["## Legal, although it may look odd", _table(legal, True)]
+        blocks += ["## Guards: legal behaviour that looks like a fault", _table(legal, True)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -142,7 +146,7 @@ def _table(rows: list[Rule], guard: bool) -> str:
         short = row.id.partition("/")[2]
         cells = [f"[{short}]({short}/{PAGE})"]
         if not guard:
-            state = {CHECKED: "yes", UNDECIDABLE: "cannot be"}.get(status(row), "not yet")
+            state = {CHECKED: "yes", UNDECIDABLE: "impossible"}.get(status(row), "not yet")
             cells += [weight_shown(row, guard), escaped(row.requirement), row.breaker, state]
         cells.append(escaped(row.text))
         lines.append(f"| {' | '.join(cells)} |")
@@ -164,8 +168,8 @@ def _notes() -> str:
 def _remarks() -> str:
     blocks = [
         "# Findings about the configuration",
-        "What `check` finds in `amqpscope.toml` or `[tool.amqpscope]`: about an entry there, not about a "
-        f"peer. [All rules](../{PAGE}).",
+        "Findings of `check` about an entry in `amqpscope.toml` or `[tool.amqpscope]`, not about a peer. "
+        f"[All rules](../{PAGE}).",
     ]
     blocks += [page_of_remark(name, "##").rstrip("\n") for name in REMARKS]
     return "\n\n".join(blocks) + "\n"

@@ -66,7 +66,7 @@ def list_lines(rows: list[Rule]) -> Lines:
     done = sum(1 for row in rows if row.id in checked())
     unseen = sum(1 for row in rows if status(row) == UNDECIDABLE)
     text = f"{len(rows)} rules: + {done} checked, - {len(rows) - done - unseen} not yet, . {unseen} not "
-    lines.append(([("dim", text + "decidable from outside")], 2))
+    lines.append(([("dim", text + "decidable from a capture")], 2))
     return lines
 
 
@@ -91,9 +91,9 @@ def weight_shown(row: Rule, guard: bool) -> str:
 def standing_of(row: Rule, guard: bool) -> str:
     """What goes on behind the weight of a rule: its level, and whether it is checked."""
     if guard:
-        return ", although it may look odd: no rule may find anything in it"
+        return ", although it looks like a fault: no rule reports it"
     how = status(row)
-    return f", {row.requirement}; {how}{' from outside' if how == UNDECIDABLE else ''}"
+    return f", {row.requirement}; {how}{' from a capture' if how == UNDECIDABLE else ''}"
 
 
 def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[str, str]]:
@@ -106,7 +106,7 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
         facts += _drafts(row)
         facts.append(("broken by", _who(row)))
         if row.severity_reason:
-            facts.append(("severity", f"{row.severity} and not {_usual(row)}: {row.severity_reason}"))
+            facts.append(("severity", f"{row.severity} instead of {_usual(row)}: {row.severity_reason}"))
         facts.append(("answer", _answer(row)))
     if row.observable == "no":
         facts.append(("unchecked", row.reason))
@@ -138,17 +138,15 @@ def _usual(row: Rule) -> str:
 def _answer(row: Rule) -> str:
     """What a correct peer answers, in one sentence."""
     if not row.answer:
-        return "The specification names no error for it."
-    unnamed = (
-        "" if row.answer_named else ", the condition that the specification names for faults of this kind"
-    )
+        return "The specification names no error for this fault."
+    unnamed = "" if row.answer_named else ", which the specification names for faults of this kind"
     return f"{row.answer}{unnamed}."
 
 
 def _drafts(row: Rule) -> list[tuple[str, str]]:
     """How the later drafts have the rule, where that differs from the final text."""
     if shown_in(row.id) != FINAL:
-        return [("final", "does not have the rule: it takes --spec csd01 or csprd02")]
+        return [("final", "the final text does not have this rule: use --spec csd01 or csprd02")]
     facts: list[tuple[str, str]] = []
     for edition in EDITIONS[1:]:
         draft = editions().get((row.id, edition))
@@ -158,7 +156,13 @@ def _drafts(row: Rule) -> list[tuple[str, str]]:
         facts.append((edition, text))
     draft = editions().get((row.id, CSPRD02))
     if row.basis == "lower-case" and draft is not None and draft.basis == "keyword":
-        facts.append((CSPRD02, f"has {draft.requirement} in capitals, the other texts in small letters"))
+        facts.append(
+            (
+                CSPRD02,
+                f"this draft writes {draft.requirement} in capitals, the other texts write "
+                "it in small letters",
+            )
+        )
     return facts
 
 
@@ -181,7 +185,7 @@ def coverage_lines(proved: Coverage) -> Lines:
                 lines.append(_labelled(how, ", ".join(names), _SIGN_STYLES[how]))
         unseen = [proof.rule for proof in proofs if proof.status == UNDECIDABLE]
         if unseen:
-            lines.append(([("dim", f"  {UNDECIDABLE} from outside")], 4))
+            lines.append(([("dim", f"  {UNDECIDABLE} from a capture")], 4))
             lines += [([("", f"    {_short(row)}: "), ("dim", row.reason)], 6) for row in unseen]
         lines.append(([], -1))
     lines += _named(proved)

@@ -57,7 +57,7 @@ def test_list_has_every_rule_with_all_that_was_asked(capsys: pytest.CaptureFixtu
     assert len(ids) == 414 + 315 and set(ids) == set(catalogue())
     order = [(name.partition("/")[0] == "amqp091", LAYERS.index(catalogue()[name].layer)) for name in ids]
     assert order == sorted(order)
-    assert last == "729 rules: + {} checked, - {} not yet, . {} not decidable from outside".format(
+    assert last == "729 rules: + {} checked, - {} not yet, . {} not decidable from a capture".format(
         *(Counter(row[0] for row in rows)[sign] for sign in "+-.")
     )
 
@@ -167,16 +167,14 @@ def test_a_rule_that_is_never_silent_says_so(capsys: pytest.CaptureFixture[str])
 
 def test_what_cannot_be_decided_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     lines = amqpscope(capsys, "rules", "explain", "C-LOCALE-ENUS").lines
-    assert lines[0] == "amqp10/C-LOCALE-ENUS  error, MUST; not decidable from outside"
+    assert lines[0] == "amqp10/C-LOCALE-ENUS  error, MUST; not decidable from a capture"
     assert "  unchecked A capture does not show which locales a peer supports." in lines
 
 
 def test_a_guard_is_explained_as_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "rules", "explain", *guards())
     assert (result.status, result.err) == (0, "")
-    assert result.out.count("  legal, although it may look odd: no rule may find anything in it\n") == len(
-        guards()
-    )
+    assert result.out.count("  legal, although it looks like a fault: no rule reports it\n") == len(guards())
     assert result.out.count("\nLegal (captures/rules/amqp10/") == len(guards())
     assert "═" not in result.out
 

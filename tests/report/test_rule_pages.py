@@ -130,7 +130,7 @@ def test_a_page_tells_all_that_is_known_of_its_rule(protocol: str) -> None:
         assert (words is None) == (name not in checked())
         for fact in facts:
             assert fact.replace("`", "") in shown, (name, fact)
-        assert ("not decidable from outside" in shown) == (name not in checked()), name
+        assert ("not decidable from a capture" in shown) == (name not in checked()), name
 
 
 def drawing(folder: str, which: str, spec: str) -> str:

@@ -98,7 +98,7 @@ class Diagnosis091(Diagnosis, Listener091):
         for problem in frame.problems:
             if problem.code in INTERLEAVED and by_client and channel not in self.interleaved:
                 self.interleaved.add(channel)
-                text = f"channel {channel}: {problem.reason}: two threads of the client may share the channel"
+                text = f"channel {channel}: {problem.reason}; two threads of the client may share the channel"
                 self._tell("diag/shared-channel", packet, text)
         self.followed.take(record)
 
@@ -143,7 +143,11 @@ class Diagnosis091(Diagnosis, Listener091):
         elif isinstance(method, (ConnectionUnblocked, ConnectionClose)) and self.blocked is not None:
             since, first = self.blocked
             self.blocked = None
-            ended = "" if isinstance(method, ConnectionUnblocked) else f", when the {record.peer} closes"
+            ended = (
+                ""
+                if isinstance(method, ConnectionUnblocked)
+                else f", when the {record.peer} closes the connection"
+            )
             text = (
                 f"publishers are blocked for {(time - since) / _SECOND:.3f} s, until packet {packet}{ended}"
             )
@@ -201,7 +205,7 @@ class Diagnosis091(Diagnosis, Listener091):
             text += f", the oldest is #{first.tag} in packet {first.packet}"
             window = _window(channel)
             if window and len(left) >= window:
-                text += f"; the prefetch window of {window} is full: no more are sent"
+                text += f"; the prefetch-count of {window} is reached, so the server sends no more"
             self.left.append(Diagnosed("diag/unacknowledged", int(first.packet), text))
         unconfirmed = channel.publishes.unconfirmed
         oldest = channel.publishes.oldest()
@@ -226,7 +230,9 @@ class Diagnosis091(Diagnosis, Listener091):
         ):
             packet, name, number, offset = faulty
             wrong = f"the malformed {name} of the {other} in packet {packet} on channel {number}"
-            self._tell("diag/closed", int(record.packet), f"{what} is closed for {wrong}", packet, offset)
+            self._tell(
+                "diag/closed", int(record.packet), f"{what} is closed because of {wrong}", packet, offset
+            )
             return
         places = list(self.latest) if channel == 0 else [(channel, other)]
         candidates = [
@@ -247,8 +253,8 @@ class Diagnosis091(Diagnosis, Listener091):
         sure = waits or len(meant) == 1
         packet, offset, _, number = (max if waits else min)(meant, key=lambda one: one[:2])
         where = f" on channel {number}" if channel == 0 and number else ""
-        more = "" if sure else f", the first of {len(meant)} that it may be for"
-        because = f"{what} is closed for {name} of the {other} in packet {packet}{where}{more}"
+        more = "" if sure else f", the first of {len(meant)} possible causes"
+        because = f"{what} is closed because of {name} of the {other} in packet {packet}{where}{more}"
         self._tell("diag/closed", int(record.packet), because, packet, offset, sure)
 
     # What shows in the end
@@ -282,8 +288,9 @@ class Diagnosis091(Diagnosis, Listener091):
         for peer, (silence, first, last) in self.silences.items():
             if silence > 2 * heartbeat * _SECOND:
                 text = (
-                    f"the {peer} says nothing for {silence / _SECOND:.3f} s (packets {first} to {last}), "
-                    f"with a heartbeat of {heartbeat} s: after {2 * heartbeat} s it may be taken for dead"
+                    f"the {peer} sends nothing for {silence / _SECOND:.3f} s (packets {first} to {last}), "
+                    f"with a heartbeat of {heartbeat} s: after {2 * heartbeat} s the other "
+                    "peer may consider it dead"
                 )
                 found.append(Diagnosed("diag/heartbeat", last, text))
         return found

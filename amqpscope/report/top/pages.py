@@ -44,16 +44,16 @@ __all__ = [
 ]
 
 _HELP = (
-    ("↑ ↓  j k", "one line up, down"),
-    ("PgUp PgDn", "a page up, down"),
-    ("Home End  g G", "to the first line, the last"),
-    ("Enter  →", "look inside the connection, and into its last frames"),
+    ("↑ ↓  j k", "one line up or down"),
+    ("PgUp PgDn", "one page up or down"),
+    ("Home End  g G", "to the first or the last line"),
+    ("Enter  →", "show the connection, then its last frames"),
     ("Esc  ←  h", "back"),
     ("t", "the last frames of the connection"),
-    ("f", "the last findings: of the connection, or of all"),
+    ("f", "the last findings: of the connection, or of all connections"),
     ("s", "sort by what hurts, frames/s, unsettled, newest, name"),
-    ("/", "show only what has this in its address, names or rules"),
-    ("p  Space", "hold the picture still; the rules miss nothing meanwhile"),
+    ("/", "show only connections whose address, names or rules match"),
+    ("p  Space", "pause the display; the rules still check everything"),
     ("q", "quit"),
     ("", ""),
     ("WHAT HURTS", "first proven errors, then what is overdue, then what is"),

@@ -102,7 +102,7 @@ def ack_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     Evidence: the delivery-tags that the server has sent since the channel was opened
     Why it matters: The server closes the channel. The server then redelivers all messages that were
     unacknowledged on the channel.
-    Silent when: the capture lacks something that was sent on the channel before the basic.ack.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.ack.
     How to mend it: Acknowledge only delivery-tags received on this channel since it was opened. After a
     channel is reopened, discard the tags of the old channel and do not acknowledge them.
     """
@@ -126,7 +126,7 @@ def reject_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: The server closes the channel. The server then redelivers all messages that were
     unacknowledged on the channel.
-    Silent when: the capture lacks something that was sent on the channel before the basic.reject.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.reject.
     How to mend it: Reject only delivery-tags received on this channel since it was opened. After a channel is
     reopened, discard the tags of the old channel and do not reject them.
     """
@@ -152,11 +152,11 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: The server closes the channel. The server then redelivers all messages that were
     unacknowledged on the channel.
-    Silent when: the capture lacks something that was sent on the channel before the basic.nack, or another
-    rule already reports that the delivery was sent with no-ack. B-ACK-DUP reports a basic.nack without
-    multiple that names a delivery that was settled before. For a basic.nack with multiple, the finding is
-    only possible, not certain, when basic.recover may have returned the delivery, or when earlier deliveries
-    are still unacknowledged and the server is not RabbitMQ.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.nack, or another rule
+    already reports that the delivery was sent with no-ack. B-ACK-DUP reports a basic.nack without multiple
+    that names a delivery that was settled before. For a basic.nack with multiple, the finding is only
+    possible, not certain, when basic.recover may have returned the delivery, or when earlier deliveries are
+    still unacknowledged and the server is not RabbitMQ.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.nack because it covers earlier deliveries.
     How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
@@ -177,8 +177,8 @@ def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
     basic.recover with requeue undo a settlement
     Why it matters: The server closes the channel. The server then redelivers all messages that were
     unacknowledged on the channel.
-    Silent when: the capture lacks something that was sent on the channel before the frame, or a tx.rollback
-    has undone the earlier acknowledgement. The finding is only possible, not certain, when the server skipped
+    Silent when: the capture lacks octets that were sent on the channel before the frame, or a tx.rollback has
+    undone the earlier acknowledgement. The finding is only possible, not certain, when the server skipped
     delivery-tags, or when basic.recover returned the delivery to the queue.
     How to mend it: Settle each delivery exactly once, and remember that an acknowledgement with multiple also
     settles all earlier deliveries. Typical API misuse: both the message handler and a cleanup or error path
@@ -201,7 +201,7 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: RabbitMQ looks for the named delivery itself. If that delivery is already settled,
     RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged deliveries.
-    Silent when: the capture lacks something that was sent on the channel before the basic.ack, the channel is
+    Silent when: the capture lacks octets that were sent on the channel before the basic.ack, the channel is
     about to be closed, or another rule already reports that the delivery was sent with no-ack. The finding is
     only possible, not certain, when basic.recover may have returned the delivery to the queue. The finding is
     also only possible when the server is not RabbitMQ and earlier deliveries are still unacknowledged,
@@ -232,7 +232,7 @@ def ack_of_delivery_without_acks(case: Case091, tag: int) -> None:
     requests
     Why it matters: The server treated the delivery as settled when it sent the delivery. The server closes
     the channel.
-    Silent when: the capture lacks something that was sent on the channel before the frame.
+    Silent when: the capture lacks octets that were sent on the channel before the frame.
     How to mend it: Send no basic.ack, basic.reject or basic.nack for deliveries requested with no-ack. If the
     application wants to acknowledge, leave no-ack unset in basic.consume or basic.get.
     """

@@ -56,7 +56,7 @@ def confirms_in_transaction(case: Case091) -> None:
     Evidence: whether the channel is in transaction mode
     Why it matters: Confirm mode and transaction mode exclude each other on a channel. RabbitMQ closes the
     channel.
-    Silent when: the capture lacks something that was sent on the channel before the confirm.select.
+    Silent when: the capture lacks octets that were sent on the channel before the confirm.select.
     How to mend it: Use either tx.select or confirm.select on a channel, never both. Applications that need
     both open one channel for each; do not take a transactional channel from a pool for confirms.
     """
@@ -74,7 +74,7 @@ def confirm_not_asked_for(case: Case091) -> None:
     Evidence: whether the channel is in confirm mode
     Why it matters: Outside confirm mode the client does not count its messages. The client treats the
     basic.ack or basic.nack as an error and closes the connection.
-    Silent when: the capture lacks something that was sent on the channel before the frame.
+    Silent when: the capture lacks octets that were sent on the channel before the frame.
     How to mend it: Keep a confirm mode flag per channel and set it only by confirm.select. Send basic.ack and
     basic.nack only while the flag is set, and clear it when the channel closes.
     """
@@ -117,7 +117,7 @@ def confirm_of_what_was_not_published(case: Case091, tag: int, count: int, certa
     Evidence: the number of messages that were published completely on the channel after confirm.select
     Why it matters: Client and server count the messages differently. From this confirm on, the client may
     assign each confirm to the wrong message.
-    Silent when: the capture lacks something that was sent on the channel before the confirm. The finding is
+    Silent when: the capture lacks octets that were sent on the channel before the confirm. The finding is
     only possible, not certain, when the confirm names the next message and the client is still sending the
     body of that message.
     How to mend it: Count every basic.publish on the channel exactly once, starting with 1 after
@@ -143,7 +143,7 @@ def confirmed_twice(case: Case091, tag: int, certainty: i64) -> None:
     covers
     Why it matters: A client that counts its confirms takes the second confirm for the confirm of another
     message.
-    Silent when: the capture lacks something that was sent on the channel before the confirm. The finding is
+    Silent when: the capture lacks octets that were sent on the channel before the confirm. The finding is
     only possible, not certain, when the confirm has multiple set and earlier messages are still unconfirmed.
     How to mend it: Confirm each message exactly once, and remove it from the unconfirmed set when the confirm
     is sent. After a confirm with multiple, do not confirm the covered messages singly.
@@ -175,7 +175,7 @@ def confirmed_both_ways(case: Case091, tag: int, before: str) -> None:
     Evidence: the messages of the channel that the server has acked, and those that it has nacked
     Why it matters: The client cannot know whether the message is safe. The client may publish the message
     twice or lose it.
-    Silent when: the capture lacks something that was sent on the channel before the confirm.
+    Silent when: the capture lacks octets that were sent on the channel before the confirm.
     How to mend it: Decide once per message, after all queues have reported, whether to send basic.ack or
     basic.nack. Do not let a basic.ack with multiple cover a message that was nacked.
     """
@@ -197,8 +197,8 @@ def never_confirmed(case: Case091, publish: Publish, count: int, age: i64) -> No
     Evidence: the messages that are not confirmed when the channel ends normally
     Why it matters: The client does not know whether the message is safe, and may wait forever for the
     confirm.
-    Silent when: the oldest unconfirmed message is younger than five minutes, or the capture lacks something
-    that was sent on the channel before that message.
+    Silent when: the oldest unconfirmed message is younger than five minutes, or the capture lacks octets that
+    were sent on the channel before that message.
     Only possible because: The specification sets no time by which a confirm is due.
     How to mend it: Send basic.ack or basic.nack for every message published in confirm mode, also for
     unroutable, rejected and expired messages. Send outstanding confirms before channel.close-ok or

@@ -56,7 +56,7 @@ def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
     """
     case.report(
         B_CTAG_UNIQUE,
-        f"consumer {tag!r} is active on this channel",
+        f"consumer {tag!r} already exists on this channel",
         evidence={"consumer_tag": tag},
         others=[int(consumer.packet)],
     )
@@ -105,7 +105,7 @@ def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
     Why it matters: If the client meant another consumer, that consumer keeps receiving deliveries. Otherwise
     the program has lost track of its consumers.
     Silent when: the server has cancelled the consumer, the queue of the consumer was deleted, a consumer was
-    started without a consumer-tag, or the capture lacks something that was sent on the channel before the
+    started without a consumer-tag, or the capture lacks octets that were sent on the channel before the
     basic.cancel. The finding is only possible, not certain, when the capture lacks any octets of the
     connection, because another channel may have the consumer.
     How to mend it: Cancel each consumer once, with the tag from basic.consume-ok. Remove the tag from the
@@ -166,7 +166,9 @@ def unusable_generated_tag(case: Case091, tag: str) -> None:
     How to mend it: When the consumer-tag of a basic.consume is empty, generate a tag that no consumer on the
     channel has, and return it in basic.consume-ok.
     """
-    reason = f"consumer {tag!r} is active on this channel" if tag else "the new consumer gets no consumer-tag"
+    reason = (
+        f"consumer {tag!r} already exists on this channel" if tag else "the new consumer gets no consumer-tag"
+    )
     case.report(B_CTAG_GEN, reason, evidence={"consumer_tag": tag})
 
 
@@ -271,7 +273,7 @@ def consume_without_queue(case: Case091) -> None:
     Evidence: the queue that was last declared on the channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
     queue, the server closes the channel.
-    Silent when: the capture lacks something that was sent on the channel before the basic.consume.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.consume.
     How to mend it: Send the queue name in basic.consume, or send queue.declare on the same channel first.
     Typical API misuse: declaring the queue on one channel and consuming on another, or passing an empty name.
     """
@@ -289,7 +291,7 @@ def get_without_queue(case: Case091) -> None:
     Evidence: the queue that was last declared on the channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
     queue, the server closes the channel.
-    Silent when: the capture lacks something that was sent on the channel before the basic.get.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.get.
     How to mend it: Send the queue name in basic.get, or send queue.declare on the same channel first. Typical
     API misuse: declaring the queue on one channel and fetching on another, or passing an empty name.
     """
@@ -355,7 +357,7 @@ def second_consumer_of_replies(case: Case091, consumer: Consumer) -> None:
     """
     case.report(
         B_REPLYTO_ONE,
-        f"consumer {consumer.tag!r} of {REPLIES} is active on this channel",
+        f"this channel already has consumer {consumer.tag!r} of {REPLIES}",
         others=[int(consumer.packet)],
     )
 

@@ -58,7 +58,7 @@ def delivery_tag_not_new(case: Case091, tag: int, last: int) -> None:
     Why it matters: An acknowledgement with multiple covers all deliveries up to a delivery-tag, so it may
     cover the wrong ones. If two deliveries have the same delivery-tag, the client cannot acknowledge either
     of them alone.
-    Silent when: the capture lacks something that was sent on the channel before the delivery.
+    Silent when: the capture lacks octets that were sent on the channel before the delivery.
     How to mend it: Use one counter per channel for basic.deliver and basic.get-ok together, and increase it
     under the same lock that writes the frame. Do not reset the counter while the channel is open.
     """
@@ -85,7 +85,7 @@ def delivery_to_nobody(case: Case091, tag: str) -> None:
     Source: XML:basic.deliver (doc); GS:3.1.6
     Evidence: the consumer-tags in use on the channel
     Why it matters: The client has no consumer for the message. The message is lost, or waits forever.
-    Silent when: the capture lacks something that was sent on the channel before the basic.deliver, or a
+    Silent when: the capture lacks octets that were sent on the channel before the basic.deliver, or a
     basic.consume with no-wait and without a consumer-tag may have started this consumer.
     How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from
     basic.consume or basic.consume-ok. Copy the tag unchanged.
@@ -105,7 +105,7 @@ def delivery_before_consume_ok(case: Case091, tag: str) -> None:
     Why it matters: Clients set up a consumer when its basic.consume-ok arrives. The client does not know the
     consumer yet and cannot handle the delivery.
     Silent when: the basic.consume had no-wait set, an earlier consumer had the same consumer-tag, or the
-    capture lacks something that was sent on the channel before the basic.deliver.
+    capture lacks octets that were sent on the channel before the basic.deliver.
     How to mend it: Write basic.consume-ok to the channel before the consumer becomes able to receive messages
     from the queue, and make sure that no other thread writes a delivery first.
     """
@@ -129,7 +129,7 @@ def delivery_after_cancel_ok(case: Case091, tag: str) -> None:
     Evidence: the order of basic.cancel-ok and basic.deliver with the same consumer-tag
     Why it matters: The client removed the consumer when basic.cancel-ok arrived. The delivery is lost, or
     waits forever.
-    Silent when: the basic.cancel had no-wait set, or the capture lacks something that was sent on the channel
+    Silent when: the basic.cancel had no-wait set, or the capture lacks octets that were sent on the channel
     before the basic.deliver.
     How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. Only
     then send basic.cancel-ok, and send nothing for this consumer afterwards.
@@ -154,9 +154,9 @@ def delivery_after_server_cancel(case: Case091, tag: str, certainty: i64) -> Non
     Evidence: the consumer-tags that the server has cancelled
     Why it matters: With basic.cancel, the server announces that no more deliveries follow. The client has
     removed the consumer and cannot handle the delivery.
-    Silent when: the capture lacks something that was sent on the channel before the basic.deliver. The
-    finding is only possible, not certain, for RabbitMQ 4.3 and later, because these versions may cancel a
-    consumer that acknowledges too late.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.deliver. The finding
+    is only possible, not certain, for RabbitMQ 4.3 and later, because these versions may cancel a consumer
+    that acknowledges too late.
     How to mend it: Stop all deliveries to the consumer and requeue its pending ones before sending
     basic.cancel. Send no basic.deliver with its consumer-tag afterwards.
     """
@@ -183,10 +183,10 @@ def more_than_the_window(
     deliveries of the consumer, channel or connection
     Why it matters: The client receives more messages than it asked for and may run out of memory. Other
     consumers receive fewer messages than they should.
-    Silent when: the capture lacks something that was sent on the channel before the delivery. The rule does
-    not count deliveries with no-ack, messages that basic.get fetched, and deliveries to a consumer of a
-    stream, because a stream sends whole chunks. If the server is RabbitMQ, the rule uses RabbitMQ's meaning
-    of `global` (false: each new consumer, true: the channel). For other servers, the rule reports only
+    Silent when: the capture lacks octets that were sent on the channel before the delivery. The rule does not
+    count deliveries with no-ack, messages that basic.get fetched, and deliveries to a consumer of a stream,
+    because a stream sends whole chunks. If the server is RabbitMQ, the rule uses RabbitMQ's meaning of
+    `global` (false: each new consumer, true: the channel). For other servers, the rule reports only
     deliveries that also exceed the prefetch-count in the specification's meaning (false: the channel, true:
     the connection). The rule reports nothing for consumers that existed before a basic.qos with `global`,
     because RabbitMQ still sends the messages that its queues had already handed out. After an acknowledgement
@@ -213,9 +213,8 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     Source: XML:basic.qos.prefetch-count.01; XML:basic.qos.prefetch-size (field doc)
     Evidence: the body octets of the unacknowledged deliveries, and the prefetch-size of basic.qos
     Why it matters: The client receives more octets at a time than it asked for.
-    Silent when: the capture lacks something that was sent on the channel before the message, the
-    prefetch-size was set with `global`, or the server is RabbitMQ or LavinMQ, which do not support
-    prefetch-size.
+    Silent when: the capture lacks octets that were sent on the channel before the message, the prefetch-size
+    was set with `global`, or the server is RabbitMQ or LavinMQ, which do not support prefetch-size.
     How to mend it: Sum the body octets of all unacknowledged deliveries. While this sum is above zero, send a
     message only if sum plus body-size does not exceed prefetch-size.
     """

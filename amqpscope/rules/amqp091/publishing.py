@@ -151,7 +151,7 @@ def replies_to_nobody(case: Case091) -> None:
     Why it matters: No consumer could receive the reply to the message. RabbitMQ refuses the message and
     closes the channel.
     Silent when: the server is neither RabbitMQ nor LavinMQ, the server itself has cancelled a consumer of the
-    channel, or the capture lacks something that was sent on the channel before the message.
+    channel, or the capture lacks octets that were sent on the channel before the message.
     How to mend it: Send basic.consume with no-ack for the queue `amq.rabbitmq.reply-to` before publishing the
     first request. Publish the requests on the same channel as that consumer; do not spread the two over
     several channels.
@@ -178,9 +178,9 @@ def return_not_asked_for(case: Case091, certainty: i64) -> None:
     Evidence: the messages that were published on the channel with mandatory or immediate
     Why it matters: The client expects no basic.return. The server has dropped a message that the client
     considers delivered.
-    Silent when: the capture lacks something that was sent on the channel before the basic.return, or the
-    client published more such messages than amqpscope remembers. The finding is only possible, not certain,
-    while the client is still sending the body of a message.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or the client
+    published more such messages than amqpscope remembers. The finding is only possible, not certain, while
+    the client is still sending the body of a message.
     How to mend it: Send basic.return only for messages published with mandatory or immediate, and on the
     channel of their basic.publish. Drop unroutable messages without either flag silently.
     """
@@ -207,9 +207,9 @@ def return_of_another_message(case: Case091, reason: str, certainty: i64) -> Non
     sizes and digests
     Why it matters: The client identifies the returned message by exchange, routing key and content. If these
     differ, the client cannot tell which message failed.
-    Silent when: the capture lacks something that was sent on the channel before the basic.return, or the
-    client published more such messages than amqpscope remembers. The finding is only possible, not certain,
-    while the client is still sending the body of a message.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or the client
+    published more such messages than amqpscope remembers. The finding is only possible, not certain, while
+    the client is still sending the body of a message.
     How to mend it: Repeat in basic.return the exchange and routing key of the basic.publish, and return the
     content unchanged. Send it on the channel of the basic.publish, once per message.
     """
@@ -235,7 +235,7 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     Evidence: the reply-code of basic.return
     Why it matters: The client reacts differently to the two reply-codes: 312 means that no queue takes the
     message, 313 that no consumer takes it.
-    Silent when: the capture lacks something that was sent on the channel before the basic.return. The finding
+    Silent when: the capture lacks octets that were sent on the channel before the basic.return. The finding
     is only possible, not certain, when the reply-code is neither 312 nor 313.
     How to mend it: Send reply-code 312 only for a message published with mandatory that no queue takes. Send
     313 only for a message published with immediate that no consumer takes.
@@ -254,7 +254,7 @@ def return_after_its_ack(case: Case091, number: int) -> None:
     Evidence: a basic.return with the values of a message that is already confirmed
     Why it matters: When the basic.ack arrives, the client considers the message safe and discards it. The
     client cannot match the later basic.return to any message, so the loss can go unnoticed.
-    Silent when: the capture lacks something that was sent on the channel before the basic.return, or an
+    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or an
     unconfirmed message has the same exchange, routing key and size.
     How to mend it: Send basic.return, including its content header and body, before the basic.ack that
     confirms the same message. Queue both on the channel in this order when routing fails.

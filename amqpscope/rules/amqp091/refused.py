@@ -77,7 +77,7 @@ def default_exchange_refused(case: Case091) -> None:
     missing access rights)
     Why it matters: Every server has a default exchange, to which every queue is bound. Without it, clients
     cannot publish to a queue by its name.
-    Silent when: the capture lacks something that was sent on the channel before the close, or the client also
+    Silent when: the capture lacks octets that were sent on the channel before the close, or the client also
     published to an exchange with a name on the channel.
     How to mend it: Accept an empty exchange name in basic.publish, and route the message to the queue whose
     name equals the routing key. Do not look up the empty name among declared exchanges.
@@ -118,7 +118,7 @@ def bad_ack_refused_late(case: Case091, packet: i64) -> None:
     Evidence: the acknowledgement of an unknown delivery in a transaction, and the channel.close before or
     after tx.commit
     Why it matters: The client has continued in the meantime, and loses the whole transaction.
-    Silent when: the capture lacks something that was sent on the channel before the close, or the close does
+    Silent when: the capture lacks octets that were sent on the channel before the close, or the close does
     not name tx.commit.
     How to mend it: Check the delivery-tag when the acknowledgement arrives, also on a transactional channel.
     If the delivery-tag is unknown, send channel.close with 406 then, and do not wait for tx.commit.
@@ -147,7 +147,7 @@ def bad_ack_taken(case: Case091, packet: i64) -> None:
     Evidence: the acknowledgement of an unknown delivery, and the missing channel.close
     Why it matters: The client does not learn that it has lost count of its deliveries. Some servers document
     that they do not check acknowledgements in a transaction.
-    Silent when: the capture lacks something that was sent on the channel before the tx.commit-ok. The rule
+    Silent when: the capture lacks octets that were sent on the channel before the tx.commit-ok. The rule
     reports the fault only once per connection.
     How to mend it: Check the delivery-tag of every acknowledgement in a transaction against the
     unacknowledged deliveries of the channel. If the delivery-tag is unknown, send channel.close with 406.

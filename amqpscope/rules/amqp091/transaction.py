@@ -36,7 +36,7 @@ def commit_without_transaction(case: Case091) -> None:
     Evidence: whether the channel is in transaction mode
     Why it matters: There is no transaction to commit: every earlier publish and acknowledgement took effect
     at once. The server closes the channel.
-    Silent when: the capture lacks something that was sent on the channel before the tx.commit.
+    Silent when: the capture lacks octets that were sent on the channel before the tx.commit.
     How to mend it: Send tx.select once on each new channel before the first message of the transaction, also
     after the channel was reopened. Send tx.commit on the channel on which the messages were published.
     """
@@ -56,7 +56,7 @@ def rollback_without_transaction(case: Case091) -> None:
     Evidence: whether the channel is in transaction mode
     Why it matters: Every earlier publish and acknowledgement has already taken effect and cannot be undone.
     The server closes the channel.
-    Silent when: the capture lacks something that was sent on the channel before the tx.rollback.
+    Silent when: the capture lacks octets that were sent on the channel before the tx.rollback.
     How to mend it: Send tx.select once on each new channel before the first message of the transaction, also
     after the channel was reopened. Send tx.rollback on the channel on which the messages were published.
     """
@@ -76,7 +76,7 @@ def transaction_with_confirms(case: Case091) -> None:
     Evidence: whether the channel is in confirm mode
     Why it matters: Transactions and confirm mode exclude each other on a channel. RabbitMQ closes the channel
     when a client combines them.
-    Silent when: the capture lacks something that was sent on the channel before the tx.select.
+    Silent when: the capture lacks octets that were sent on the channel before the tx.select.
     How to mend it: Decide for each channel between tx.select and confirm.select, and open a second channel if
     both are needed. Do not hand a channel in confirm mode to code that uses transactions.
     """
@@ -96,8 +96,8 @@ def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
     Evidence: the tx.commit methods that are not answered yet
     Why it matters: The peers may disagree whether the method belongs to the transaction. RabbitMQ closes the
     connection with 504 if the commit still waits for a queue.
-    Silent when: the client closes the channel, the client answers the server, or the capture lacks something
-    that was sent on the channel before the method. The finding is only possible, not certain, for servers
+    Silent when: the client closes the channel, the client answers the server, or the capture lacks octets
+    that were sent on the channel before the method. The finding is only possible, not certain, for servers
     other than RabbitMQ. The rule reports the fault only once per connection.
     How to mend it: Wait for tx.commit-ok before sending anything else on the channel. Do not share a
     transactional channel between threads; use one channel per thread.
@@ -123,7 +123,7 @@ def mandatory_in_transaction(case: Case091) -> None:
     Evidence: the mandatory bit of basic.publish on a channel in transaction mode
     Why it matters: The specification leaves open whether a basic.return comes before or after tx.commit-ok,
     and what it means for the transaction.
-    Silent when: the capture lacks something that was sent on the channel before the message. The rule reports
+    Silent when: the capture lacks octets that were sent on the channel before the message. The rule reports
     the fault only once per connection.
     Only possible because: The capture does not show whether the application relies on the outcome.
     How to mend it: Publish messages with mandatory on a channel without a transaction; on RabbitMQ use
@@ -144,7 +144,7 @@ def immediate_in_transaction(case: Case091) -> None:
     Evidence: the immediate bit of basic.publish on a channel in transaction mode
     Why it matters: The specification leaves open whether a basic.return comes before or after tx.commit-ok,
     and what it means for the transaction.
-    Silent when: the capture lacks something that was sent on the channel before the message. The rule reports
+    Silent when: the capture lacks octets that were sent on the channel before the message. The rule reports
     the fault only once per connection.
     Only possible because: The capture does not show whether the application relies on the outcome.
     How to mend it: Publish messages with immediate on a channel without a transaction; on RabbitMQ use

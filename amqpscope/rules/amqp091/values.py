@@ -361,7 +361,7 @@ def ticket(case: Case091, number: i64) -> None:
     """
     channel = case.channel
     if channel is not None and channel.whole and case.me.whole and not channel.ticketed:
-        message = f"{case.name} has the access ticket {number}"
+        message = f"{case.name} has access ticket {number}, although AMQP 0-9-1 has no access tickets"
         case.report_once(T_TICKET_ZERO, message, CERTAIN, {"ticket": int(number)})
 
 
@@ -388,7 +388,9 @@ def retired_field_of_the_connection(case: Case091, name: str) -> None:
     sets these fields for older versions of the protocol.
     """
     rule = T_RESERVED_CONN
-    case.report_once(rule, f"{case.name} has a value in {name}", CERTAIN, {"field": name}, kind=name)
+    case.report_once(
+        rule, f"{case.name} has a value in the retired field {name}", CERTAIN, {"field": name}, kind=name
+    )
 
 
 T_RESERVED_CHAN: Final = RULES.rule("T-RESERVED-CHAN", "MUST", "tier A")
@@ -408,7 +410,9 @@ def retired_field_of_a_channel(case: Case091, name: str) -> None:
     How to mend it: Encode the retired field (reserved-1) as an empty string. Remove the code that sets
     out-of-band or channel-id.
     """
-    case.report_once(T_RESERVED_CHAN, f"{case.name} has a value in {name}", CERTAIN, {"field": name})
+    case.report_once(
+        T_RESERVED_CHAN, f"{case.name} has a value in the retired field {name}", CERTAIN, {"field": name}
+    )
 
 
 T_RESERVED_XDECL: Final = RULES.rule("T-RESERVED-XDECL", "MUST", "tier A", by="client")
@@ -452,4 +456,6 @@ def cluster_in_get_empty(case: Case091) -> None:
     How to mend it: Encode the field reserved-1 of basic.get-empty as an empty string. Remove the code that
     sets cluster-id.
     """
-    case.report_once(T_RESERVED_GETEMPTY, "basic.get-empty has a value in reserved-1", CERTAIN, {})
+    case.report_once(
+        T_RESERVED_GETEMPTY, "basic.get-empty has a value in the retired field reserved-1", CERTAIN, {}
+    )

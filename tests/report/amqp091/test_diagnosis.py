@@ -63,7 +63,7 @@ def test_deliveries_that_fill_the_prefetch_window() -> None:
     packet = d.packet_number(oldest)
     text = (
         "channel 1: 2 deliveries are not acknowledged at the end of the capture, the oldest is #2 in "
-        f"packet {packet}; the prefetch window of 2 is full: no more are sent"
+        f"packet {packet}; the prefetch-count of 2 is reached, so the server sends no more"
     )
     assert reported(d)["diag/unacknowledged"] == [(packet, text)]
 
@@ -89,7 +89,8 @@ def test_a_close_is_traced_to_what_it_names() -> None:
         d.server.close_channel(404, "NOT_FOUND - no exchange 'missing' in vhost '/'", cause="basic.publish")
     (found,) = reported(d)["diag/closed"]
     assert (
-        found[1] == f"channel 1 is closed for basic.publish of the client in packet {d.packet_number(wrong)}"
+        found[1]
+        == f"channel 1 is closed because of basic.publish of the client in packet {d.packet_number(wrong)}"
     )
 
 
@@ -121,8 +122,10 @@ def test_who_let_the_heartbeat_lapse() -> None:
     d.tcp.capture.clock += 5 * SECOND
     d.server.heartbeat()
     found = reported(d)["diag/heartbeat"]
-    assert {text.partition(" says nothing for 5.")[0] for _, text in found} == {"the client", "the server"}
-    assert all("with a heartbeat of 2 s: after 4 s it may be taken for dead" in text for _, text in found)
+    assert {text.partition(" sends nothing for 5.")[0] for _, text in found} == {"the client", "the server"}
+    assert all(
+        "with a heartbeat of 2 s: after 4 s the other peer may consider it dead" in text for _, text in found
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,7 +192,7 @@ def test_a_connection_that_is_blocked_until_it_is_closed() -> None:
     d.goodbye()
     ((first, text),) = reported(d)["diag/blocked"]
     assert first == packet
-    assert text.endswith(", when the client closes")
+    assert text.endswith(", when the client closes the connection")
 
 
 def test_a_connection_that_is_blocked_until_the_end() -> None:
@@ -214,8 +217,11 @@ def test_a_refused_publish_is_the_first_that_it_may_be(
         packets = [d.packet_number(d.client.publish(b"x", exchange=name)) for name in published]
     d.server.close_channel(404, f"NOT_FOUND - {closed} in vhost '/'", "basic.publish")
     ((_, text),) = reported(d)["diag/closed"]
-    more = ", the first of 2 that it may be for" if published[0] == published[1] else ""
-    assert text == f"channel 1 is closed for basic.publish of the client in packet {packets[packet]}{more}"
+    more = ", the first of 2 possible causes" if published[0] == published[1] else ""
+    assert (
+        text
+        == f"channel 1 is closed because of basic.publish of the client in packet {packets[packet]}{more}"
+    )
 
 
 def test_what_was_said_on_the_channel_before_it_was_opened_again_is_no_cause() -> None:
