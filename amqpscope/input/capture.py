@@ -33,8 +33,8 @@ __all__ = ["Capture", "CaptureOptions", "check", "read", "together"]
 
 File = str | Path | BinaryIO
 
-BLOCK = 1024 * 1024
-"""Octets read at a time: large enough to be fast, small enough to cost nothing."""
+BLOCK = 256 * 1024
+"""Octets read at a time. What a block completes is kept until its end: frames, and whole connections."""
 
 
 @dataclass(frozen=True)

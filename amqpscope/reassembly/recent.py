@@ -12,14 +12,16 @@ from dissectors.wire import i64
 
 __all__ = ["RecentOctets"]
 
-_SLOT: Final = 63  # REASSEMBLY_RECENT_SEGMENTS - 1, for mypyc as a literal
+_FIRST_SLOTS: Final = 4  # of a connection that says little
 
 
 class RecentOctets:
     """The newest octets of one stream, without holes between them; they end where the stream is now."""
 
     def __init__(self) -> None:
-        self._ring: list[bytes] = []  # empty while nothing is remembered: many connections have no data
+        # Its size is a power of two, and grows with what there is: most connections say little.
+        self._ring: list[bytes] = []
+        self._mask: i64 = 0  # the ring's size - 1
         self._first: i64 = 0  # slots count up for ever, and are taken modulo the ring's size
         self._after: i64 = 0
         self._octets: i64 = 0
@@ -29,10 +31,13 @@ class RecentOctets:
         if end - start > REASSEMBLY_RECENT_OCTETS:
             start = end - REASSEMBLY_RECENT_OCTETS
         if self._after == self._first:
-            self._ring = [b""] * REASSEMBLY_RECENT_SEGMENTS
-        elif self._after - self._first == REASSEMBLY_RECENT_SEGMENTS:
-            self._drop()
-        self._ring[self._after & _SLOT] = buf[start:end]
+            self._resize(_FIRST_SLOTS)
+        elif self._after - self._first > self._mask:
+            if self._mask + 1 < REASSEMBLY_RECENT_SEGMENTS:
+                self._resize(2 * (self._mask + 1))
+            else:
+                self._drop()
+        self._ring[self._after & self._mask] = buf[start:end]
         self._after += 1
         self._octets += end - start
         while self._octets > REASSEMBLY_RECENT_OCTETS:
@@ -44,8 +49,17 @@ class RecentOctets:
         self._octets = 0
         self._ring = []
 
+    def _resize(self, slots: i64) -> None:
+        ring = [b""] * slots
+        at: i64 = self._first
+        while at < self._after:
+            ring[at & (slots - 1)] = self._ring[at & self._mask]
+            at += 1
+        self._ring = ring
+        self._mask = slots - 1
+
     def _drop(self) -> None:
-        slot: i64 = self._first & _SLOT
+        slot: i64 = self._first & self._mask
         self._octets -= len(self._ring[slot])
         self._ring[slot] = b""
         self._first += 1
@@ -60,7 +74,7 @@ class RecentOctets:
         at: i64 = self._after
         while at > self._first and piece_end > offset:
             at -= 1
-            piece = self._ring[at & _SLOT]
+            piece = self._ring[at & self._mask]
             piece_start: i64 = piece_end - len(piece)
             low: i64 = max(piece_start, offset)
             high: i64 = min(piece_end, stop)
@@ -73,7 +87,7 @@ class RecentOctets:
 
     def dump(self) -> tuple[Any, ...]:
         """The octets remembered, as plain values."""
-        return tuple(self._ring[at & _SLOT] for at in range(self._first, self._after))
+        return tuple(self._ring[at & self._mask] for at in range(self._first, self._after))
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "RecentOctets":

@@ -36,7 +36,7 @@ class Case:
         self.pace: ClockStepGuard = ClockStepGuard()
         self.findings: list[Finding] = []
         # The findings of `report_once`: by peer and rule; and by peer, rule and kind.
-        self.reported: set[tuple[str, str]] = set()
+        self.reported: frozenset[tuple[str, str]] = frozenset()
         self.found: i64 = 0
         self.astray: i64 = 0
         self.doubtful: bool = False
@@ -126,8 +126,7 @@ class Case:
         what = f"{rule} {kind}" if kind else rule
         if (peer, what) in self.reported or (certainty != CERTAIN and self.was_told(rule)):
             return
-        self.reported.add((peer, rule))
-        self.reported.add((peer, what))
+        self.reported |= {(peer, rule), (peer, what)}
         self.report(rule, message, certainty, evidence, others)
 
 

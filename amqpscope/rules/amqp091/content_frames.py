@@ -39,7 +39,7 @@ def content_on_channel_0(case: Case091, problem: Problem) -> None:
     """
     rule = F_CONTENT_CH_NONZERO
     if (case.me.peer, rule) not in case.reported:
-        case.reported.add((case.me.peer, rule))
+        case.reported |= {(case.me.peer, rule)}
         proved(case, rule, problem)
 
 

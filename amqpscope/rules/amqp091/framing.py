@@ -126,7 +126,7 @@ def method_of_a_channel_on_channel_0(case: Case091, problem: Problem) -> None:
     method = case.record.frame.body
     if isinstance(method, Method) and method.definition().content:
         # The content has to follow on the same channel: that is the same fault.
-        case.reported.add((case.me.peer, F_CONTENT_CH_NONZERO))
+        case.reported |= {(case.me.peer, F_CONTENT_CH_NONZERO)}
 
 
 F_METHOD_KNOWN: Final[str] = RULES.rule(

@@ -521,7 +521,7 @@ class Judge091(Judge):
         judge.follow()
         judge.case.pace = ClockStepGuard.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
-        judge.case.reported = set(reported[0])
+        judge.case.reported = frozenset(reported[0])
         judge.case.garbled = list(reported[1])
         judge.topology_log = TopologyLog.load(topology_log, connection, CorrelationBudget())
         judge.over = over

@@ -210,7 +210,7 @@ def judge_first(case: Case091) -> bool:
     if isinstance(frame.body, ConnectionStart) or (frame.problems and unreadable(frame)):
         return True
     start_not_first(case)
-    case.reported.add(_OUT_OF_STEP)
+    case.reported |= {_OUT_OF_STEP}
     return False
 
 
@@ -234,7 +234,7 @@ def judge_set_up(case: Case091, method: Method) -> bool:
             if view.state == "OPEN":
                 set_up_again(case, name)
             elif _OUT_OF_STEP not in case.reported:
-                case.reported.add(_OUT_OF_STEP)
+                case.reported |= {_OUT_OF_STEP}
                 if by_client:
                     client_out_of_order(case, name)
                 else:

@@ -154,7 +154,7 @@ def frames_behind_a_refusal(case: Case091) -> None:
     """
     rule = F_PROTO_REJECT_CLOSE
     if (case.me.peer, rule) not in case.reported:
-        case.reported.add((case.me.peer, rule))
+        case.reported |= {(case.me.peer, rule)}
         case.report(
             rule, f"{case.name} after the protocol header with which the server refuses the connection"
         )

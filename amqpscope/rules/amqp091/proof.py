@@ -32,7 +32,7 @@ def _proved_of_properties(case: Case091, rule: str, problem: Problem) -> None:
         proved(case, rule, problem)
     elif case.me.by_client:
         proved(case, rule, problem)
-        case.reported.add((case.me.peer, rule))
+        case.reported |= {(case.me.peer, rule)}
     else:
         case.report_once(rule, _message(problem), POSSIBLE, _evidence(problem))
 

@@ -363,7 +363,7 @@ class Judge10(Judge):
             self.case.ledger = Ledger.load(ledger)
         self.case.pace = ClockStepGuard.load(pace)
         self.made += [Finding.load(finding, self.connection) for finding in made]
-        self.case.reported = set(reported[0])
+        self.case.reported = frozenset(reported[0])
         self.case.garbled = list(reported[1])
         self.errors = [PeerError.load(error) for error in errors]
 
