@@ -46,7 +46,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 22
+_DUMP_VERSION: Final = 23
 
 
 class ConnectionAnalysis(FrameSink):

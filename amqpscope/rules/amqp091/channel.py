@@ -13,6 +13,17 @@ from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.closing import CloseReason
 from amqpscope.tracking.amqp091.endpoint import ALL
+from amqpscope.tracking.amqp091.states import (
+    BOTH_CLOSE,
+    CHANNEL,
+    CLIENT_CLOSE_OK,
+    CLIENT_CLOSES,
+    CLIENT_OPEN,
+    OPEN,
+    OPENING,
+    SERVER_CLOSE_OK,
+    SERVER_CLOSES,
+)
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicAck,
@@ -53,9 +64,9 @@ def _closing(case: Case091, channel: Channel, mine: bool) -> CloseReason | None:
 
 def _answered(case: Case091, channel: Channel) -> bool:
     """Whether the sender of the frame has answered the other peer's channel.close."""
-    if _closing(case, channel, False) is None or channel.state == "BOTH CLOSE":
+    if _closing(case, channel, False) is None or channel.state == BOTH_CLOSE:
         return False
-    return channel.state != ("SERVER CLOSES" if case.me.by_client else "CLIENT CLOSES")
+    return channel.state != (SERVER_CLOSES if case.me.by_client else CLIENT_CLOSES)
 
 
 # Before it is open
@@ -200,7 +211,7 @@ def too_many_open(case: Case091) -> None:
 def _judge_open(case: Case091) -> bool:
     """channel.open of a client."""
     channel = case.channel
-    if channel is not None and channel.state != "CLOSED":
+    if channel is not None and not CHANNEL.allows(channel.state, CLIENT_OPEN):
         if channel.whole:
             if channel.is_open:
                 opened_while_open(case, channel)
@@ -360,7 +371,7 @@ def closed_with_hard_code(case: Case091, close: ChannelClose) -> None:
 def judge_state(case: Case091, method: Method) -> bool:
     """Whether the state of the channel allows the method; returns whether further rules should judge it."""
     channel = case.channel
-    if channel is not None and channel.state == "OPEN":
+    if channel is not None and channel.state == OPEN:
         if isinstance(method, (BasicDeliver, BasicPublish, BasicAck)):
             # These are most of the methods.
             return True
@@ -379,12 +390,12 @@ def judge_state(case: Case091, method: Method) -> bool:
         # A channel.close that crosses the other one has a reason, too.
         return channel.is_open or (isinstance(method, ChannelClose) and _closing(case, channel, True) is None)
     if isinstance(method, ChannelCloseOk):
-        if _closing(case, channel, False) is None or _answered(case, channel):
+        if not CHANNEL.allows(channel.state, CLIENT_CLOSE_OK if case.me.by_client else SERVER_CLOSE_OK):
             close_ok_of_nothing(case)
         return False
-    if channel.state == "OPEN":
+    if channel.state == OPEN:
         return True
-    if channel.state == "OPENING":
+    if channel.state == OPENING:
         if not case.me.by_client and not isinstance(method, (ChannelOpenOk, ChannelClose)):
             said_before_open(case)
             return False
@@ -478,10 +489,10 @@ def judge_end(case: Case091, last: i64, over: bool) -> None:
     me = case.me
     if case.view.finished(me.by_client):
         return
-    mine = "SERVER CLOSES" if me.by_client else "CLIENT CLOSES"
+    mine = SERVER_CLOSES if me.by_client else CLIENT_CLOSES
     for channel in case.view.table.channels.values():
         state = channel.state
-        if (state != mine and state != "BOTH CLOSE") or not channel.whole:
+        if (state != mine and state != BOTH_CLOSE) or not channel.whole:
             continue
         closing = _closing(case, channel, False)
         if closing is None or not me.knowledge.confirmed(closing.end):
