@@ -32,11 +32,13 @@ steps = st.lists(
     ),
     max_size=40,
 )
+Steps = list[tuple[int, str, int, int, int]]
+amounts = st.lists(st.integers(0, 12), max_size=45)
+choices = st.lists(st.integers(0, 15), max_size=12)
+dropped = st.lists(st.integers(3, 45), max_size=12)
 
 
-def converse(
-    drawn: list[tuple[int, str, int, int, int]], repeat: bool = True, fins: int = 0, cut: bool = False
-) -> Wire:
+def converse(drawn: Steps, repeat: bool = True, fins: int = 0, cut: bool = False) -> Wire:
     """A conversation with handshake. `fins`: 0 none, 1 the first direction ends, 2 both."""
     wire = Wire()
     wire.syn(0)
@@ -147,9 +149,7 @@ def check(recorder: Recorder, connection: TcpConnection, segments: list[Segment]
 
 @EXAMPLES
 @given(steps=steps, isn=isns, fins=st.integers(0, 2))
-def test_a_capture_in_order_is_passed_on_at_once(
-    steps: list[tuple[int, str, int, int, int]], isn: tuple[int, int], fins: int
-) -> None:
+def test_a_capture_in_order_is_passed_on_at_once(steps: Steps, isn: tuple[int, int], fins: int) -> None:
     wire = converse(steps, fins=fins)
     recorder = Recorder()
     connection = TcpConnection(recorder)
@@ -170,15 +170,11 @@ def test_a_capture_in_order_is_passed_on_at_once(
     steps=steps,
     isn=isns,
     fins=st.integers(0, 2),
-    amounts=st.lists(st.integers(0, 12), max_size=45),
+    amounts=amounts,
     copies=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 10)), max_size=10),
 )
 def test_reordering_repetition_and_other_boundaries_change_nothing(
-    steps: list[tuple[int, str, int, int, int]],
-    isn: tuple[int, int],
-    fins: int,
-    amounts: list[int],
-    copies: list[tuple[int, int]],
+    steps: Steps, isn: tuple[int, int], fins: int, amounts: list[int], copies: list[tuple[int, int]]
 ) -> None:
     wire = converse(steps, fins=fins)
     captured = list(wire.segments)
@@ -196,19 +192,9 @@ def test_reordering_repetition_and_other_boundaries_change_nothing(
 
 
 @EXAMPLES
-@given(
-    steps=steps,
-    isn=isns,
-    fins=st.integers(0, 2),
-    amounts=st.lists(st.integers(0, 12), max_size=45),
-    dropped=st.lists(st.integers(3, 45), max_size=12),
-)
+@given(steps=steps, isn=isns, fins=st.integers(0, 2), amounts=amounts, dropped=dropped)
 def test_what_is_not_captured_is_a_gap_exactly(
-    steps: list[tuple[int, str, int, int, int]],
-    isn: tuple[int, int],
-    fins: int,
-    amounts: list[int],
-    dropped: list[int],
+    steps: Steps, isn: tuple[int, int], fins: int, amounts: list[int], dropped: list[int]
 ) -> None:
     wire = converse(steps, fins=fins, cut=True)
     captured = jitter([s for at, s in enumerate(wire.segments) if at not in dropped], amounts)
@@ -221,15 +207,11 @@ def test_what_is_not_captured_is_a_gap_exactly(
     steps=steps,
     isn=isns,
     fins=st.integers(0, 2),
-    choices=st.lists(st.integers(0, 15), max_size=12),
+    choices=choices,
     copies=st.lists(st.integers(0, 50), max_size=5),
 )
 def test_shifting_one_direction_keeps_the_causal_order(
-    steps: list[tuple[int, str, int, int, int]],
-    isn: tuple[int, int],
-    fins: int,
-    choices: list[int],
-    copies: list[int],
+    steps: Steps, isn: tuple[int, int], fins: int, choices: list[int], copies: list[int]
 ) -> None:
     wire = converse(steps, fins=fins)
     captured = merge(wire.segments, choices)
@@ -245,15 +227,11 @@ def test_shifting_one_direction_keeps_the_causal_order(
     steps=steps,
     isn=isns,
     fins=st.integers(0, 2),
-    choices=st.lists(st.integers(0, 15), max_size=12),
+    choices=choices,
     dropped=st.lists(st.integers(3, 45), max_size=8),
 )
 def test_shifting_one_direction_of_a_lossy_capture_changes_nothing(
-    steps: list[tuple[int, str, int, int, int]],
-    isn: tuple[int, int],
-    fins: int,
-    choices: list[int],
-    dropped: list[int],
+    steps: Steps, isn: tuple[int, int], fins: int, choices: list[int], dropped: list[int]
 ) -> None:
     wire = converse(steps, fins=fins, cut=True)
     captured = [s for at, s in enumerate(wire.segments) if at not in dropped]
@@ -263,14 +241,9 @@ def test_shifting_one_direction_of_a_lossy_capture_changes_nothing(
 
 
 @EXAMPLES
-@given(
-    steps=steps,
-    isn=isns,
-    start=st.integers(2, 30),
-    choices=st.lists(st.integers(0, 15), max_size=12),
-)
+@given(steps=steps, isn=isns, start=st.integers(2, 30), choices=choices)
 def test_shifting_one_direction_of_a_capture_from_the_middle_changes_nothing(
-    steps: list[tuple[int, str, int, int, int]], isn: tuple[int, int], start: int, choices: list[int]
+    steps: Steps, isn: tuple[int, int], start: int, choices: list[int]
 ) -> None:
     # One octet before what is acknowledged would be a keep-alive.
     steps = [(direction, kind, size + 1, follow, back) for direction, kind, size, follow, back in steps]
@@ -293,16 +266,12 @@ def test_shifting_one_direction_of_a_capture_from_the_middle_changes_nothing(
 @given(
     steps=steps,
     isn=isns,
-    amounts=st.lists(st.integers(0, 12), max_size=45),
+    amounts=amounts,
     dropped=st.lists(st.integers(0, 45), max_size=12),
     start=st.integers(0, 6),
 )
 def test_the_initial_sequence_numbers_change_nothing(
-    steps: list[tuple[int, str, int, int, int]],
-    isn: tuple[int, int],
-    amounts: list[int],
-    dropped: list[int],
-    start: int,
+    steps: Steps, isn: tuple[int, int], amounts: list[int], dropped: list[int], start: int
 ) -> None:
     wire = converse(steps, fins=2, cut=True)
     captured = jitter([s for at, s in enumerate(wire.segments) if at not in dropped], amounts)[start:]
@@ -314,19 +283,14 @@ def test_the_initial_sequence_numbers_change_nothing(
 @EXAMPLES
 @given(
     steps=steps,
-    amounts=st.lists(st.integers(0, 12), max_size=45),
+    amounts=amounts,
     dropped=st.lists(st.integers(0, 45), max_size=12),
     start=st.integers(0, 6),
     at=st.integers(0, 45),
     other=st.booleans(),
 )
 def test_dumping_and_loading_after_any_segment_changes_nothing(
-    steps: list[tuple[int, str, int, int, int]],
-    amounts: list[int],
-    dropped: list[int],
-    start: int,
-    at: int,
-    other: bool,
+    steps: Steps, amounts: list[int], dropped: list[int], start: int, at: int, other: bool
 ) -> None:
     wire = converse(steps, fins=2, cut=True)
     captured = jitter([s for at, s in enumerate(wire.segments) if at not in dropped], amounts)[start:]
@@ -414,9 +378,7 @@ def test_garbage_raises_nothing_and_keeps_the_contract(
         max_size=6,
     ),
 )
-def test_old_segments_do_no_harm(
-    steps: list[tuple[int, str, int, int, int]], noise: list[tuple[int, int, int, int]]
-) -> None:
+def test_old_segments_do_no_harm(steps: Steps, noise: list[tuple[int, int, int, int]]) -> None:
     """Empty segments with any old sequence number and any old acknowledgement, as keep-alives have them."""
     wire = converse(steps)
     captured: list[Segment] = []

@@ -169,8 +169,3 @@ def other_direction(d: Conversation) -> None:
     """What the peer at fault sent was not captured."""
     sender = d.faults[0].said.peer.end
     d.capture.packets[:] = [packet for packet in d.capture.packets if packet.sender is not sender]
-
-
-def until_the_fault(d: Conversation) -> None:
-    """The capture ends with the offending frame."""
-    del d.capture.packets[d.packet_number(d.faults[0].said) :]

@@ -1298,4 +1298,4 @@ def open_in_the_sasl_layer(peer: Peer) -> Said | None:
 
 # ---- more of them, by subject -----------------------------------------------------------------------------
 
-import support.work_faults  # noqa: E402, F401
+import support.delivery_faults  # noqa: E402, F401

@@ -1063,4 +1063,4 @@ def return_with_another_code(peer: Peer091) -> Said | None:
 
 # ---- more of them -----------------------------------------------------------------------------------------
 
-import support.work_faults091  # noqa: E402, F401
+import support.consumer_faults091  # noqa: E402, F401

@@ -311,11 +311,6 @@ def outcome_not_offered(d: Dialogue) -> None:
 # ---- resuming --------------------------------------------------------------------------------------------
 
 
-def _resuming(d: Dialogue) -> None:
-    d.linked(client={"unsettled": {b"t": None}})
-    d.client.transfer(delivery_tag=b"t", resume=True)
-
-
 @pair("D-RESUME-FLAG", cut=without("server attach"))
 def resumed_without_resume(d: Dialogue) -> None:
     half = amqp.received(section_number=0, section_offset=0)

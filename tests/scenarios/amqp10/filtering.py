@@ -6,7 +6,6 @@ from scenarios.pairs import legal, pair, reported, without
 from support import amqp10_encode as amqp
 from support.dialogue import RECEIVER, SENDER, Dialogue
 
-SUBJECT = "apache.org:legacy-amqp-direct-binding:string"
 SELECTOR = "apache.org:selector-filter:string"
 
 TEA = amqp.properties(subject="tea") + amqp.application_properties({"kind": "tea", "weight": amqp.int_(2)})
