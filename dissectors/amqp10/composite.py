@@ -248,7 +248,7 @@ class Reader(ValueReader):
             self.problem_once(
                 "T-DESC-DOMAIN0",
                 at,
-                f"descriptor 0x{descriptor:x} is in the specification's domain, where none has it",
+                f"descriptor 0x{descriptor:x} is in the specification's domain, but is not assigned",
             )
             return
         super().check_descriptor(descriptor, at)
@@ -353,7 +353,7 @@ class Reader(ValueReader):
             self.problem(
                 "T-COMP-EXTRA",
                 self.pos,
-                f"{definition.name} has {count} elements, its definition {defined} fields",
+                f"{definition.name} has {count} elements, but its definition has {defined} fields",
                 "",
                 False,
             )
@@ -369,7 +369,7 @@ class Reader(ValueReader):
             self.short = False
             composite.break_at(self.room)
             if not self.cut and not self.blurred(found):
-                reason = f"the list counts {count} items, there is room for {self.room}"
+                reason = f"the list counts {count} items, but has room for {self.room}"
                 self.problem("T-LIST-FIT", start, reason)
             return
         if self.pos < self.end:
@@ -423,7 +423,9 @@ class Reader(ValueReader):
         self.keep(owner, index, value)
         self.forgive_descriptor(start, found)
         if self.sound(found):
-            self.problem("T-COMP-TYPE", start, f"the field is {wanted}, the value sent is {sent_name(value)}")
+            self.problem(
+                "T-COMP-TYPE", start, f"the field is {wanted}, but the value sent is {sent_name(value)}"
+            )
         self.path.pop()
 
     def keep(self, owner: Composite, index: i64, value: object) -> None:
@@ -586,11 +588,14 @@ class Reader(ValueReader):
             leaf = self.leaf(owner, index)
             if isinstance(value, list):
                 self.problem(
-                    "T-COMP-MULT-ARRAY", start, "several values stand in a list, not in an array", leaf
+                    "T-COMP-MULT-ARRAY", start, "several values are sent as a list, not as an array", leaf
                 )
             else:
                 self.problem(
-                    "T-COMP-TYPE", start, f"the field is symbol, the value sent is {sent_name(value)}", leaf
+                    "T-COMP-TYPE",
+                    start,
+                    f"the field is symbol, but the value sent is {sent_name(value)}",
+                    leaf,
                 )
         return None
 
@@ -608,7 +613,7 @@ class Reader(ValueReader):
             # Whatever may be wrong with it: it is not the descriptor that has to stand here.
             self.other_descriptor(owner, index, name, value.descriptor, start, found)
         elif self.sound(found):
-            reason = f"the field is {name}, the value sent is {sent_name(value)}"
+            reason = f"the field is {name}, but the value sent is {sent_name(value)}"
             self.problem("T-COMP-TYPE", start, reason, self.leaf(owner, index))
         return None
 
@@ -620,7 +625,7 @@ class Reader(ValueReader):
             return
         self.forgive_descriptor(start, found)
         if self.sound(found):
-            reason = f"the field is {name}, the value sent has another descriptor"
+            reason = f"the field is {name}, but the value sent has another descriptor"
             self.problem("T-COMP-DESC", start, reason, self.leaf(owner, index))
 
     def map(self, owner: Composite, index: i64, keys: str) -> Map | None:
@@ -732,8 +737,8 @@ class Reader(ValueReader):
                 if index >= count and count < owner.definition().size and self.pos < self.end:
                     # It may stand there, only not counted: `beyond` reports that.
                     continue
-                lack = "has no values" if code == "T-COMP-MULT-MAND" else "not set"
-                reason = f"{field.name} is mandatory and {lack}"
+                lack = "has no values" if code == "T-COMP-MULT-MAND" else "is not set"
+                reason = f"{field.name} is mandatory, but {lack}"
             walker = ValueReader(self.buf, first, self.end if count > 0 else first, self.origin)
             passed: i64 = 0
             while passed < index and passed < count and walker.pos < walker.end:

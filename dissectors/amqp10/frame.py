@@ -303,7 +303,12 @@ class FrameDecoder(StreamDecoder):
         frame = self.protocol_header(buf, at)
         if self.layer == "AMQP 1.0" or (self.layer and not self.framed):
             frame.add_problem(
-                Problem("C-HDR-VERMATCH", 0, "", f"it follows the protocol header of {self.layer}")
+                Problem(
+                    "C-HDR-VERMATCH",
+                    0,
+                    "",
+                    f"the protocol header follows the protocol header of {self.layer}",
+                )
             )
         header = frame.body
         assert isinstance(header, ProtocolHeader)
@@ -368,28 +373,32 @@ class FrameDecoder(StreamDecoder):
             if sasl:
                 if not definition.is_sasl_frame:
                     frame.add_problem(
-                        Problem("SA-FRAME-BODY", body_at, "", f"{frame.name} in a SASL frame", True)
+                        Problem("SA-FRAME-BODY", body_at, "", f"a SASL frame carries {frame.name}", True)
                     )
                 elif more:
-                    reason = "octets follow the SASL frame's value"
+                    reason = "octets follow the SASL performative"
                     frame.add_problem(Problem("SA-FRAME-BODY", behind, "", reason, True))
             elif not definition.is_frame:
                 frame.add_problem(
-                    Problem("F-BODY-PERF", body_at, "", f"{frame.name} is no performative", True)
+                    Problem("F-BODY-PERF", body_at, "", f"{frame.name} is not a performative", True)
                 )
             elif more and not self.table.has_payload(body):
-                frame.add_problem(Problem(TRAILING, behind, "", f"octets follow the {frame.name}", True))
+                frame.add_problem(
+                    Problem(TRAILING, behind, "", f"octets follow the performative {frame.name}", True)
+                )
         elif frame.missing == 0 and not any(_explains(problem) for problem in frame.problems):
             what = "a value without descriptor"
             if isinstance(body, Described):
-                what = "a described value that is none"
+                what = "a described value of another type"
             if sasl:
                 frame.add_problem(
-                    Problem("SA-FRAME-BODY", body_at, "", f"where a SASL value is due stands {what}")
+                    Problem(
+                        "SA-FRAME-BODY", body_at, "", f"the frame has {what} instead of a SASL performative"
+                    )
                 )
             else:
                 frame.add_problem(
-                    Problem("F-BODY-PERF", body_at, "", f"where a performative is due stands {what}")
+                    Problem("F-BODY-PERF", body_at, "", f"the frame has {what} instead of a performative")
                 )
 
     # While the chain is broken
@@ -440,7 +449,7 @@ class FrameDecoder(StreamDecoder):
             frame.body = hello(self.hello)
         elif frame.size < 8 and self.cause.startswith("F-"):
             # Not even room for a header: there is none that could be wrong, the frame before is.
-            reason = "these octets stand between two frames; the size of the first does not cover them"
+            reason = "these octets lie between two frames; the size of the first frame does not include them"
             frame.add_problem(Problem("F-SIZE-TOTAL", 0, "", reason))
         else:
             frame.add_problem(Problem(self.cause, _WRONG_AT.get(self.cause, 0), "", self.reason))

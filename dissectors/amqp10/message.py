@@ -275,5 +275,5 @@ def _section(reader: Reader, value: object, start: i64, sound: bool) -> Section:
                 )
             return Section(name, value.value, start, 0)
     if sound:
-        reader.problem("M-SECT-KNOWN", start, f"{sent_name(value)} stands where a message section is due")
+        reader.problem("M-SECT-KNOWN", start, f"{sent_name(value)} is sent instead of a message section")
     return Section("unknown", value, start, 0)

@@ -155,7 +155,7 @@ _FIT: Final = {"list": "T-LIST-FIT", "map": "T-MAP-FIT", "array": "T-ARR-FIT"}
 # Problems whose reasons name types and fields only, no numbers that were read.
 _REVEALING_NOTHING: Final = frozenset({"T-COMP-TYPE", "T-COMP-DESC", "T-COMP-LIST", "T-COMP-REQUIRES"})
 
-_HIDDEN: Final = "what stands here does not fit; it may be a credential and is not shown"
+_HIDDEN: Final = "these octets do not fit; they may contain a credential and are not shown"
 
 
 def type_name(value: object) -> str:
@@ -258,9 +258,7 @@ class ValueReader:
         start = self.pos
         if start >= self.end:
             if not self.cut:
-                self.problem(
-                    "T-SIZE-OVERRUN", start, "a value is missing: nothing is left where it should stand"
-                )
+                self.problem("T-SIZE-OVERRUN", start, "a value is missing: no octets are left for the value")
             return Raw(b"")
         code: i64 = self.buf[start]
         self.pos = start + 1
@@ -342,7 +340,7 @@ class ValueReader:
             return self.unknown(code, start)
         if not self.cut:
             left = self.end - self.pos
-            self.problem("T-SIZE-OVERRUN", start, f"the value claims {size} octets, {left} are left")
+            self.problem("T-SIZE-OVERRUN", start, f"the value claims {size} octets, but {left} are left")
         return self.rest(start)
 
     def unknown(self, code: i64, start: i64) -> object:
@@ -353,13 +351,13 @@ class ValueReader:
     def unassigned(self, code: i64, at: i64) -> None:
         """Report a format code that nobody assigned."""
         if code & 0xF == 0xF and code >= 0x40:
-            self.problem("T-CODE-EXT", at, f"0x{code:02x} is an extended format code, none is assigned")
+            self.problem("T-CODE-EXT", at, f"0x{code:02x} is an extended format code, but none is assigned")
         elif code == 0xA2 or code == 0xB2:
             self.problem(
                 "T-STR-NO-UTF16", at, f"0x{code:02x} (string in UTF-16) is not in the final specification"
             )
         else:
-            self.problem("T-CODE-UNKNOWN", at, f"0x{code:02x} is no assigned format code")
+            self.problem("T-CODE-UNKNOWN", at, f"0x{code:02x} is not an assigned format code")
 
     def step_over(self, code: i64, start: i64) -> Raw:
         """Step over the data of a value, and keep its octets from `start`, undecoded."""
@@ -507,7 +505,7 @@ class ValueReader:
     def char(self, scalar: i64, start: i64) -> object:
         """A char, or Raw where its 32 bits are no Unicode scalar value; `pos` is behind it."""
         if scalar > 0x10FFFF or 0xD800 <= scalar <= 0xDFFF:
-            self.problem("T-CHAR-UTF32", start, f"0x{scalar:x} is no Unicode scalar value")
+            self.problem("T-CHAR-UTF32", start, f"0x{scalar:x} is not a Unicode scalar value")
             return Raw(self.buf[start : self.pos])
         return Char(chr(scalar))
 
@@ -598,7 +596,7 @@ class ValueReader:
         if limit > self.end:
             if not self.cut:
                 left = self.end - pos - width
-                self.problem("T-SIZE-OVERRUN", start, f"the value claims {size} octets, {left} are left")
+                self.problem("T-SIZE-OVERRUN", start, f"the value claims {size} octets, but {left} are left")
             self.cut = True
         else:
             self.end = limit
@@ -638,10 +636,10 @@ class ValueReader:
         if self.budget < 0 or self.cut or self.blurred(found):
             return
         if read < count:
-            self.problem(code, start, f"the {what} counts {count} items, there is room for {read}")
+            self.problem(code, start, f"the {what} counts {count} items, but has room for {read}")
         elif self.pos < self.end:
             self.problem(
-                code, start, f"{self.end - self.pos} octets are left behind the {what}'s {count} items"
+                code, start, f"{self.end - self.pos} octets are left after the {count} items of the {what}"
             )
 
     def list_items(self, count: i64, start: i64, found: i64) -> list[object]:
@@ -674,7 +672,7 @@ class ValueReader:
             if not isinstance(key, Raw):
                 same: object = (type(key), key) if type(key) in _COMPARABLE else self.buf[at : self.pos]
                 if same in seen:
-                    self.problem("T-MAP-DUPKEY", at, f"this {type_name(key)} key stands in the map before")
+                    self.problem("T-MAP-DUPKEY", at, f"the map has this {type_name(key)} key twice")
                 seen.add(same)
                 if keys:
                     self.check_key(keys, key, at)

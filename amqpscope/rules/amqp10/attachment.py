@@ -342,8 +342,8 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     Source: transport.xml section links > Resuming Deliveries
     Evidence: an attach with incomplete-unsettled, and the transfers, detaches and attaches after it
     Why it matters: Both peers must first settle the listed deliveries and resume the link again until the
-    unsettled maps are complete. A new delivery prevents this, and the state of unlisted deliveries stays
-    unknown.
+    unsettled maps are complete. A new delivery prevents complete maps, and the state of unlisted deliveries
+    stays unknown.
     Silent when: the sender's attach was not captured, or the transfer resumes a delivery. After each attach,
     the rule reports only the first new delivery.
     How to mend it: After an attach with incomplete-unsettled, send only transfers with resume set. When the

@@ -70,8 +70,8 @@ def close_before_open(case: Case10) -> None:
     Why it matters: A peer must identify itself by its own open first, even when it refuses the other peer's
     open. The other peer may not process a close without an open.
     Silent when: the start of the peer's stream was not captured.
-    How to mend it: To refuse a connection, send your own open first and then close with the error. Apply this
-    order on every error path that can run before the open is sent.
+    How to mend it: To refuse a connection, send your own open first and then close with the error. Send open
+    before close on every error path that can run before the open is sent.
     """
     case.report(C_CLOSE_AFTEROPEN, "close is sent before the sender's own open", CERTAIN, _state(case))
 
@@ -569,7 +569,7 @@ def speaks_the_draft(case: Case10, body: Open) -> bool:
     receiver of AMQP 1.0 misreads every field of the peer.
     Silent when: the open fits the final specification, or fits neither the final specification nor the draft.
     After an open of the draft, no rule judges the frames of the peer.
-    Only possible because: Other drafts of the specification existed, and the {peer} may follow one of those.
+    Only possible because: Other drafts of the specification existed, and the {peer} may follow another draft.
     How to mend it: Encode performatives by the final specification of October 2011, without the leading field
     `options`. Replace a library that is built for the draft.
     """

@@ -356,8 +356,8 @@ def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
     Numbers other than times are not examined, because both octet orders give credible values.
     Only possible because: The sender may mean this very time, or the {peer} may hand on the time that the
     {peer} received.
-    How to mend it: Encode every number in network byte order (big-endian). Convert the value before copying
-    it from memory into the frame.
+    How to mend it: Encode every number in network byte order (big-endian). Convert a number before you copy
+    the number from memory into the frame.
     """
     case.report_once(
         T_BYTEORDER,

@@ -268,7 +268,7 @@ def global_id_without_distributed_transactions(case: Case10, certainty: i64) -> 
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     coordinator states no capabilities, or when the controller may not have read the coordinator's attach yet.
     How to mend it: Read the capabilities in the coordinator's attach before the declare. Set global-id only
-    if `amqp:distributed-transactions` is among them.
+    if `amqp:distributed-transactions` is among these capabilities.
     """
     case.report(
         TX_GLOBALID,

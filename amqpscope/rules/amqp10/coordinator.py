@@ -261,7 +261,7 @@ def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work)
     Source: transactions.xml section txn-work > Transactional Acquisition
     Evidence: a delivery of the transaction that is incomplete when the discharge is answered
     Why it matters: Transfers of the rolled-back acquisition continue after the rollback. The controller
-    receives them when it treats the transaction as over.
+    receives these transfers although it treats the transaction as ended.
     Silent when: octets of either peer were not captured.
     How to mend it: On a discharge with fail true, first complete or abort every partly sent delivery of the
     transaction. Answer the discharge afterwards.
@@ -333,8 +333,9 @@ def goes_on_after_an_outcome_under_another(
     Why it matters: The coordinator must end the control link with transaction-rollback instead. No commit can
     honour both transactions.
     Silent when: octets of either peer were not captured.
-    How to mend it: Compare the txn-id of each outcome with the txn-id of its delivery. If they name different
-    live transactions, roll back and detach the control link with the error transaction-rollback.
+    How to mend it: Compare the txn-id of each outcome with the txn-id of its delivery. If the two txn-ids
+    name different live transactions, roll back and detach the control link with the error
+    transaction-rollback.
     """
     case.report(
         TX_RET_OTHER_REACT,

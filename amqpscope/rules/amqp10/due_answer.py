@@ -294,8 +294,8 @@ sender. Another error misleads the sender about the cause.
 Silent when: the receiver did not detach the link, or the receiver detached the link with
 transfer-limit-exceeded.
 Only possible because: The {peer} may have another reason for the error.
-How to mend it: After you lower the link-credit, accept deliveries that were already in flight. If you cannot
-accept them, detach with `amqp:link:transfer-limit-exceeded`.
+How to mend it: After you lower the link-credit, accept deliveries that were already in flight. If you
+cannot accept these deliveries, detach the link with `amqp:link:transfer-limit-exceeded`.
 """
 
 

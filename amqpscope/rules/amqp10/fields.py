@@ -37,8 +37,8 @@ Source: types.xml section composite-types > List Encoding
 Evidence: the position, the declared type and the actual type of the field
 Why it matters: The receiver can only refuse the frame or guess the meaning of the value.
 Silent when: a part of the frame was not captured.
-How to mend it: Encode each field with the type of its definition, for example symbol instead of string, or
-uint instead of int or ulong. Check the field order, since a missing null shifts all later fields.
+How to mend it: Encode each field with the type of its definition, for example symbol instead of string,
+or uint instead of int or ulong. Check the field order, because a missing null shifts all later fields.
 """
 
 
@@ -155,8 +155,9 @@ Evidence: the types of the map's keys
 Why it matters: The other peer looks up the entries by symbol. The other peer does not find the entry, or
 refuses the frame with amqp:decode-error.
 Silent when: a part of the frame was not captured.
-How to mend it: Encode every key of a fields map, such as properties of open, begin and attach or the info of
-an error, as a symbol instead of a string. With a client library, pass these keys as symbols.
+How to mend it: Encode every key of a fields map, such as properties of open, begin and attach or the info
+of an error, as a symbol instead of a string. If you use a client library, pass the keys of such maps as
+symbols.
 """
 
 
@@ -193,7 +194,7 @@ Why it matters: Without these fields the peers cannot count transfers or apply f
 may refuse the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
 How to mend it: Send next-outgoing-id, incoming-window and outgoing-window in every begin as uint values.
-Encode the value 0 explicitly; do not replace it by null.
+Encode the value 0 explicitly and not as null.
 """
 
 
@@ -209,7 +210,7 @@ Why it matters: The other peer cannot distinguish the link from other links, or 
 direction of the link. The other peer may end the session.
 Silent when: a part of the frame was not captured.
 How to mend it: Send name, handle and role in every attach. Encode handle 0 and role false (sender)
-explicitly; do not replace them by null.
+explicitly and not as null.
 """
 
 
@@ -246,8 +247,8 @@ Evidence: the field handle of the transfer, null or missing
 Why it matters: The receiver cannot assign the transfer to a link. The message is lost, and the receiver may
 end the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
-How to mend it: Send handle in every transfer, also in continuation transfers of a delivery. Encode handle 0
-explicitly; do not replace it by null.
+How to mend it: Send handle in every transfer, also in continuation transfers of a delivery. Encode handle
+0 explicitly and not as null.
 """
 
 
@@ -262,8 +263,8 @@ Evidence: these two fields of the disposition, null or missing
 Why it matters: The disposition names no deliveries. The deliveries that the peer meant stay unsettled, and
 the other peer may end the session.
 Silent when: a part of the frame was not captured.
-How to mend it: Send role and first in every disposition. Encode role false and delivery-id 0 explicitly; do
-not replace them by null.
+How to mend it: Send role and first in every disposition. Encode role false and delivery-id 0 explicitly
+and not as null.
 """
 
 
@@ -278,8 +279,8 @@ Evidence: the field handle of the detach, null or missing
 Why it matters: The detach names no link. The link stays attached on the other peer, or the other peer ends
 the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
-How to mend it: Send handle in every detach, also in the answer to a detach of the other peer. Encode handle 0
-explicitly; do not replace it by null.
+How to mend it: Send handle in every detach, also in the answer to a detach of the other peer. Encode
+handle 0 explicitly and not as null.
 """
 
 
@@ -321,7 +322,7 @@ Why it matters: A sender that resumes the delivery does not learn from which oct
 sender has to send the whole message again.
 Silent when: a part of the frame was not captured.
 How to mend it: Send section-number (uint) and section-offset (ulong) in every received state. Encode the
-value 0 explicitly; do not replace it by null.
+value 0 explicitly and not as null.
 """
 
 
@@ -445,6 +446,6 @@ Source: security.xml section sasl > sasl-outcome
 Evidence: the field code of the sasl-outcome, null or missing
 Why it matters: The client does not learn whether it is authenticated, and may close the connection.
 Silent when: a part of the frame was not captured.
-How to mend it: Set code in every sasl-outcome as a ubyte. Encode code 0 (ok) explicitly; do not replace it by
-null or by an empty list.
+How to mend it: Set code in every sasl-outcome as a ubyte. Encode code 0 (ok) explicitly, not as null and
+not by an empty list.
 """

@@ -114,8 +114,8 @@ def bare_message_altered(way: _Way, name: str, how: str) -> Finding:
     with another message.
     Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
     second message may have created a message of its own.
-    How to mend it: Keep the octets of properties, application-properties and body as received, and send these
-    octets on. Do not decode and encode them again, and do not merge or split body sections.
+    How to mend it: Forward the octets of properties, application-properties and body as you received them. Do
+    not decode and encode these sections again, and do not merge or split body sections.
     """
     return way.finding(M_BARE_IMMUTABLE, f"the message is forwarded {how}", {"section": name})
 
@@ -242,8 +242,8 @@ def counted_before_the_first(way: _Way, count: i64) -> Finding:
     Silent when: a part of the broker's frames to any client was not captured, the message arrived at the
     broker with a delivery-count, or the message has no message-id.
     Only possible because: The {peer} may have sent the message before on a connection that was not captured.
-    How to mend it: Set the header's delivery-count to 0 on the first delivery. Increase it only after a
-    delivery attempt that failed.
+    How to mend it: Set the header's delivery-count to 0 on the first delivery. Increase delivery-count only
+    after a delivery attempt that failed.
     """
     return way.finding(
         M_HDR_DELCOUNT_ZERO,

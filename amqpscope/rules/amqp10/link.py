@@ -44,7 +44,8 @@ def transfer_on_unattached_handle(case: Case10, session: SessionEnd, handle: int
     Evidence: the handle of the transfer, and the handles of the same peer's attached links
     Why it matters: The transfer belongs to no link, so its message is lost. The receiver ends the session
     with amqp:session:unattached-handle.
-    Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
+    Silent when: octets since the begin of the session were not captured, because the missing octets may
+    contain an attach.
     How to mend it: Send transfers only with the handle of your own attach, and only until you send detach.
     Use your own handle, not the handle that the other peer chose for the link.
     """
@@ -64,7 +65,8 @@ def flow_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) ->
     Evidence: the handle of the flow, and the handles of the same peer's attached links
     Why it matters: The flow belongs to no link, so its credit has no effect. The other peer ends the session
     with amqp:session:unattached-handle.
-    Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
+    Silent when: octets since the begin of the session were not captured, because the missing octets may
+    contain an attach.
     How to mend it: Send attach before a flow for the link, and send no flow for the link after your detach.
     Use the handle of your own attach, not the other peer's handle.
     """
@@ -85,7 +87,8 @@ def detach_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) 
     Evidence: the handle of the detach, and the handles of the same peer's attached links
     Why it matters: The detach belongs to no link. The other peer ends the session with
     amqp:session:unattached-handle, and all other links of the session end, too.
-    Silent when: octets since the begin of the session were not captured. An attach may be among those octets.
+    Silent when: octets since the begin of the session were not captured, because the missing octets may
+    contain an attach.
     How to mend it: Send detach once per attach, with the handle of your own attach. Check whether you already
     sent detach, for example when the other peer's detach crosses yours or cleanup code runs twice.
     """
@@ -412,7 +415,7 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     the sender may not have read that attach.
     How to mend it: When the receiver's attach has incomplete-unsettled=true, send only resumed deliveries.
     After the listed deliveries are settled, detach and attach again, until the receiver's unsettled map is
-    complete; only then send new deliveries.
+    complete. Send new deliveries only with a complete unsettled map.
     """
     theirs = link.peer_attach
     if theirs is not None and theirs.incomplete_unsettled and not body.resume and link.open is None:

@@ -81,8 +81,8 @@ def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -
     ignored, or the message may be refused as undecodable.
     Silent when: a part of the message was not captured, or the message has another message-format than 0.
     How to mend it: Encode the sections in this order: header, delivery-annotations, message-annotations,
-    properties, application-properties, body, footer. When you add a section such as annotations, insert it at
-    its place.
+    properties, application-properties, body, footer. When you add a section such as annotations, insert the
+    section at the right place.
     """
     case.report(M_SECT_ORDER, f"the section {name} comes after {last}", CERTAIN, {"sections": names[:16]})
 

@@ -39,9 +39,9 @@ def goes_on_with_another_header(case: Case10, certainty: i64) -> None:
     Silent when: the client may not have received the server's protocol header, or octets of either peer were
     not captured. The finding is only possible, not certain, when the client may not have read the server's
     protocol header.
-    How to mend it: Compare the server's protocol header with the protocol header that you sent. If they
-    differ, close the TCP connection, and connect again with the protocol id and version that the server
-    offered.
+    How to mend it: Compare the server's protocol header with the protocol header that you sent. If the two
+    headers differ, close the TCP connection, and connect again with the protocol id and version that the
+    server offered.
     """
     _disagree(case, C_HDR_MISMATCH_CLOSE, certainty)
 
@@ -151,9 +151,9 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     Why it matters: The server must send a supported protocol header and close. The client may not speak AMQP
     at all, so both peers may misread each other.
     Silent when: the first octets of the client were not captured, or the server may not have received them.
-    The finding is only possible, not certain, when the server may not have read those octets.
-    How to mend it: Check the first 8 octets of every connection. If they are not a protocol header, send a
-    protocol header that you support, close the TCP connection, and send no frames.
+    The finding is only possible, not certain, when the server may not have read the client's first octets.
+    How to mend it: Check the first 8 octets of every connection. If these octets are not a protocol header,
+    send a protocol header that you support, close the TCP connection, and send no frames.
     """
     me = case.me
     case.report(

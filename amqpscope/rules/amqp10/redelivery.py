@@ -150,8 +150,7 @@ def counted_though_accepted(case: Case10, fate: Fate, count: int) -> None:
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Raise delivery-count only after an outcome that counts as a failed delivery, for example
-    modified with delivery-failed. Leave it unchanged when the outcome was
-    accepted.
+    modified with delivery-failed. Leave delivery-count unchanged when the outcome was accepted.
     """
     _report(
         case,
@@ -352,8 +351,8 @@ def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -
     connection.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: Remember for each link which messages were modified with undeliverable-here=true. Exclude
-    these messages from this link and offer them only to other links.
+    How to mend it: Remember for each link which messages were modified with undeliverable-here=true. Offer a
+    message with undeliverable-here=true only to other links.
     """
     _report(
         case,

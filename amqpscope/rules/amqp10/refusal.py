@@ -62,7 +62,7 @@ def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> 
     specification, the rule is always silent, because the final specification only implies the demand.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: Ignore annotations with unknown keys that begin with `x-opt-` and process the message. Do
-    not detach the link because of such annotations.
+    not detach the link because of an annotation with such a key.
     """
     case.report(
         M_ANN_XOPT_IGNORE,

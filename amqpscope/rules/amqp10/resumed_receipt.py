@@ -97,7 +97,7 @@ def outcome_not_echoed(case: Case10, number: i64, own: object, state: object) ->
     delivery.
     Silent when: one of the attaches was not captured, or the receiver states nothing about the delivery.
     How to mend it: When a resuming transfer states an outcome that differs from your own, adopt the sender's
-    outcome. Send a disposition with this outcome and settled=true.
+    outcome. Send a disposition with the sender's outcome and settled=true.
     """
     said = "is repeated but not settled"
     if state != own:

@@ -280,7 +280,8 @@ def resumed_at_another_position(
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not have read the receiver's attach.
     How to mend it: Start the resumed data at or before the position in the receiver's unsettled map, and not
-    before the position in your own. State this start with received on the first transfer.
+    before the position in your own. State the position of the start with the state received on the first
+    transfer.
     """
     case.report(
         M_RES_START,

@@ -130,8 +130,8 @@ def received_state_from_sender(case: Case10) -> None:
     Why it matters: A sender's state received gives the position at which a resumed delivery starts. For a
     delivery that is not resumed, the state has no meaning.
     Silent when: octets since the attach were not captured.
-    How to mend it: Set the state received only on the first transfer of a resumed delivery. Leave it out of
-    all other transfers and of all dispositions that you send as sender.
+    How to mend it: Set the state received only on the first transfer of a resumed delivery. Leave the state
+    received out of all other transfers and of all dispositions that you send as sender.
     """
     case.report(M_RECEIVED_SND, "the sender states received for a delivery that it does not resume")
 

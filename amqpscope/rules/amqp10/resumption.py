@@ -40,7 +40,8 @@ def attached_without_what_was_left(
     Only possible because: The {peer} may have settled the deliveries in the meantime, or may have lost its
     state.
     How to mend it: Keep the unsettled deliveries of a link across connections for as long as its terminus
-    exists. List all of them in the unsettled map of the next attach, or set incomplete-unsettled=true.
+    exists. List all unsettled deliveries in the unsettled map of the next attach, or set
+    incomplete-unsettled=true.
     """
     what = "no unsettled map" if not account.resumes else f"an unsettled map that lacks {lacking} of these"
     others = [int(left.spot.packet)] if earlier.capture == connection.capture else []

@@ -286,8 +286,8 @@ def init_before_the_mechanisms(case: Case10) -> None:
     Why it matters: The client can only guess which mechanisms the server accepts. A wrong guess fails the
     authentication.
     Silent when: octets of either peer were not captured.
-    How to mend it: Wait for sasl-mechanisms, choose one of the listed mechanisms, and only then send
-    sasl-init. Do not send sasl-init together with the SASL header.
+    How to mend it: Wait for sasl-mechanisms, choose one of the listed mechanisms, and send sasl-init
+    afterwards. Do not send sasl-init together with the SASL header.
     """
     case.report(SA_INIT_AFTER, "sasl-init is sent before the server's mechanisms are received")
 
@@ -437,8 +437,8 @@ def outcome_data_on_failure(case: Case10, body: SaslOutcome) -> None:
     Demands: An unsuccessful sasl-outcome has no additional-data.
     Source: security.xml section sasl > sasl-outcome.additional-data
     Evidence: a sasl-outcome with additional-data and a code other than 0
-    Why it matters: The field additional-data belongs to a successful exchange only. A client may ignore it or
-    treat the frame as an error.
+    Why it matters: The field additional-data belongs to a successful exchange only. A client may ignore the
+    field or treat the frame as an error.
     Silent when: never.
     How to mend it: Leave additional-data null unless the code of sasl-outcome is ok.
     """
@@ -537,8 +537,9 @@ def reset_after_failure(case: Case10) -> None:
     client then sees a broken connection instead of an authentication failure.
     Silent when: the sasl-outcome was not captured, or the other peer had ended its stream.
     Only possible because: The capture does not show which program or host reset the connection.
-    How to mend it: After an unsuccessful outcome shut down the outgoing stream first. Then read the incoming
-    stream until it ends, and only then close the socket. Closing a socket with unread data causes a reset.
+    How to mend it: After an unsuccessful outcome shut down the outgoing stream first. Read the incoming
+    stream until the other peer ends the stream, and close the socket afterwards. Closing a socket with unread
+    data causes a reset.
     """
     outcome = case.me.sasl.outcome
     if outcome is not None and outcome.code is not None and outcome.code != 0:

@@ -558,8 +558,9 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
     Silent when: the attach answers an attach of the other peer, octets since the first attach were not
     captured, or the peer has more than 256 sessions.
     Only possible because: The {peer} may move its own link to the new session, which is allowed.
-    How to mend it: Detach a link before you attach it on another session. Give each link of a container pair
-    and direction its own name; applications must not reuse one link name for several senders or receivers.
+    How to mend it: Detach a link before you attach the link on another session. Give each link of a container
+    pair and direction its own name; applications must not reuse one link name for several senders or
+    receivers.
     """
     if body.name is None or body.role is None:
         return

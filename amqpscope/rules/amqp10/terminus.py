@@ -285,8 +285,8 @@ def unknown_distribution_mode(case: Case10, mode: str) -> None:
     Demands: The distribution-mode of a source is move, copy or a registered extension.
     Source: messaging.xml section addressing > std-dist-mode
     Evidence: the text of the distribution-mode
-    Why it matters: The peers do not agree whether a delivered message stays at the node. Messages may be
-    consumed although they should be browsed, or the reverse.
+    Why it matters: The peers do not agree whether a delivered message stays at the node. A receiver may
+    consume messages that it wants to browse, or browse messages that it wants to consume.
     Silent when: a part of the frame was not captured.
     Only possible because: A specification that this rule does not know may define the distribution-mode.
     How to mend it: Set distribution-mode to the symbol `move` (consume) or `copy` (browse), in lower case, or

@@ -252,8 +252,8 @@ def another_outcome_after_the_commit(case: Case10, work: Work) -> None:
     Demands: After a commit, the resource states the applied outcome for deliveries that are still unsettled.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the states of the delivery before and after the discharge
-    Why it matters: The controller committed because it relied on the promised outcome. The message may be
-    lost or rejected although the commit succeeded.
+    Why it matters: The controller committed the transaction because of the promised outcome. The message may
+    be lost or rejected although the commit succeeded.
     Silent when: octets of either peer were not captured, or the delivery is settled.
     How to mend it: Store the provisional outcome of each posted delivery, and state exactly this outcome
     after a successful discharge. If the resource can no longer apply the outcome, let the discharge fail

@@ -418,7 +418,7 @@ T_ENUM_RCVMODE: Final = RULES.rule(
 Demands: The rcv-settle-mode of an attach or transfer is 0 or 1.
 Source: transport.xml section definitions > receiver-settle-mode
 Evidence: the rcv-settle-mode of the attach or transfer
-Why it matters: The peers do not agree which of them settles a delivery first. The other peer may refuse the
+Why it matters: The peers do not agree which peer settles a delivery first. The other peer may refuse the
 frame with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
 How to mend it: Set rcv-settle-mode in attach and transfer to 0 or 1, encoded as a ubyte, or leave it null.
@@ -465,8 +465,8 @@ T_ENUM_SASLCODE: Final = RULES.rule("T-ENUM-SASLCODE", "MUST", "definition", by=
 Demands: The code of a sasl-outcome is 0, 1, 2, 3 or 4.
 Source: security.xml section sasl > sasl-code
 Evidence: the code of the sasl-outcome
-Why it matters: The client cannot decide whether it is authenticated, and it may close the connection.
+Why it matters: The client cannot decide whether it is authenticated, and may close the connection.
 Silent when: a part of the frame was not captured.
-How to mend it: Set code to 0 (ok), 1 (auth), 2 (sys), 3 (sys-perm) or 4 (sys-temp), encoded as a ubyte. Map
-internal error codes of the authentication backend to these values.
+How to mend it: Set code to 0 (ok), 1 (auth), 2 (sys), 3 (sys-perm) or 4 (sys-temp), encoded as a ubyte.
+Map internal error codes of the authentication backend to these five codes.
 """
