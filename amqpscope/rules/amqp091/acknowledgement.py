@@ -100,8 +100,8 @@ def ack_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     same channel.
     Source: XML:basic.ack.multiple.exists
     Evidence: the delivery-tags that the server has sent since the channel was opened
-    Why it matters: The server closes the channel. The server then redelivers all messages that were
-    unacknowledged on the channel.
+    Why it matters: The server closes the channel. After closing the channel, the server redelivers all
+    messages that were unacknowledged on it.
     Silent when: the capture lacks octets that were sent on the channel before the basic.ack.
     How to mend it: Acknowledge only delivery-tags received on this channel since it was opened. After a
     channel is reopened, discard the tags of the old channel and do not acknowledge them.
@@ -124,8 +124,8 @@ def reject_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     Demands: A basic.reject names an unacknowledged delivery of the same channel.
     Source: ERR:21; XML domain delivery-tag.channel-local
     Evidence: the unacknowledged delivery-tags of the channel
-    Why it matters: The server closes the channel. The server then redelivers all messages that were
-    unacknowledged on the channel.
+    Why it matters: The server closes the channel. After closing the channel, the server redelivers all
+    messages that were unacknowledged on it.
     Silent when: the capture lacks octets that were sent on the channel before the basic.reject.
     How to mend it: Reject only delivery-tags received on this channel since it was opened. After a channel is
     reopened, discard the tags of the old channel and do not reject them.
@@ -150,8 +150,8 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     together with multiple.
     Source: RMQX:basic.nack.multiple.exists
     Evidence: the unacknowledged delivery-tags of the channel
-    Why it matters: The server closes the channel. The server then redelivers all messages that were
-    unacknowledged on the channel.
+    Why it matters: The server closes the channel. After closing the channel, the server redelivers all
+    messages that were unacknowledged on it.
     Silent when: the capture lacks octets that were sent on the channel before the basic.nack, or another rule
     already reports that the delivery was sent with no-ack. B-ACK-DUP reports a basic.nack without multiple
     that names a delivery that was settled before. For a basic.nack with multiple, the finding is only
@@ -175,8 +175,8 @@ def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
     Source: XML:basic.ack.multiple.exists
     Evidence: the settled delivery-tags of the channel, including those that multiple covers; tx.rollback and
     basic.recover with requeue undo a settlement
-    Why it matters: The server closes the channel. The server then redelivers all messages that were
-    unacknowledged on the channel.
+    Why it matters: The server closes the channel. After closing the channel, the server redelivers all
+    messages that were unacknowledged on it.
     Silent when: the capture lacks octets that were sent on the channel before the frame, or a tx.rollback has
     undone the earlier acknowledgement. The finding is only possible, not certain, when the server skipped
     delivery-tags, or when basic.recover returned the delivery to the queue.

@@ -100,7 +100,7 @@ def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
     Evidence: each basic.publish that the client sends well after connection.blocked and before
     connection.unblocked
     Why it matters: While the connection is blocked, the server reads nothing from the client. Even the
-    client's acknowledgements and its connection.close wait.
+    client's acknowledgements and the client's connection.close have to wait.
     Silent when: the client received connection.blocked less than a second ago, or the capture lacks octets of
     the server. The finding is certain only if another frame of the client proves that the client had read
     connection.blocked. The rule reports the fault only once per connection.

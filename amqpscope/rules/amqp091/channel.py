@@ -162,7 +162,7 @@ def number_above_limit(case: Case091) -> None:
     Source: XML:connection.tune.channel-max (field doc); GS:4.2.3
     Evidence: the channel-max in connection.tune-ok (0 means 65535), and the channel number of each frame
     Why it matters: The broker may have no room for the channel and closes the connection. Some brokers do not
-    check the number and count only the open channels.
+    check the channel number and count only the open channels.
     Silent when: the capture lacks connection.tune-ok or octets after it, or the peers agreed on no limit.
     Other rules report a channel.open for a channel that is already open, and more open channels than
     channel-max.
@@ -192,7 +192,7 @@ def too_many_open(case: Case091) -> None:
     Source: XML:connection.tune-ok.channel-max (field doc)
     Evidence: the number of open channels, and the channel-max in connection.tune-ok
     Why it matters: The broker closes the connection with reply-code 530. The usual cause is an application
-    that opens channels and never closes them.
+    that never closes its channels.
     Silent when: the capture lacks connection.tune-ok or octets after it, or the peers agreed on no limit.
     How to mend it: Count open channels and refuse locally to open one beyond channel-max. Applications should
     reuse long-lived channels and close each channel that they no longer need, also on error paths.
@@ -240,7 +240,7 @@ def said_after_own_close(case: Case091, closing: CloseReason) -> None:
     Source: XML:channel.close.stability; G:channel close-channel
     Evidence: the frames that the peer sends on the channel after its channel.close
     Why it matters: The other peer answers channel.close and may give the channel number to a new channel. The
-    new channel then receives frames that belong to the old channel.
+    new channel receives frames that belong to the old channel.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Mark the channel as closing before channel.close is written, and send only
     channel.close-ok on it afterwards. Make other threads stop using the channel before it is closed.
@@ -271,7 +271,7 @@ def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
     Silent when: the capture lacks octets that were sent after the channel was opened, or the reply may answer
     a request from before the channel.close.
     How to mend it: After sending channel.close, discard every method received on the channel except
-    channel.close and channel.close-ok. Neither execute nor answer the discarded methods.
+    channel.close and channel.close-ok. The peer must neither execute nor answer a discarded method.
     """
     case.report(
         CH_CLOSE_DISCARD,
@@ -467,7 +467,7 @@ def crossing_close_never_answered(
     connection is still open, or when a correction of the capturing machine's clock may have made the waiting
     time look too long.
     How to mend it: While waiting for channel.close-ok, still answer a received channel.close with
-    channel.close-ok. Then keep waiting for the channel.close-ok that the other peer owes.
+    channel.close-ok. After answering, keep waiting for the channel.close-ok that the other peer owes.
     """
     case.report(
         CH_CLOSE_CROSS,

@@ -136,7 +136,8 @@ def frame_after_close(case: Case091, own: CloseReason) -> None:
     Source: XML:connection.close.stability; GS:2.3.7
     Evidence: the frames that the peer sends after its connection.close
     Why it matters: The other peer may already have ended the connection, and discards every frame that
-    arrives after connection.close. Messages and acknowledgements among these frames are lost.
+    arrives after connection.close. Messages and acknowledgements that are sent after connection.close are
+    lost.
     Silent when: the connection.close was not captured. The rule reports the fault only once per connection.
     How to mend it: Stop all writers of the connection before connection.close is written, and send only
     connection.close-ok and heartbeats afterwards. Applications must stop their publishing and acknowledging
@@ -166,7 +167,7 @@ def answer_after_close(case: Case091, own: CloseReason, request_packet: i64) -> 
     Silent when: the capture lacks octets of either peer, or the method may have arrived before the peer sent
     connection.close. The rule reports the fault only once per connection.
     How to mend it: After sending connection.close, discard every received method except connection.close and
-    connection.close-ok. Neither execute nor answer the discarded methods.
+    connection.close-ok. The peer must neither execute nor answer a discarded method.
     """
     case.report_once(
         C_CLOSE_DISCARD,
@@ -219,8 +220,8 @@ def close_ok_of_nothing(case: Case091) -> None:
     Demands: A peer sends connection.close-ok only as the answer to a connection.close.
     Source: G:connection close-connection
     Evidence: a connection.close-ok without an earlier connection.close of the other peer
-    Why it matters: The other peer is not closing the connection, so the connection.close-ok has no meaning
-    for it.
+    Why it matters: The other peer is not closing the connection, so the connection.close-ok is meaningless to
+    the other peer.
     Silent when: the capture lacks octets of either peer.
     How to mend it: Send connection.close-ok only as the answer to a received connection.close. To end a
     connection, send connection.close and wait for connection.close-ok.
@@ -303,8 +304,8 @@ def unknown_reply_code(case: Case091, code: i64) -> None:
     Demands: Reply-codes come from the list in the specification, or are RabbitMQ's 312.
     Source: XML domain reply-code; XML constants
     Evidence: the reply-code in connection.close, channel.close and basic.return
-    Why it matters: Only the reply-text then says what happened. Programs do not evaluate the reply-text and
-    cannot react to the error.
+    Why it matters: If the reply-code is unknown, only the reply-text says what happened. Programs do not
+    evaluate the reply-text and cannot react to the error.
     Silent when: another rule (T-REPLYCODE-NOTNULL) already reports reply-code 0, or another rule
     (CH-CLOSE-SOFT-CODE) already reports the reply-code of a channel.close.
     How to mend it: Use the constants of the specification as reply-code. Put details of the implementation

@@ -55,8 +55,8 @@ def acknowledged_too_late(case: Case091, channel: Channel, oldest: ConsumerDeliv
     default).
     Source: RMQ:docs/consumers (acknowledgement timeout)
     Evidence: a channel.close with 406 and "timed out", and the oldest unacknowledged delivery
-    Why it matters: RabbitMQ closes the channel after half an hour, unless configured otherwise. RabbitMQ then
-    redelivers all messages that were unacknowledged on the channel.
+    Why it matters: RabbitMQ closes the channel after half an hour, unless configured otherwise. After closing
+    the channel, RabbitMQ redelivers all messages that were unacknowledged on it.
     Silent when: the reply-text of the server's close does not say that the time ran out, or amqpscope knows
     of no delivery that was unacknowledged for at least a second.
     Only possible because: The capture shows neither how long the server waits nor which delivery the server

@@ -55,7 +55,7 @@ def confirms_in_transaction(case: Case091) -> None:
     Source: RMQX:confirm.select (doc); RMQ:docs/confirms
     Evidence: whether the channel is in transaction mode
     Why it matters: Confirm mode and transaction mode exclude each other on a channel. RabbitMQ closes the
-    channel.
+    channel when a client sends both tx.select and confirm.select.
     Silent when: the capture lacks octets that were sent on the channel before the confirm.select.
     How to mend it: Use either tx.select or confirm.select on a channel, never both. Applications that need
     both open one channel for each; do not take a transactional channel from a pool for confirms.

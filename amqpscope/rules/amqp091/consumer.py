@@ -47,8 +47,8 @@ def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
     Demands: A client does not use one consumer-tag for two consumers at a time on one channel.
     Source: XML:basic.consume.consumer-tag.01
     Evidence: the consumer-tags in use on the channel
-    Why it matters: The server closes the connection. If the server accepted the basic.consume, the deliveries
-    of the two consumers could not be distinguished.
+    Why it matters: The server closes the connection. If two consumers had one consumer-tag, the client could
+    not distinguish their deliveries.
     Silent when: the client had already cancelled the earlier consumer, whether or not the server has answered
     the basic.cancel.
     How to mend it: Generate a unique consumer-tag for each basic.consume on a channel, or leave it empty so
@@ -328,8 +328,8 @@ def replies_with_acks(case: Case091) -> None:
     Demands: A client consumes amq.rabbitmq.reply-to with no-ack.
     Source: RMQ:docs/direct-reply-to
     Evidence: the queue name and the no-ack bit of basic.consume
-    Why it matters: RabbitMQ does not store replies, so a client cannot acknowledge them. RabbitMQ closes the
-    channel.
+    Why it matters: RabbitMQ does not store replies, so a client cannot acknowledge a reply. RabbitMQ closes
+    the channel.
     Silent when: the server is neither RabbitMQ nor LavinMQ.
     How to mend it: Set no-ack in the basic.consume for amq.rabbitmq.reply-to, and send no basic.ack for the
     replies. Applications should use their library's automatic acknowledgement mode for this consumer.
@@ -348,8 +348,8 @@ def second_consumer_of_replies(case: Case091, consumer: Consumer) -> None:
     Demands: A channel has at most one consumer of amq.rabbitmq.reply-to.
     Source: RMQ:docs/direct-reply-to
     Evidence: the consumers of the channel
-    Why it matters: RabbitMQ supports one consumer of amq.rabbitmq.reply-to per channel. For the second one,
-    RabbitMQ closes the channel.
+    Why it matters: RabbitMQ supports one consumer of amq.rabbitmq.reply-to per channel. If a client starts a
+    second consumer, RabbitMQ closes the channel.
     Silent when: the server is neither RabbitMQ nor LavinMQ, or the client had already cancelled the first
     consumer.
     How to mend it: Start one consumer of amq.rabbitmq.reply-to per channel and share it among all requests.
@@ -426,7 +426,7 @@ def recover_without_requeue(case: Case091) -> None:
     Source: ERR:2; RMQ:server rabbit_channel basic.recover_async
     Evidence: the requeue bit of basic.recover, and the product name of the server
     Why it matters: The specification lets the server resend the messages to the same consumers. RabbitMQ does
-    not implement that and closes the connection with 540.
+    not implement basic.recover without requeue, and closes the connection with 540.
     Silent when: the server does not identify itself as RabbitMQ.
     How to mend it: Set requeue in basic.recover when the server is RabbitMQ, or use basic.nack or
     basic.reject with requeue for single deliveries.

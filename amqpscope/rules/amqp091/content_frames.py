@@ -214,7 +214,7 @@ Why it matters: Property flags and property values disagree, so all properties m
 closes the connection with 541.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When the server sends the
 content header, the finding is only possible, not certain, because a server forwards the content header that
-it received. For such a forwarded content header, the rule reports the fault only once per connection.
+it received. The rule reports forwarded content headers only once per connection.
 Possible because: The {peer} may have forwarded the content header as a publisher sent it.
 How to mend it: Set a flag for exactly those properties that are written, and write the properties in the
 order of the flags. Compute the payload size of the frame from the encoded properties.
@@ -234,8 +234,8 @@ Evidence: the property flags of the content header
 Why it matters: The receiver reads the octets that belong to the unknown flag as a part of another property.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When the server sends the
 content header, the finding is only possible, not certain, because a server forwards the content header that
-it received. For such a forwarded content header, the rule reports the fault only once per connection.
-RabbitMQ ignores the two lowest flags.
+it received. The rule reports forwarded content headers only once per connection. RabbitMQ ignores the two
+lowest flags.
 Possible because: The {peer} may have forwarded the content header as a publisher sent it.
 How to mend it: Set only the 14 flags of the defined properties, bits 15 to 2 of the flag word. Leave bit 1
 clear, and set bit 0 only when another flag word follows.

@@ -30,8 +30,8 @@ def delivery_tag_zero(case: Case091) -> None:
     Demands: The delivery-tag of basic.deliver and basic.get-ok is not 0.
     Source: XML domain delivery-tag.non-zero
     Evidence: the delivery-tag of basic.deliver and basic.get-ok
-    Why it matters: In an acknowledgement, delivery-tag 0 stands for all deliveries. The client therefore
-    cannot acknowledge this delivery alone.
+    Why it matters: In an acknowledgement, delivery-tag 0 stands for all deliveries. The client cannot
+    acknowledge a delivery with delivery-tag 0 alone.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Start the delivery-tag of each channel at 1 and increase it with every basic.deliver and
     basic.get-ok. Never send delivery-tag 0.
@@ -88,7 +88,7 @@ def delivery_to_nobody(case: Case091, tag: str) -> None:
     Silent when: the capture lacks octets that were sent on the channel before the basic.deliver, or a
     basic.consume with no-wait and without a consumer-tag may have started this consumer.
     How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from
-    basic.consume or basic.consume-ok. Copy the tag unchanged.
+    basic.consume or basic.consume-ok. Copy the consumer-tag unchanged.
     """
     case.report(B_DELIVER_CTAG, f"this channel has no consumer {tag!r}", evidence={"consumer_tag": tag})
 
@@ -131,8 +131,8 @@ def delivery_after_cancel_ok(case: Case091, tag: str) -> None:
     waits forever.
     Silent when: the basic.cancel had no-wait set, or the capture lacks octets that were sent on the channel
     before the basic.deliver.
-    How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. Only
-    then send basic.cancel-ok, and send nothing for this consumer afterwards.
+    How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. After
+    that, send basic.cancel-ok, and send nothing for the consumer afterwards.
     """
     case.report(B_DELIVER_LATE, f"consumer {tag!r} was cancelled before", evidence={"consumer_tag": tag})
 
@@ -158,7 +158,7 @@ def delivery_after_server_cancel(case: Case091, tag: str, certainty: i64) -> Non
     is only possible, not certain, for RabbitMQ 4.3 and later, because these versions may cancel a consumer
     that acknowledges too late.
     How to mend it: Stop all deliveries to the consumer and requeue its pending ones before sending
-    basic.cancel. Send no basic.deliver with its consumer-tag afterwards.
+    basic.cancel. After basic.cancel, send no basic.deliver with the consumer-tag of the cancelled consumer.
     """
     case.report(
         B_CANCEL_NOTIFY_LAST,

@@ -76,9 +76,9 @@ def exchange_declared_with_another_type(
     Why it matters: The two programs expect different exchanges under one name. The server refuses the later
     declaration, so the later program fails.
     Silent when: the capture lacks octets of a connection to this server, another client declares or deletes
-    the exchange at the same time, or the server accepts the declaration. X-DECL-EQUIV reports the server in
-    the last case. The finding is certain only for exchanges that always exist, such as `amq.direct`, because
-    their names define their types.
+    the exchange at the same time, or the server accepts the declaration. X-DECL-EQUIV reports a server that
+    accepts the declaration. The finding is certain only for exchanges that always exist, such as
+    `amq.direct`, because their names define their types.
     Possible because: Another client may have deleted the exchange in the meantime.
     How to mend it: Declare an exchange with the same type in all programs. To change the type, delete the
     exchange first or use a new name. To only check that an exchange exists, set passive in exchange.declare.
@@ -107,7 +107,7 @@ def unlike_exchange_accepted(
     set. The rule does not compare arguments.
     Only possible because: Another client may have deleted the exchange in the meantime.
     How to mend it: On exchange.declare without passive, compare type, durable and arguments with those of the
-    existing exchange. If they differ, send channel.close instead of exchange.declare-ok.
+    existing exchange. If the properties differ, send channel.close instead of exchange.declare-ok.
     """
     message = (
         f"{_named(operation)} exists with another {' and '.join(what)}, but the server accepts "
@@ -135,7 +135,7 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     deleted the queue.
     How to mend it: On queue.declare without passive, compare durable, exclusive and arguments with those of
-    the existing queue. If they differ, send channel.close instead of queue.declare-ok.
+    the existing queue. If the properties differ, send channel.close instead of queue.declare-ok.
     """
     message = (
         f"{_named(operation)} exists with another {' and '.join(what)}, but the server accepts "
@@ -383,8 +383,8 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     supports.
     Source: XML:exchange.required-instances; GS:3.1.3
     Evidence: a 404 for amq.direct, amq.fanout, amq.topic, amq.headers or amq.match
-    Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring them. Their
-    bindings and publishes fail, and the server closes their channels.
+    Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring these
+    exchanges. The bindings and publishes of these clients fail, and the server closes their channels.
     Silent when: the capture lacks octets of the connection, or the server's error may be about a missing
     queue. The finding is only possible, not certain, for amq.headers and amq.match, because a server may lack
     the exchange type headers.
@@ -502,7 +502,7 @@ def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: Topol
     Source: XML:queue.bind.duplicates
     Evidence: the same queue.bind, which the server accepted before, and the server's refusal
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
-    nothing. The client loses its channel and cannot start.
+    nothing. The server closes the channel, so the application cannot start.
     Silent when: the capture lacks octets of a connection to this server, the server's answer names access
     rights or a missing queue or exchange, or the binding may have been removed.
     Only possible because: The capture does not show why the server refused the binding.
@@ -523,7 +523,7 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
     Source: RMQX:exchange.bind.duplicates
     Evidence: the same exchange.bind, which the server accepted before, and the server's refusal
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
-    nothing. The client loses its channel and cannot start.
+    nothing. The server closes the channel, so the application cannot start.
     Silent when: the capture lacks octets of a connection to this server, the server's answer names access
     rights or a missing exchange, or the binding may have been removed.
     Only possible because: The capture does not show why the server refused the binding.
@@ -785,8 +785,8 @@ def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperat
     Demands: A server refuses a client's publish to an internal exchange with the channel exception 403.
     Source: XML:basic.publish.exchange.02; ERR:26
     Evidence: the internal bit of the exchange's declaration, and the server's answers after the publish
-    Why it matters: Only other exchanges may route messages to an internal exchange. A message of a client
-    bypasses that.
+    Why it matters: Only other exchanges may route messages to an internal exchange. By accepting a message of
+    a client, the server bypasses this protection.
     Silent when: no frame proves that the server had processed the basic.publish, another connection declared
     the exchange, or the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a client outside the capture may have

@@ -152,8 +152,8 @@ def exchanges_bound_unasked(case: Case091) -> None:
     exchange_exchange_bindings.
     Source: RMQ:docs/e2e; RMQ:docs/connections (capabilities)
     Evidence: the capabilities in connection.start, and each exchange.bind and exchange.unbind of the client
-    Why it matters: The methods exchange.bind and exchange.unbind are extensions of RabbitMQ. A server without
-    these extensions closes the connection.
+    Why it matters: The methods exchange.bind and exchange.unbind are extensions of RabbitMQ. A server that
+    does not know exchange.bind and exchange.unbind closes the connection.
     Silent when: the capture lacks a part of the capabilities that the server announced.
     How to mend it: Check the server-properties of connection.start for the capability
     `exchange_exchange_bindings` before sending exchange.bind or exchange.unbind. Without the capability, bind

@@ -27,8 +27,8 @@ X_DELETE_EXISTS: Final = RULES.rule(
 Demands: A client does not delete an exchange that does not exist.
 Source: XML:exchange.delete.exchange.exists
 Evidence: an exchange.delete after a deletion of the exchange or after a 404
-Why it matters: The client and the server disagree about which exchanges exist. Most servers refuse the
-deletion and close the channel.
+Why it matters: The client and the server disagree about which exchanges exist. Most servers refuse to delete
+a missing exchange and close the channel.
 Silent when: the server answers with an exception other than 404, the answer does not show what is missing, or
 the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a
 missing exchange as done and do not refuse it. The finding is certain only if the server refuses the request
@@ -44,7 +44,7 @@ other work.
 X_BIND_EXIST: Final = RULES.rule(
     "X-BIND-EXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
 )
-"""A client binds an exchange to another exchange although one of the two does not exist.
+"""A client binds an exchange to another exchange although one of the two exchanges does not exist.
 
 Demands: Both exchanges that exchange.bind names exist.
 Source: RMQX:exchange.bind.destination.exchange-existence; RMQX:exchange.bind.source.exchange-existence
@@ -63,7 +63,7 @@ Check the spelling of both names and the virtual host.
 X_UNBIND_EXIST: Final = RULES.rule(
     "X-UNBIND-EXIST", "MUST NOT", "tier B", by="client", answer="channel.close 404"
 )
-"""A client removes a binding between two exchanges although one of the two does not exist.
+"""A client removes a binding between two exchanges although one of the two exchanges does not exist.
 
 Demands: Both exchanges that exchange.unbind names exist.
 Source: RMQX:exchange.unbind.destination.must-exist; RMQX:exchange.unbind.source.must-exist

@@ -23,7 +23,7 @@ def content_while_stopped(case: Case091) -> None:
     content on that channel.
 
     Demands: After channel.flow-ok with active=0, a peer starts no new content on the channel until
-    channel.flow with active=1 arrives. Content that answers basic.get is excepted.
+    channel.flow with active=1 arrives. The rule does not apply to content that answers basic.get.
     Source: XML:channel.flow.active; XML:channel.flow-ok.active; GS:3.1.9
     Evidence: the active value of the last channel.flow-ok on the channel in this direction (content is
     allowed at the start)
@@ -57,15 +57,16 @@ def flow_confirmed_otherwise(case: Case091, asked: bool, packet: int) -> None:
     Demands: A channel.flow-ok repeats the active value of the channel.flow that it answers.
     Source: XML:channel.flow-ok.active
     Evidence: the active values of channel.flow and channel.flow-ok
-    Why it matters: The peers disagree whether content may be sent on the channel. Messages then stall, or
-    arrive at a receiver that has no room for them.
+    Why it matters: The peers disagree whether content may be sent on the channel. As a result, messages
+    stall, or arrive at a receiver that has no room for messages.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Copy the active value of the received channel.flow into channel.flow-ok, and answer
     several channel.flow in their order.
     """
     case.report(
         CH_FLOW_OK_VALUE,
-        f"it says active={int(not asked)}, channel.flow in packet {packet} asks for the opposite",
+        f"channel.flow-ok has active={int(not asked)}, but channel.flow in packet {packet} "
+        f"has active={int(asked)}",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
         [packet],

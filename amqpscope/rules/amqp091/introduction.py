@@ -177,8 +177,8 @@ def server_properties_missing(case: Case091, properties: PeerProperties) -> None
     Demands: The server-properties contain host, product, version, platform, copyright and information.
     Source: XML:connection.start.server-properties.required-fields
     Evidence: the names in the server-properties of connection.start
-    Why it matters: A developer who investigates a fault learns less about the server. RabbitMQ omits its host
-    on purpose.
+    Why it matters: A developer who investigates a fault learns less about the server. RabbitMQ omits the
+    property host on purpose.
     Silent when: connection.start cannot be decoded, or amqpscope cannot read its whole table of properties.
     How to mend it: Add the missing fields among `host`, `product`, `version`, `platform`, `copyright` and
     `information` to the server-properties of connection.start.
@@ -228,7 +228,8 @@ def mechanism_not_offered(case: Case091, mechanism: str) -> None:
     Why it matters: The server cannot authenticate the client, and closes the socket.
     Silent when: connection.start was not captured, or connection.start offers no mechanism.
     How to mend it: Split the mechanisms of connection.start at the spaces and choose one of them, spelled
-    exactly so. If none is supported, report an error instead of sending start-ok.
+    exactly so. If the client supports none of the offered mechanisms, report an error instead of sending
+    connection.start-ok.
     """
     case.report(
         C_STARTOK_MECH_OFFERED,
@@ -309,7 +310,7 @@ def locale_not_offered(case: Case091) -> None:
     ignores the field.
     Silent when: connection.start was not captured, or connection.connection.start offers no locale.
     How to mend it: Split the locales of connection.start at the spaces and choose one of them, spelled
-    exactly so. The locale `en_US` must always be among them.
+    exactly so. A server must always offer the locale `en_US`.
     """
     case.report(
         C_STARTOK_LOCALE_OFFERED,
@@ -360,10 +361,10 @@ def odd_capabilities(case: Case091, properties: PeerProperties) -> None:
     Source: RMQ:docs/connections (capabilities)
     Evidence: the types of the values in the property capabilities
     Why it matters: RabbitMQ treats a capability as absent unless its value is the boolean true (type 't').
-    Features then stay disabled although the peer supports them.
+    Features stay disabled although the peer supports them.
     Silent when: the properties cannot be decoded.
-    How to mend it: Encode capabilities as a nested field table (type 'F') and each of its entries as a
-    boolean (type 't'), instead of strings or integers.
+    How to mend it: Encode the property capabilities as a nested field table (type 'F') and each value in this
+    table as a boolean (type 't'), instead of strings or integers.
     """
     case.report(C_CAP_TABLE, properties.odd_capabilities)
 

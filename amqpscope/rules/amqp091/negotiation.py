@@ -78,12 +78,13 @@ def server_out_of_order(case: Case091, name: str) -> None:
     client.
     Source: G:connection open-connection; GS:2.2.4
     Evidence: the order of the methods in the connection set-up
-    Why it matters: Client and server disagree about the state of the set-up. They have not agreed on the
-    values that the method negotiates.
+    Why it matters: Client and server disagree about the state of the set-up. Client and server have not
+    agreed on the values that the method negotiates.
     Silent when: the capture lacks octets of either peer, or one of the two peers sent a set-up method out of
     order before.
     How to mend it: Drive the set-up by a state machine: start, any number of secure, tune, open-ok. Send
-    start, tune and open-ok once each, and every method only in answer to the client's previous step.
+    connection.start, connection.tune and connection.open-ok once each, and send every method only in answer
+    to the client's previous method.
     """
     case.report(
         C_HS_ORDER_SERVER,

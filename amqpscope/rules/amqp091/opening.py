@@ -100,8 +100,8 @@ def second_protocol_header(case: Case091, problem: Problem) -> None:
     Demands: A client sends the protocol header once, and after it only frames.
     Source: GS:2.2.4; GS:4.2.1 amqp
     Evidence: a protocol header at a place where a frame is due
-    Why it matters: The server reads the late protocol header as a frame of type 0x41. The server then closes
-    the connection with 501, or drops the connection.
+    Why it matters: The server reads the late protocol header as a frame of type 0x41. The server closes the
+    connection with 501, or drops the connection.
     Silent when: the capture lacks octets before the late protocol header.
     How to mend it: Write the protocol header once, as the first eight octets of the connection, and only
     frames after it. To start the handshake again, open a new socket instead of reusing the old one.
@@ -120,7 +120,8 @@ def answer_that_is_no_header(case: Case091, problem: Problem) -> None:
     of its own.
     Source: XML:connection.start.protocol-name; GS:4.2.2
     Evidence: the client's protocol header, and the first octets of the server
-    Why it matters: A client needs to learn which version the server supports. These octets do not say it.
+    Why it matters: A client needs to learn which version the server supports. The octets that the server
+    sends do not name any version.
     Silent when: the capture lacks the start of the stream, or the stream belongs to another protocol (for
     example that of a web server).
     How to mend it: Answer an unsupported protocol header with the server's own protocol header (`AMQP` and

@@ -153,8 +153,7 @@ def replies_to_nobody(case: Case091) -> None:
     Silent when: the server is neither RabbitMQ nor LavinMQ, the server itself has cancelled a consumer of the
     channel, or the capture lacks octets that were sent on the channel before the message.
     How to mend it: Send basic.consume with no-ack for the queue `amq.rabbitmq.reply-to` before publishing the
-    first request. Publish the requests on the same channel as that consumer; do not spread the two over
-    several channels.
+    first request. Publish the requests on the channel of that consumer, not on another channel.
     """
     case.report(B_REPLYTO_PUBLISH, f"this channel has no consumer of {REPLIES}")
 
@@ -184,7 +183,9 @@ def return_not_asked_for(case: Case091, certainty: i64) -> None:
     How to mend it: Send basic.return only for messages published with mandatory or immediate, and on the
     channel of their basic.publish. Drop unroutable messages without either flag silently.
     """
-    case.report(B_RETURN_FLAGGED, "no message on this channel may be returned", certainty)
+    case.report(
+        B_RETURN_FLAGGED, "no message with mandatory or immediate is outstanding on this channel", certainty
+    )
 
 
 B_RETURN_MATCH: Final = RULES.rule(
@@ -233,7 +234,7 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     for a message with immediate that no consumer takes.
     Source: XML constant no-consumers; RMQX constant no-route; ERR:17
     Evidence: the reply-code of basic.return
-    Why it matters: The client reacts differently to the two reply-codes: 312 means that no queue takes the
+    Why it matters: Clients react differently to reply-code 312 and 313: 312 means that no queue takes the
     message, 313 that no consumer takes it.
     Silent when: the capture lacks octets that were sent on the channel before the basic.return. The finding
     is only possible, not certain, when the reply-code is neither 312 nor 313.
@@ -330,7 +331,8 @@ def judge_return(case: Case091, channel: Channel, method: BasicReturn) -> None:
     if not may:
         return_of_another_message(
             case,
-            f"no message to exchange {exchange!r} with routing key {routing_key!r} may be returned",
+            f"no message with mandatory or immediate to exchange {exchange!r} and routing "
+            f"key {routing_key!r} is outstanding",
             _certainty(channel),
         )
         return
@@ -358,7 +360,10 @@ def judge_returned(case: Case091, channel: Channel, header: ContentHeader) -> No
         return
     same = [publish for publish in may if publish.size == header.body_size]
     if not same:
-        reason = f"a body of {header.body_size} octets, but no message of this size may be returned"
+        reason = (
+            f"a body of {header.body_size} octets, but no outstanding message with mandatory or "
+            "immediate has this size"
+        )
         return_of_another_message(case, reason, _certainty(channel))
         return
     for publish in same:

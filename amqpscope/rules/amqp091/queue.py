@@ -246,8 +246,8 @@ def new_queue_not_empty(case: Case091, request: MethodRequest, count: int) -> No
     Demands: In queue.declare-ok for a new queue, message-count is 0.
     Source: XML domain message-count (doc)
     Evidence: the message-count in the answer to a queue.declare with an empty queue name
-    Why it matters: No client can have published to the new queue yet. Either the name is not new and clients
-    share a queue unintentionally, or message-count is wrong.
+    Why it matters: No client can have published to the new queue yet. Either the generated name is not new
+    and clients share a queue unintentionally, or message-count is wrong.
     Silent when: the queue.declare was not captured.
     How to mend it: Check that every generated queue name is unique and not the name of an existing queue.
     Report message-count 0 in queue.declare-ok for a new queue.
@@ -281,7 +281,7 @@ def deleted_although_not_empty(case: Case091, request: MethodRequest, count: int
     """
     case.report(
         Q_DELETE_NOTEMPTY,
-        f"queue.delete-ok says that {count} messages are gone, queue.delete had if-empty",
+        f"queue.delete-ok reports {count} deleted messages, although queue.delete set if-empty",
         CERTAIN,
         {"message_count": count},
         [int(request.packet)],
@@ -307,7 +307,7 @@ def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> 
     """
     case.report(
         Q_DELETE_INUSE,
-        f"queue.delete-ok answers if-unused, the consumer {tag!a} has not ended",
+        f"queue.delete-ok for a queue.delete with if-unused, although consumer {tag!a} has not ended",
         POSSIBLE,
         {"consumer_tag": ascii(tag)},
         [int(request.packet)],

@@ -72,7 +72,7 @@ def _reaction(case: Case091, kind: str, code: int) -> None:
 def _report(case: Case091, rule: str, code: int, due: str, certainty: int) -> None:
     done = f"closes the connection with {code}" if code else "goes on"
     packet = int(case.me.pending.packet)
-    message = f"the peer {done} after the fault in packet {packet}; due is {due}"
+    message = f"the peer {done} after the fault in packet {packet}; the specification asks for {due}"
     case.report(rule, message, certainty, {"reply_code": code}, [packet])
 
 
@@ -91,15 +91,15 @@ def close_behind_a_fatal_frame(case: Case091, code: int) -> None:
     without sending anything.
     Source: GS:4.2.3
     Evidence: the faulty frame, and what its receiver sends next
-    Why it matters: This rarely matters. The specification wants the receiver to drop the connection without
-    sending; RabbitMQ, LavinMQ and others first send connection.close with 501, which gives the sender the
-    reason.
+    Why it matters: The fault rarely matters. The specification wants the receiver to drop the connection
+    without sending; RabbitMQ, LavinMQ and others first send connection.close with 501, which gives the sender
+    the reason.
     Silent when: the peer may not have received the faulty frame, or the capture lacks octets of the other
     peer.
     How to mend it: Close the socket without sending anything, if strict conformance is required. Otherwise
     keep connection.close with 501, and mend the peer that sent the malformed frame.
     """
-    _report(case, F_FATAL_SILENT, code, "to drop the connection without sending", CERTAIN)
+    _report(case, F_FATAL_SILENT, code, "a dropped connection without connection.close", CERTAIN)
 
 
 F_FRAME_SIZE_REACT: Final = RULES.rule(
@@ -122,7 +122,7 @@ def too_large_frame_not_refused(case: Case091, code: int) -> None:
     after the frame; or the capture lacks octets of the other peer. The finding is only possible, not certain,
     when the peer closes with another reply-code, because the peer may close for another reason.
     How to mend it: Compare the size of every received frame, header and end octet included, with the
-    negotiated frame-max. If the frame is larger, send connection.close with 501.
+    negotiated frame-max. If a received frame is larger, send connection.close with 501.
     """
     _report(case, F_FRAME_SIZE_REACT, code, "501", POSSIBLE if code else CERTAIN)
 
@@ -140,8 +140,8 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     sends connection.close with 503.
     Source: GS:4.2.3
     Evidence: the faulty frame, and the reply-code of the next connection.close
-    Why it matters: This rarely matters. The specification names 501 for the same fault in another place, and
-    RabbitMQ closes with 505.
+    Why it matters: The reply-code rarely matters. The specification names 501 for the same fault in another
+    place, and RabbitMQ closes with 505.
     Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that was sent
     after the frame; or the capture lacks octets of the other peer. The finding is only possible, not certain,
     when the peer closes with another reply-code, because the peer may close for another reason.
@@ -165,8 +165,8 @@ def wrong_content_not_refused(case: Case091, code: int) -> None:
     Demands: A peer that receives incomplete or malformed content sends connection.close with 505.
     Source: GS:4.2.6
     Evidence: the faulty content, and the next connection.close
-    Why it matters: The sender does not learn of its fault. The receiver may take a broken message for an
-    intact one. RabbitMQ closes with 501 in some cases.
+    Why it matters: The sender does not learn that its content frames were out of order. The receiver may take
+    a broken message for an intact one. RabbitMQ closes with 501 in some cases.
     Silent when: the peer may not have received the frame; the peer goes on, but answers nothing that was sent
     after the frame; or the capture lacks octets of the other peer. The finding is only possible, not certain,
     when the peer closes with another reply-code, because the peer may close for another reason.
@@ -192,14 +192,15 @@ def odd_name_not_refused(case: Case091, code: int) -> None:
     exception.
     Source: GS:4.2.5.5
     Evidence: an invalid name in a field table of the client, and the missing connection.close
-    Why it matters: This rarely matters: RabbitMQ's documentation says that RabbitMQ does not check the names,
-    and no known broker does. The specification wants 503 (syntax error), although syntax-error has the number
-    502.
+    Why it matters: The fault rarely matters: RabbitMQ's documentation says that RabbitMQ does not check the
+    names, and no known broker does. The specification wants 503 (syntax error), although syntax-error has the
+    number 502.
     Silent when: the server may not have received the field table; the server goes on, but answers nothing
     that was sent after the field table; or the capture lacks octets of the client. The finding is only
     possible, not certain, when the server closes with another reply-code, because the server may close for
     another reason.
     How to mend it: Check the first character of every field name in a received table, if strict conformance
-    is required, and send connection.close with 503 or 502. Otherwise leave the server as it is.
+    is required, and send connection.close with 503 or 502. If strict conformance is not required, leave the
+    server unchanged.
     """
     _report(case, T_TABLE_NAME_REACT, code, "502 or 503", POSSIBLE if code else CERTAIN)

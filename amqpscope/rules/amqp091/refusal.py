@@ -376,7 +376,7 @@ def passive_without_wait_of_exchange(case: Case091, refusal: Refusal) -> None:
     exchange does not exist, so that the client learns it.
     Silent when: the rule has already reported this fault on the same connection.
     How to mend it: Ignore a passive exchange.declare that sets no-wait. On the client's side, do not combine
-    the two flags: send the passive exchange.declare without no-wait and wait for exchange.declare-ok.
+    passive and no-wait: send the passive exchange.declare without no-wait and wait for exchange.declare-ok.
     """
     case.report_once(
         X_DECL_PASSIVE_NOWAIT,
@@ -406,8 +406,8 @@ def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     Why it matters: By the specification, the request does nothing. RabbitMQ closes the channel if the queue
     does not exist, so that the client learns it.
     Silent when: the rule has already reported this fault on the same connection.
-    How to mend it: Ignore a passive queue.declare that sets no-wait. On the client's side, do not combine the
-    two flags: send the passive queue.declare without no-wait and wait for queue.declare-ok.
+    How to mend it: Ignore a passive queue.declare that sets no-wait. On the client's side, do not combine
+    passive and no-wait: send the passive queue.declare without no-wait and wait for queue.declare-ok.
     """
     case.report_once(
         Q_DECL_PASSIVE_NOWAIT,

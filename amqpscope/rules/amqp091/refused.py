@@ -75,8 +75,8 @@ def default_exchange_refused(case: Case091) -> None:
     Source: XML:basic.publish.exchange.default-exchange
     Evidence: a publish to the default exchange, and a close with 404 that names basic.publish (a 403 may mean
     missing access rights)
-    Why it matters: Every server has a default exchange, to which every queue is bound. Without it, clients
-    cannot publish to a queue by its name.
+    Why it matters: Every server has a default exchange, to which every queue is bound. Without the default
+    exchange, clients cannot publish to a queue by its name.
     Silent when: the capture lacks octets that were sent on the channel before the close, or the client also
     published to an exchange with a name on the channel.
     How to mend it: Accept an empty exchange name in basic.publish, and route the message to the queue whose
@@ -181,7 +181,7 @@ def recover_not_answered(case: Case091, request: MethodRequest) -> None:
     Silent when: the server closes the channel, or the capture lacks octets that were sent after the channel
     was opened.
     How to mend it: Send basic.recover-ok for every basic.recover, and before the channel.close-ok of the same
-    channel. Only basic.recover-async has no answer.
+    channel. The method basic.recover-async has no answer.
     """
     case.report(
         B_RECOVER_REPLY,

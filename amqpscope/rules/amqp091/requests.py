@@ -159,7 +159,7 @@ def request_never_answered(case: Case091, request: MethodRequest) -> None:
     after the channel was opened. The finding is only possible, not certain, for basic.consume, basic.cancel
     and tx.commit, because some brokers let the queues answer these methods.
     How to mend it: Answer every synchronous request before sending channel.close-ok. Process channel.close
-    after the requests that arrived before it on the same channel, not ahead of them.
+    after the requests that arrived before it on the same channel, not before these requests.
     """
     case.report(
         CH_SYNC_REPLY,

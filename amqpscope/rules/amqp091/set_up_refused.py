@@ -178,7 +178,7 @@ def wrong_mechanism_answered(case: Case091) -> None:
     """
     case.report_once(
         C_STARTOK_MECH_REACT,
-        f"{case.name} in answer to a security mechanism that was not offered",
+        f"{case.name}, although the client chose a security mechanism that was not offered",
         CERTAIN,
         {"offered": listed(case.view.login.mechanisms)},
     )
@@ -210,7 +210,7 @@ def too_large_frame_max_answered(case: Case091) -> None:
     """
     case.report_once(
         C_TUNEOK_FRAMEMAX_REACT,
-        f"{case.name} in answer to a frame-max above the limit",
+        f"{case.name}, although the client's frame-max is above the server's limit",
         CERTAIN,
         {"frame_max": int(case.view.agreed.frame_max), "limit": int(case.view.proposed.frame_max)},
     )
@@ -242,7 +242,7 @@ def too_large_channel_max_answered(case: Case091) -> None:
     """
     case.report_once(
         C_TUNEOK_CHMAX_REACT,
-        f"{case.name} in answer to a channel-max above the limit",
+        f"{case.name}, although the client's channel-max is above the server's limit",
         CERTAIN,
         {"channel_max": int(case.view.agreed.channel_max), "limit": int(case.view.proposed.channel_max)},
     )

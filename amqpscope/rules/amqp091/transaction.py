@@ -75,7 +75,7 @@ def transaction_with_confirms(case: Case091) -> None:
     Source: RMQ:docs/confirms
     Evidence: whether the channel is in confirm mode
     Why it matters: Transactions and confirm mode exclude each other on a channel. RabbitMQ closes the channel
-    when a client combines them.
+    when a client sends both tx.select and confirm.select.
     Silent when: the capture lacks octets that were sent on the channel before the tx.select.
     How to mend it: Decide for each channel between tx.select and confirm.select, and open a second channel if
     both are needed. Do not hand a channel in confirm mode to code that uses transactions.

@@ -97,8 +97,8 @@ def chosen_frame_max_too_large(case: Case091, frame_max: i64, limit: i64) -> Non
     Why it matters: The client could send frames that the server does not accept. The server therefore drops
     the connection at once.
     Silent when: connection.tune was not captured or sets no limit. The finding is only possible, not certain,
-    when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept 0 as "no limit
-    of the client"; RabbitMQ and LavinMQ refuse 0.
+    when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept a frame-max of
+    0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
     How to mend it: Take the smaller of the server's frame-max and the client's own as frame-max in
     connection.tune-ok. If the client has no limit, send the server's frame-max.
     """
@@ -120,8 +120,8 @@ def chosen_channel_max_too_large(case: Case091, channel_max: i64, limit: i64) ->
     Why it matters: The client could open more channels than the server allows. The server therefore drops the
     connection at once.
     Silent when: connection.tune was not captured or sets no limit. The finding is only possible, not certain,
-    when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept 0 as "no limit
-    of the client"; RabbitMQ and LavinMQ refuse 0.
+    when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept a channel-max
+    of 0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
     How to mend it: Take the smaller of the server's channel-max and the client's own as channel-max in
     connection.tune-ok. If the client has no limit, send the server's channel-max.
     """

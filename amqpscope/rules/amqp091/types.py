@@ -32,9 +32,8 @@ Why it matters: Receivers written in C take the zero octet for the end of the st
 value. RabbitMQ does not check.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. For such forwarded properties, the rule reports the fault only once per
-connection.
-Possible because: The {peer} may have forwarded the properties as a publisher sent them.
+properties that it received. The rule reports forwarded properties only once per connection.
+Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Reject or remove zero octets before encoding a short string such as a queue name, exchange
 name or routing key. Do not include the terminating zero of a C string in the length.
 """
@@ -52,9 +51,8 @@ Why it matters: Many clients cannot read such a string. RabbitMQ refuses it in m
 messages.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. For such forwarded properties, the rule reports the fault only once per
-connection.
-Possible because: The {peer} may have forwarded the properties as a publisher sent them.
+properties that it received. The rule reports forwarded properties only once per connection.
+Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Encode all short strings as UTF-8, not as Latin-1 or another character set. Carry binary
 identifiers in hexadecimal or Base64, or in a header value.
 """
@@ -72,9 +70,8 @@ Why it matters: The receiver gets an incomplete value and cannot read the rest o
 is lost, too.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. For such forwarded properties, the rule reports the fault only once per
-connection.
-Possible because: The {peer} may have forwarded the properties as a publisher sent them.
+properties that it received. The rule reports forwarded properties only once per connection.
+Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Compute the length of a string or table in octets after encoding, not in characters. Make sure
 that no value is truncated and that two threads do not write to one buffer.
 """
@@ -91,9 +88,8 @@ Evidence: the names in field tables
 Why it matters: A receiver that has no room for such a name refuses the table, or shortens the name.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. For such forwarded properties, the rule reports the fault only once per
-connection.
-Possible because: The {peer} may have forwarded the properties as a publisher sent them.
+properties that it received. The rule reports forwarded properties only once per connection.
+Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Keep the names of headers and arguments at 128 characters or below. Move long data from the
 name of the field into its value.
 """
@@ -111,13 +107,12 @@ T_TABLE_DUP: Final = RULES.rule(
 Demands: A field table does not contain the same name twice.
 Source: GS:4.2.5.5
 Evidence: the names in each field table
-Why it matters: Each receiver decides which of the two values is valid, so different receivers can read
-different tables.
+Why it matters: Each receiver decides which of the two values of the name is valid, so different receivers can
+read different tables.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. For such forwarded properties, the rule reports the fault only once per
-connection.
-Possible because: The {peer} may have forwarded the properties as a publisher sent them.
+properties that it received. The rule reports forwarded properties only once per connection.
+Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Replace an existing field instead of appending a second one when building a table. Code that
 adds a header to a forwarded message checks first whether the header is present.
 """
@@ -135,9 +130,8 @@ Evidence: the type tags of the values
 Why it matters: The receiver cannot know the length of the value, so the rest of the table is unreadable.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. For such forwarded properties, the rule reports the fault only once per
-connection.
-Possible because: The {peer} may have forwarded the properties as a publisher sent them.
+properties that it received. The rule reports forwarded properties only once per connection.
+Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Encode each value with one of the defined type tags, in upper or lower case as defined. Check
 that the length of the preceding value is correct, because a wrong length shifts all later tags.
 """
@@ -155,9 +149,8 @@ Why it matters: Length and content disagree, so the receiver misreads the values
 RabbitMQ closes the connection with 541, or drops it.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
-properties that it received. For such forwarded properties, the rule reports the fault only once per
-connection.
-Possible because: The {peer} may have forwarded the properties as a publisher sent them.
+properties that it received. The rule reports forwarded properties only once per connection.
+Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
 How to mend it: Write the length after encoding the content, as the exact number of octets that follow the
 length field. Check the size of every value type, for example of timestamps, decimals and nested tables.
 """
@@ -202,7 +195,7 @@ def table_in_the_printed_dialect(case: Case091) -> None:
     other peer understands: that of the specification or that of RabbitMQ.
     Source: GS:4.2.1 field-value; ERR:3; ERR:4
     Evidence: the product in the properties of the peer, and whether the table can be read in each dialect
-    Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ then reads
+    Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ reads
     another table than the client sent, or closes the connection.
     Silent when: the table can also be read in RabbitMQ's dialect, or the server's connection.start was not
     captured.
@@ -251,11 +244,11 @@ def timestamp_far_off(case: Case091, seconds: int) -> None:
     Demands: A timestamp is the number of whole seconds since the beginning of 1970, in 64 bits.
     Source: GS:4.2.5.4
     Evidence: the property timestamp, and values with the type tag 'T'
-    Why it matters: Often the sender wrote milliseconds instead of seconds. Receivers then read a date some
-    50000 years in the future.
+    Why it matters: Often the sender wrote milliseconds instead of seconds. Receivers read such a timestamp as
+    a date some 50000 years in the future.
     Silent when: the capture lacks octets before the message, or the rule has already reported this fault on
     the same connection.
-    Only possible because: The sender may intend this timestamp.
+    Only possible because: The {peer} may have set this timestamp on purpose.
     How to mend it: Write timestamp in whole seconds since 1970-01-01 UTC. If the clock of the application
     counts milliseconds, divide by 1000 first, or carry milliseconds in a header instead.
     """
@@ -272,8 +265,8 @@ def retired_property(case: Case091) -> None:
     Demands: The fourteenth property of a message, formerly cluster-id, is empty.
     Source: XML class basic field reserved
     Evidence: the flag and the value of the fourteenth property
-    Why it matters: The property no longer has a meaning, so receivers ignore it. RabbitMQ forwards it to
-    consumers.
+    Why it matters: The property no longer has a meaning, so receivers ignore it. RabbitMQ forwards the
+    property to consumers.
     Silent when: the capture lacks octets before the message, or the rule has already reported this fault on
     the same connection. The finding is only possible, not certain, when the server sends the message, because
     a server forwards what it received.
@@ -301,8 +294,8 @@ def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     Demands: A name in a field table begins with a letter, '$' or '#'.
     Source: GS:4.2.5.5
     Evidence: the names in field tables of arguments and headers
-    Why it matters: This rarely matters: a server should refuse the name with 503 or 502, but no known server
-    does. Spring, for example, uses the header name `__TypeId__`.
+    Why it matters: The fault rarely matters: a server should refuse the name with 503 or 502, but no known
+    server does. Spring, for example, uses the header name `__TypeId__`.
     Silent when: the capture lacks octets before the field table, the rule has already reported this fault on
     the same connection, or the name belongs to a table inside another table. The finding is only possible,
     not certain, when the server sends the message, because a server forwards what it received.

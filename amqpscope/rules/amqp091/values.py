@@ -282,8 +282,8 @@ def reply_code_zero(case: Case091) -> None:
     Demands: The reply-code in connection.close, channel.close and basic.return is not 0.
     Source: XML domain reply-code assert notnull
     Evidence: the reply-code
-    Why it matters: Reply-code 0 does not give the other peer a reason. A normal close uses 200. Pika, py-amqp
-    and other clients close channels with reply-code 0.
+    Why it matters: Reply-code 0 does not give the other peer a reason. A normal close has reply-code 200.
+    Pika, py-amqp and other clients close channels with reply-code 0.
     Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
     same connection.
     How to mend it: Set reply-code to 200 for a normal close, and to the matching error code of the
@@ -306,8 +306,9 @@ def no_reply_text(case: Case091) -> None:
     Demands: The reply-text in connection.close, channel.close and basic.return is not empty.
     Source: XML domain reply-text assert notnull
     Evidence: the reply-text
-    Why it matters: Logs then lack the reason. The specification demands a reply-text that is not null, but
-    does not say what null means for a string. Py-amqp and other clients leave reply-text empty.
+    Why it matters: With an empty reply-text, logs lack the reason. The specification demands a reply-text
+    that is not null, but does not say what null means for a string. Py-amqp and other clients leave
+    reply-text empty.
     Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
     same connection.
     How to mend it: Fill reply-text with a short reason, for example "Normal shutdown" with reply-code 200, or
