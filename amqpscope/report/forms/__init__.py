@@ -11,8 +11,7 @@ import importlib
 import os
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
 if TYPE_CHECKING:
     from amqpscope.policy.terms import Terms
@@ -26,8 +25,7 @@ NAMES: Final = (DEFAULT, *sorted({one.name for one in pkgutil.iter_modules(__pat
 """All forms. To list them loads none of their modules."""
 
 
-@dataclass(frozen=True)
-class ReportOptions:
+class ReportOptions(NamedTuple):
     """What a writer may need to know.
 
     terms: which findings count for the exit status. most: how many findings of one rule by one peer of a
@@ -38,8 +36,7 @@ class ReportOptions:
     most: int
 
 
-@dataclass(frozen=True)
-class ReportForm:
+class ReportForm(NamedTuple):
     """A form of report.
 
     purpose: what the form is for, in a few words for `--help`. writer: makes the writer of one report, which
