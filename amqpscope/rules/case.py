@@ -103,7 +103,7 @@ class Case:
         sender = 1 - finding.spot.direction
         return any(direction == sender and offset < read < end for direction, offset, end in self.garbled)
 
-    def was_told(self, rule: str) -> bool:
+    def was_reported(self, rule: str) -> bool:
         """Whether `report_once` has reported for either peer that the peer breaks this rule."""
         return (CLIENT, rule) in self.reported or (SERVER, rule) in self.reported
 
@@ -124,7 +124,7 @@ class Case:
         direction = self.record.direction if self.spot is None else self.spot.direction
         peer = self.connection.peer(direction)
         what = f"{rule} {kind}" if kind else rule
-        if (peer, what) in self.reported or (certainty != CERTAIN and self.was_told(rule)):
+        if (peer, what) in self.reported or (certainty != CERTAIN and self.was_reported(rule)):
             return
         self.reported |= {(peer, rule), (peer, what)}
         self.report(rule, message, certainty, evidence, others)

@@ -181,7 +181,7 @@ def transactions(shop: Shop) -> None:
     channel.queue_declare("ledger")
     channel.tx_select()
     returned = []
-    channel.add_on_return_callback(lambda *told: returned.append(told))
+    channel.add_on_return_callback(lambda *arguments: returned.append(arguments))
     for name in ("tea", "cocoa"):
         channel.basic_publish("", "ledger", name.encode())
     channel.basic_publish("", "nowhere", b"come back", mandatory=True)
@@ -316,7 +316,7 @@ def connection_errors(shop: Shop) -> None:
         channel.queue_declare("orders", exclusive=True)
         other = channel.connection.channel()
         for used in (channel, other, channel):  # on another channel it is another consumer
-            used._impl.basic_consume("orders", lambda *told: None, consumer_tag="clerk")
+            used._impl.basic_consume("orders", lambda *_: None, consumer_tag="clerk")
             used._impl._consumers.clear()  # else pika sees the fault first
             channel.connection.process_data_events(time_limit=0.2)
         channel.connection.process_data_events(time_limit=1)
@@ -366,22 +366,22 @@ def control(*command: str) -> None:
 
 
 def blocked(shop: Shop) -> None:
-    """The server has too little memory: publishers are told, and stopped, until there is enough."""
+    """The server has too little memory: publishers are informed, and stopped, until there is enough."""
     connection = shop.connect()
-    told: list[str] = []
-    connection.add_on_connection_blocked_callback(lambda _, frame: told.append(frame.method.reason))
-    connection.add_on_connection_unblocked_callback(lambda _, frame: told.append("unblocked"))
+    states: list[str] = []
+    connection.add_on_connection_blocked_callback(lambda _, frame: states.append(frame.method.reason))
+    connection.add_on_connection_unblocked_callback(lambda _, frame: states.append("unblocked"))
     channel = connection.channel()
     channel.queue_declare("orders")
     channel.basic_publish("", "orders", b"tea")
     control("set_vm_memory_high_watermark", "absolute", "1000000")
     channel.basic_publish("", "orders", b"cocoa")
-    while len(told) < 1:
+    while len(states) < 1:
         connection.process_data_events(time_limit=0.5)
     channel.basic_publish("", "orders", b"umbrella")  # stays unread until the alarm is over
     connection.process_data_events(time_limit=0.3)
     control("set_vm_memory_high_watermark", "0.4")
-    while len(told) < 2:
+    while len(states) < 2:
         connection.process_data_events(time_limit=0.5)
     assert channel.queue_delete("orders").method.message_count == 3
 

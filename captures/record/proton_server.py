@@ -3,7 +3,7 @@
 Anything sent to an address is kept there and handed to receivers of that address. Orders (address `orders`)
 are judged instead: see `Broker.judge`; a request to `prices` is answered to where it says; `$cbs` takes any
 token (claims-based security as the Azure clients speak it); `nowhere` refuses links; a message to `large` may
-have LARGEST octets. Runs until it is told to end, or for LIFETIME seconds.
+have LARGEST octets. Runs until it is terminated, or for LIFETIME seconds.
 """
 
 from __future__ import annotations

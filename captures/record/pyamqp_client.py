@@ -120,7 +120,7 @@ def confirm(shop: Shop) -> None:
     connection = shop.connect(confirm_publish=True)
     channel = connection.channel()
     returned: list[Any] = []
-    channel.events["basic_return"].add(lambda *told: returned.append(told))
+    channel.events["basic_return"].add(lambda *arguments: returned.append(arguments))
     channel.queue_declare("invoices")
     for name in GOODS:
         channel.basic_publish(amqp.Message(name, delivery_mode=2), "", "invoices")

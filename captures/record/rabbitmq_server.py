@@ -1,6 +1,6 @@
 """A RabbitMQ node with the AMQP 1.0 plugin, all of it in one folder and on one loopback address.
 
-Runs in the foreground until it is told to end (or for some time) and then ends the node and the port
+Runs in the foreground until it is terminated (or for some time) and then ends the node and the port
 mapper it started; both have ports of their own, so that a RabbitMQ already on the machine is not touched.
 The folder gets a program `control`: rabbitmqctl for this node, for clients whose scenario needs the operator.
 """

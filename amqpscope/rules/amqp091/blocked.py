@@ -25,7 +25,7 @@ C_BLOCKED_CAP: Final = RULES.rule(
 )
 
 
-def blocked_told_unasked(case: Case091) -> None:
+def blocked_without_capability(case: Case091) -> None:
     """A server sends connection.blocked or connection.unblocked to a client that has not announced the
     capability connection.blocked.
 
@@ -124,7 +124,7 @@ def judge_blocked(case: Case091, blocks: bool) -> None:
         return
     view = case.view
     if view.client is not None and view.client.lacks(_CAPABILITY):
-        blocked_told_unasked(case)
+        blocked_without_capability(case)
     elif view.blocking.blocked == blocks:
         blocked_out_of_turn(case)
 

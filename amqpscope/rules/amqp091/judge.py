@@ -376,7 +376,7 @@ class Judge091(Judge):
             if f"amqp091/{problem.code}" == framing.F_FRAME_END:
                 # Problems of the payload follow from the wrong size.
                 prove(case, framing.F_FRAME_END, problem)
-                reaction.note_offence(case, _REACTIONS[framing.F_FRAME_END])
+                reaction.note_violation(case, _REACTIONS[framing.F_FRAME_END])
                 return False
         printed = types.is_of_the_printed_dialect(case)
         for problem in frame.problems:
@@ -390,7 +390,7 @@ class Judge091(Judge):
             else:
                 prove(case, rule, problem)
             if case.found > found and rule in _REACTIONS:
-                reaction.note_offence(case, _REACTIONS[rule])
+                reaction.note_violation(case, _REACTIONS[rule])
         return True
 
     def follow(self) -> None:

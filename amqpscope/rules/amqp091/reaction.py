@@ -11,7 +11,7 @@ from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
 
-__all__ = ["judge_reaction", "note_offence"]
+__all__ = ["judge_reaction", "note_violation"]
 
 RULES: Final = Rules("amqp091/reaction")
 
@@ -19,7 +19,7 @@ RULES: Final = Rules("amqp091/reaction")
 _HARD_ERRORS: Final = (501, 502, 503, 504, 505, 540, 541)
 
 
-def note_offence(case: Case091, kind: str) -> None:
+def note_violation(case: Case091, kind: str) -> None:
     """This frame breaks a rule on which the other peer has to react. The kind is "fatal", "size", "channel
     0", "content" or "name".
     """

@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
-from amqpscope.rules.amqp091.reaction import note_offence
+from amqpscope.rules.amqp091.reaction import note_violation
 from amqpscope.rules.declaration import Rules
 from dissectors.wire import i64
 
@@ -68,7 +68,7 @@ def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
         case.report_once(F_FRAME_SIZE, message, certainty, evidence)
         return
     case.report(F_FRAME_SIZE, message, certainty, evidence)
-    note_offence(case, "size")
+    note_violation(case, "size")
 
 
 F_PRETUNE_SIZE: Final = RULES.rule("F-PRETUNE-SIZE", "IMPLIED", "tier A", answer="connection.close 501")

@@ -7,7 +7,7 @@ from typing import Final
 
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
-from amqpscope.rules.amqp091.reaction import note_offence
+from amqpscope.rules.amqp091.reaction import note_violation
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
@@ -304,7 +304,7 @@ def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     work with every broker. Otherwise leave names such as `__TypeId__` as they are.
     """
     if case.me.by_client:
-        note_offence(case, "name")
+        note_violation(case, "name")
     case.report_once(
         T_TABLE_NAME_START,
         "a name in a field table begins with neither a letter nor '$' or '#'",

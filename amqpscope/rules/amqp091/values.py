@@ -172,7 +172,7 @@ def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace spaces,
     slashes and other characters where names are built from other data.
     """
-    if not case.was_told(X_DECL_SYNTAX):
+    if not case.was_reported(X_DECL_SYNTAX):
         message = f"the exchange name contains the character {character!a}"
         evidence: dict[str, object] = {"character": ascii(character)}
         case.report_once(T_XNAME_RE, message, _certainty(case), evidence)
@@ -224,7 +224,7 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
     slashes and other characters where names are built from other data.
     """
-    if not case.was_told(Q_DECL_SYNTAX):
+    if not case.was_reported(Q_DECL_SYNTAX):
         message = f"the queue name contains the character {character!a}"
         evidence: dict[str, object] = {"character": ascii(character)}
         case.report_once(T_QNAME_RE, message, _certainty(case), evidence)

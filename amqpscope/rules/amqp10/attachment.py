@@ -91,10 +91,10 @@ def _judge_handle(case: Case10, session: SessionEnd, body: Attach) -> None:
     before = session.freed.get(handle)
     if before is not None and before.name != body.name and before.whole:
         handle_not_free_for_both(case, handle, before)
-    if not session.high_told and len(session.handles) + len(session.freed) <= MAX_HANDLES_SEARCHED:
+    if not session.high_reported and len(session.handles) + len(session.freed) <= MAX_HANDLES_SEARCHED:
         lowest = session.lowest_handle()
         if lowest < handle:
-            session.high_told = True
+            session.high_reported = True
             handle_that_is_not_the_lowest(case, handle, lowest)
 
 
@@ -261,9 +261,14 @@ def judge_flow(case: Case10, link: LinkEnd, body: Flow) -> None:
     """The rules about a flow for a link that is not, or not any more, there."""
     if link.attachment.peer_failed and link.whole:
         input_for_a_failed_link(case, link)
-    if not link.sender and link.attachment.answers and body.link_credit and not link.attachment.refusal_told:
+    if (
+        not link.sender
+        and link.attachment.answers
+        and body.link_credit
+        and not link.attachment.refusal_reported
+    ):
         if link.whole and _without_terminus(link):
-            link.attachment.refusal_told = True
+            link.attachment.refusal_reported = True
             credit_on_a_refused_link(case, link)
 
 

@@ -356,7 +356,7 @@ def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
 L_CLOSE_CROSS: Final = RULES.rule("L-CLOSE-CROSS", "MUST", "keyword")
 
 
-def closing_detach_never_told(case: Case10, link: LinkEnd) -> None:
+def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
     """A peer sends a detach with closed=false that crosses the other peer's detach with closed=true, and then
     does not attach the link again and close it.
 
@@ -506,7 +506,7 @@ def _judge_answers(case: Case10) -> None:
                     and link.attachment.peer_detach_end <= must
                     and link.attachment.times > 0
                 ):
-                    closing_detach_never_told(case, link)
+                    crossing_detach_never_closed(case, link)
             elif (
                 link.sender and link.credit.drain and link.state == ATTACHED and link.credit.drain_end <= must
             ):

@@ -1,6 +1,6 @@
 """Framing: what the octets of a frame's header, and where its body lies, prove (transport.xml, "framing").
 
-Each function is told by the dissector where the octets break its rule.
+The dissector finds where the octets break a rule; the rule's function reports it.
 """
 
 from collections.abc import Callable

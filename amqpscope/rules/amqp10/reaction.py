@@ -1,7 +1,7 @@
 """The reactions of a peer to faults of the other peer: the rules about the error that is due.
 
-An answer is owed from when the peer can have received the offence. That it is not given is certain when the
-peer shows that it has processed the offence, and says in the same frame or behind it what it would say had
+An answer is owed from when the peer can have received the fault. That it is not given is certain when the
+peer shows that it has processed the fault, and says in the same frame or behind it what it would say had
 there been none. What it leaves unsaid at the end of a connection proves nothing.
 """
 
@@ -163,7 +163,7 @@ def judge_answers(case: Case10) -> None:
 
 
 def _settled(case: Case10, pending_error: PendingErrorResponse) -> bool:
-    """Whether this frame answers an offence, or shows that it will not be answered."""
+    """Whether this frame answers a fault, or shows that it will not be answered."""
     me = case.me
     body = case.record.frame.body
     if isinstance(body, Close):

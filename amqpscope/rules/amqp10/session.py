@@ -220,7 +220,7 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
     Return a channel to the pool when both ends of its session have been exchanged.
     """
     me = case.me
-    if body.remote_channel is not None or me.channels.high_told or not me.whole or case.found > 0:
+    if body.remote_channel is not None or me.channels.high_reported or not me.whole or case.found > 0:
         return
     channel = int(case.record.frame.channel)
     if len(me.sessions) + len(me.channels.ended) > MAX_SESSIONS_SEARCHED:
@@ -228,7 +228,7 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
     for lower in range(channel):
         ended = me.channels.ended.get(lower)
         if lower not in me.sessions and (ended is None or ended.state == UNMAPPED):
-            me.channels.high_told = True
+            me.channels.high_reported = True
             case.report(
                 S_CH_LOWEST,
                 f"the begin uses channel {channel} although channel {lower} is unused",

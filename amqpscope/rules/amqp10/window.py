@@ -146,7 +146,7 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     send, and send a new flow before the window is exceeded.
     """
     session.outgoing.own_limit = FAR
-    session.outgoing.own_told = True
+    session.outgoing.own_reported = True
     case.report(
         S_WIN_OUT,
         f"transfer-id {raw(session.outgoing.next_id)} is beyond the outgoing-window "

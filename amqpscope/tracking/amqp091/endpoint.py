@@ -107,7 +107,7 @@ def completed_publish(record: FrameRecord, view: ConnectionView) -> Publish | No
 
 
 class PendingReaction:
-    """The first offence of the other peer on which an endpoint has to react."""
+    """The first fault of the other peer on which an endpoint has to react."""
 
     def __init__(self) -> None:
         # The kind of reaction that is due, "" for none, "over" when it has come.

@@ -27,7 +27,7 @@ class Attachment:
         # This end's newest attach answers one of the other end's.
         self.answers: bool = False
         # A finding says already that no detach follows the attach that refuses the link.
-        self.refusal_told: bool = False
+        self.refusal_reported: bool = False
         # An attach of this end in the same role as the other end's, while that one waited for its answer.
         self.misanswered: FrameRef | None = None
         # The handle that this end gave up last.
@@ -53,7 +53,7 @@ class Attachment:
         self.packet = packet
         self.answers = answers
         self.half_closed = None
-        self.refusal_told = False
+        self.refusal_reported = False
         self.closed = False
         self.failed = False
 
@@ -79,7 +79,7 @@ class Attachment:
         """All of it as plain values."""
         return (
             (int(self.packet), int(self.frame), int(self.times), int(self.peer_times), int(self.peer_end)),
-            (self.answers, self.refusal_told, int(self.freed_handle)),
+            (self.answers, self.refusal_reported, int(self.freed_handle)),
             (self.closed, self.failed, self.peer_closed, self.peer_failed),
             (int(self.peer_detach_end), int(self.asked)),
             None if self.misanswered is None else self.misanswered.dump(),
@@ -92,7 +92,7 @@ class Attachment:
         one = Attachment()
         attached, answer, detached, last, misanswered, half_closed = state
         one.packet, one.frame, one.times, one.peer_times, one.peer_end = attached
-        one.answers, one.refusal_told, one.freed_handle = answer
+        one.answers, one.refusal_reported, one.freed_handle = answer
         one.closed, one.failed, one.peer_closed, one.peer_failed = detached
         one.peer_detach_end, one.asked = last
         one.misanswered = None if misanswered is None else FrameRef.load(misanswered)

@@ -32,7 +32,7 @@ class Channels:
         # Offset in the peer's stream behind the begin that waited.
         self.unasked_end: i64 = UNKNOWN
         # A finding says already that a channel is not the lowest unused one.
-        self.high_told: bool = False
+        self.high_reported: bool = False
         # The channel of the endpoint's newest frame: nearly every frame is on the channel of the one before.
         self.own_channel: i64 = NO_CHANNEL
         # The session on that channel.
@@ -57,14 +57,14 @@ class Channels:
             tuple((channel, sessions.number(session)) for channel, session in self.ended.items()),
             (_waiting(self.unanswered, sessions), _waiting(self.peer_unanswered, sessions)),
             (None if self.unasked is None else self.unasked.dump(), int(self.unasked_end)),
-            self.high_told,
+            self.high_reported,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], sessions: list[SessionEnd]) -> "Channels":
         """What `dump` gave, as an object again."""
         channels = Channels()
-        channels.begun, ended, waiting, unasked, channels.high_told = state
+        channels.begun, ended, waiting, unasked, channels.high_reported = state
         channels.ended = {channel: sessions[at] for channel, at in ended}
         channels.unanswered = {channel: [sessions[at] for at in queue] for channel, queue in waiting[0]}
         channels.peer_unanswered = {channel: [sessions[at] for at in queue] for channel, queue in waiting[1]}

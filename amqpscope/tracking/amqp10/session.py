@@ -116,7 +116,7 @@ class SessionEnd:
         # No handle of its own below this one is free.
         self.lowest: i64 = 0
         # A finding says already that a handle is not the lowest free one.
-        self.high_told: bool = False
+        self.high_reported: bool = False
 
     def send_begin(self, begin: Begin, channel: i64, packet: i64) -> None:
         """This end sends begin."""
@@ -231,7 +231,7 @@ class SessionEnd:
             (self.outgoing.dump(), self.incoming.dump()),
             (sent, received),
             tables,
-            (int(self.lowest), self.high_told),
+            (int(self.lowest), self.high_reported),
             (tuple(dumped_links), tuple(dumped_deliveries)),
         )
 
@@ -261,7 +261,7 @@ class SessionEnd:
         session.peer_handles = {handle: all_links[at] for handle, at in peer_handles}
         session.links = {(name, sender): all_links[at] for name, sender, at in names}
         session.freed = {handle: all_links[at] for handle, at in freed}
-        session.lowest, session.high_told = lowest
+        session.lowest, session.high_reported = lowest
         return session
 
 

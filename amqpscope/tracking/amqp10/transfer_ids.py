@@ -42,7 +42,7 @@ class OutgoingTransfers:
         # The first transfer-id beyond this end's own outgoing-window.
         self.own_limit: i64 = FAR
         # A finding says already that it went beyond its own outgoing-window.
-        self.own_told: bool = False
+        self.own_reported: bool = False
         # Up to where the peer's newest window would reach if it counted from this end's next transfer.
         self.hasty_limit: i64 = UNKNOWN
         # The flow that set that window has no next-incoming-id.
@@ -72,7 +72,7 @@ class OutgoingTransfers:
         """This end sends a flow. What it says of its next-outgoing-id is taken for its own counter."""
         if flow.next_outgoing_id is not None:
             self.next_id = nearest(flow.next_outgoing_id, self.next_id)
-        if flow.outgoing_window is not None and not self.own_told:
+        if flow.outgoing_window is not None and not self.own_reported:
             self.own_limit = self.next_id + flow.outgoing_window
 
     def receive_flow(self, flow: Flow, begun: bool, right: bool, end: i64, packet: i64) -> None:
@@ -99,7 +99,7 @@ class OutgoingTransfers:
         """All of it as plain values."""
         return (
             (int(self.initial_id), int(self.next_id), self.limits.dump()),
-            (int(self.own_limit), self.own_told),
+            (int(self.own_limit), self.own_reported),
             (int(self.hasty_limit), self.hasty_bare, int(self.continued)),
         )
 
@@ -110,7 +110,7 @@ class OutgoingTransfers:
         ids, own, hasty = state
         transfers.initial_id, transfers.next_id, limits = ids
         transfers.limits = Limits.load(limits)
-        transfers.own_limit, transfers.own_told = own
+        transfers.own_limit, transfers.own_reported = own
         transfers.hasty_limit, transfers.hasty_bare, transfers.continued = hasty
         return transfers
 

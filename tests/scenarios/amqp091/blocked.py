@@ -7,7 +7,7 @@ from support.dialogue091 import Dialogue091
 
 
 @pair("C-BLOCKED-CAP", cut=without("connection.start-ok"))
-def blocked_told_unasked(d: Dialogue091) -> None:
+def blocked_without_capability(d: Dialogue091) -> None:
     d.opened(start_ok={"capabilities": ("basic.nack",) if d.wrong else ("connection.blocked",)})
     said = d.server.blocked()
     if d.wrong:

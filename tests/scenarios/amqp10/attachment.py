@@ -132,7 +132,7 @@ def new_delivery_before_the_map_is_complete(d: Dialogue) -> None:
 
 
 @pair("L-CLOSE-CROSS", cut=without("server detach"))
-def closing_detach_never_told(d: Dialogue) -> None:
+def crossing_detach_never_closed(d: Dialogue) -> None:
     d.linked()
     d.client.attach(RECEIVER, handle=1, name="r")
     d.server.attach(SENDER, handle=1, name="r")
