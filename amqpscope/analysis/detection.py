@@ -359,7 +359,7 @@ class Detection:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Detection":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         reported, (started, whole, resting), (held, octets, searched, origin, headed), probes, foreign = state
         detection = Detection()
         detection.protocol, detection.expected = reported

@@ -255,7 +255,7 @@ class LayerStack:
     def load(
         state: tuple[Any, ...], notes: ConnectionNotes, first: PlainStream, second: PlainStream
     ) -> "LayerStack":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         passed, openers, layers, choosing, held, holders = state
         stack = LayerStack(notes, first, second, passed, openers)
         stack.layers = [LAYERS[kind].load(layer, notes) for kind, layer in layers]

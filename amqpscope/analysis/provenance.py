@@ -64,7 +64,7 @@ class OctetProvenance:
 
     @staticmethod
     def load(state: tuple[object, ...]) -> "OctetProvenance":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         evidence = OctetProvenance()
         offsets, entries = state
         assert isinstance(offsets, tuple) and isinstance(entries, tuple)

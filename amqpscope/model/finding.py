@@ -108,7 +108,7 @@ class Finding:
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "Finding":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         (rule, certain, message), spot, evidence, others, where, text, reaction, times, addresses = state
         certainty = CERTAIN if certain else POSSIBLE
         finding = Finding(

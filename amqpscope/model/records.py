@@ -96,7 +96,7 @@ class Connection:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Connection":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         connection = Connection(state[0], state[1], state[2], state[3])
         connection.client, connection.protocol, connection.encrypted, connection.proxied = state[4:8]
         connection.frames, connection.began, connection.failed = state[8:]
@@ -193,7 +193,7 @@ class FrameRecord:
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "FrameRecord":
-        """What `dump` gave, as an object again: with octets of its own."""
+        """The object of what `dump` returned: with octets of its own."""
         evidence, about, problems = state
         direction, packet, time, last_packet, last_time, acknowledged, started, unseen = evidence
         offset, size, kind, name, missing, raw = about
@@ -275,6 +275,6 @@ class FrameRef:
 
     @staticmethod
     def load(state: tuple[int, int, int, int, str, int]) -> "FrameRef":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         direction, packet, time, offset, name, channel = state
         return FrameRef(direction, packet, time, offset, name, channel)

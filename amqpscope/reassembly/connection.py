@@ -311,7 +311,7 @@ class TcpConnection:
 
     @staticmethod
     def load(state: tuple[Any, ...], sink: StreamSink) -> "TcpConnection":
-        """What `dump` gave, as an object again, that goes on with `sink`."""
+        """The object of what `dump` returned, that goes on with `sink`."""
         version, finished, first, second = state
         if version != _VERSION:
             raise ValueError(f"state of a TCP connection in version {version}, expected {_VERSION}")

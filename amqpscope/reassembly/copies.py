@@ -83,7 +83,7 @@ class Copies:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Copies":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         datagrams, counts = state
         copies = Copies()
         copies._newest, copies._seen, copies.octets = datagrams

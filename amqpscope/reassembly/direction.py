@@ -395,7 +395,7 @@ class Direction:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Direction":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         (
             start,
             start_of_stream,

@@ -91,7 +91,7 @@ class RecentOctets:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "RecentOctets":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         recent = RecentOctets()
         for piece in state:
             recent.add(piece, 0, len(piece))

@@ -1,5 +1,5 @@
-"""What each endpoint of a connection is doing: replayed from what it sent and what it can have received.
+"""The state of each endpoint of a connection, replayed from what it sent and what it can have received.
 
-Only this package changes state; it never judges. `amqpscope.rules` reads the state as it was before a
-frame, and the frame.
+Only this package changes state; it never judges. `amqpscope.rules` reads a frame, and the state before the
+frame.
 """

@@ -1,9 +1,9 @@
-"""Numbered things that wait, to be found by their numbers from the smallest upwards.
+"""Numbered entries that wait, found by their numbers from the smallest upwards.
 
-Who looks for the first entry of a dictionary steps over all entries that were deleted before it, each time.
-So the numbers are kept beside it, in order. Nearly always a new number is the greatest: then it costs an
-append. Numbers whose entry is gone are stepped over once where they come first, and dropped when they are the
-greater part.
+A search for the first entry of a dictionary steps over all deleted entries before it, each time. This module
+therefore keeps the numbers beside the dictionary, in order. A new number is nearly always the greatest, and
+costs one append. Numbers of deleted entries are stepped over once when they come first, and are dropped when
+they are the greater part.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,10 +18,11 @@ _FEW: Final = 64
 
 
 class Ascending:
-    """The numbers of what waits in a dictionary, and maybe of what is gone from it. It is given each time.
+    """The numbers of the entries that wait in a dictionary, and perhaps of deleted ones. Each method is given
+    the dictionary.
 
-    numbers: in ascending order from the index `first` on, each once; all before that index are gone.
-    greatest: none of them is above it.
+    numbers: in ascending order from the index `first` on, each once; all entries before that index are
+    deleted. greatest: no number is above it.
     """
 
     def __init__(self) -> None:
@@ -31,11 +32,11 @@ class Ascending:
         self.greatest: int = -1
 
     def add(self, number: int, waiting: dict[Any, Any]) -> None:
-        """Something with this number waits from now on."""
+        """An entry with this number waits from now on."""
         numbers = self.numbers
         size: i64 = len(numbers)
         if size - self.first > _FEW and size - self.first > 2 * len(waiting):
-            # The new number may be there already.
+            # The new number may already be in the list.
             self.numbers = sorted(waiting)
             self.first = 0
             self._insert(number)
@@ -51,13 +52,13 @@ class Ascending:
             self._insert(number)
 
     def _insert(self, number: int) -> None:
-        # It may be one that was gone, and waits again.
+        # It may be the number of a deleted entry that waits again.
         at = bisect_left(self.numbers, number, int(self.first))
         if at == len(self.numbers) or self.numbers[at] != number:
             self.numbers.insert(at, number)
 
     def smallest(self, waiting: dict[Any, Any]) -> int:
-        """The smallest number of what waits; only to be asked when something does."""
+        """The smallest number of the entries that wait. At least one entry must wait."""
         numbers = self.numbers
         at: i64 = self.first
         while numbers[at] not in waiting:
@@ -67,7 +68,7 @@ class Ascending:
         return number
 
     def up_to(self, number: int, waiting: dict[Any, Any]) -> list[Any]:
-        """The numbers of what waits, in order, none of them above this one. 0: all."""
+        """The numbers of the entries that wait, in order, up to this number. 0: all."""
         numbers = self.numbers
         size: i64 = len(numbers)
         at: i64 = self.first

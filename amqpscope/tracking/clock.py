@@ -1,13 +1,14 @@
-"""How evenly the time stamps of a connection's frames go on: what a silence that was measured is worth.
+"""How evenly the timestamps of a connection's frames advance: how far a measured silence can be trusted.
 
-The clock of the capturing machine may be set forward, or stand still while the machine sleeps. Then what
-was no silence looks like one, or a short one like a long one. Such a step lies between two frames. So of a
-silence only that much is attested as is left when the longest stretch without any frame is taken away.
+The clock of the capturing machine may be set forward, or may stand still while the machine sleeps. Such a
+step makes a silence look longer than it was. The step lies between two frames. A silence is therefore
+confirmed only for the time that remains without its longest stretch between two frames.
 
-A clock that was set back is seen: times of frames go down. From then on it is known to be wrong, and attests
-no silence at all. Small steps down are none: the two directions may be captured by clocks that differ.
+A clock that was set back is detected, because the timestamps decrease. From then on the clock is known to be
+wrong and confirms no silence. Small steps back do not count, because the two directions may be captured by
+clocks that differ.
 
-Kept are the stretches of which a later question can still ask: each longer than all that came after it.
+Only stretches that a later question can need are kept: each one is longer than all later ones.
 """
 
 from typing import Any
@@ -19,9 +20,9 @@ __all__ = ["ClockStepGuard"]
 
 
 class ClockStepGuard:
-    """The stretches without a frame, of either peer, of one connection. Times in ns.
+    """The stretches without a frame of either peer on one connection. Times in ns.
 
-    back: the longest step by which a frame's time was before that of the one before it.
+    back: the longest step by which a frame's time was before the time of the previous frame.
     """
 
     def __init__(self) -> None:
@@ -48,17 +49,17 @@ class ClockStepGuard:
         since.append(last)
         until.append(time)
         if len(since) > MAX_STRETCHES:
-            # Two beside each other become one: that attests less.
+            # Two neighbouring stretches become one, which confirms less.
             until[0] = until[1]
             del since[1]
             del until[1]
 
     def jumped(self) -> bool:
-        """Whether the clock was set back, as the note `capture/time` tells."""
+        """Whether the clock was set back; the note `capture/time` reports it."""
         return self.back > BACKWARDS
 
     def attested(self, since: i64, until: i64) -> i64:
-        """How much of the time from `since` to `until` cannot have been a step of the clock, at least."""
+        """How much of the time from `since` to `until` certainly passed, whatever the clock did."""
         if self.jumped():
             return 0
         longest: i64 = 0
@@ -73,7 +74,7 @@ class ClockStepGuard:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "ClockStepGuard":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         pace = ClockStepGuard()
         pace.last, pace.back, since, until = state
         pace.since = list(since)

@@ -1,4 +1,4 @@
-"""How much is kept of connections to be compared with others."""
+"""How much is kept of connections for comparison with other connections."""
 
 from amqpscope.limits import MAX_CORRELATED_MESSAGES, MAX_CORRELATED_OPERATIONS, MAX_KEPT_EXCERPTS
 from dissectors.wire import i64
@@ -7,7 +7,7 @@ __all__ = ["CorrelationBudget"]
 
 
 class CorrelationBudget:
-    """How much more may be kept, of all connections of a capture set.
+    """How much more may be kept, for all connections of a capture set.
 
     left: messages. operations: requests. excerpts: requests with the frames around them.
     """

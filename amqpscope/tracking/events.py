@@ -1,20 +1,20 @@
-"""What happens on a connection, in the words of its specification: the part that all protocols share.
+"""The events of a connection, named as in its specification: the part that all protocols share.
 
-A `Conversation` takes the frames of one connection in the order of the analysis and decides what each one
-belongs to: which session, link and delivery, or which channel, consumer and message. Whoever needs to know
-that asks it, or subscribes a `Listener` to it: nobody else follows numbers of the wire.
+A `Conversation` takes the frames of one connection in the order of the analysis and decides what each frame
+belongs to: which session, link and delivery, or which channel, consumer and message. Other code asks the
+conversation, or subscribes a `Listener` to it; no other code follows the numbers on the wire.
 
-It decides identity and nothing more, so it is cheap enough for every command. What each peer could and must
-have known is decided by the endpoints of the rules, which agree with it
+The conversation decides only identity, so it is cheap enough for every command. The endpoints of the rules
+decide what each peer could and must have known; they agree with the conversation
 (`tests/tracking/amqp10/test_conversation.py`).
 
-Theory of operation. An event is one call of a method: first the record of the frame, which says where the
-frame stands and who sent it, then the decoded body, then what it belongs to. What it belongs to is an object,
-the same one for as long as it lives and for both peers, so that a subscriber keeps what it knows of it in a
-dictionary by that object. The event comes when the frame has taken effect. Without a subscriber no call is
-made, and nothing is kept that only a subscriber needs.
+Theory of operation. An event is one call of a method. Its arguments are the record of the frame (the place
+and the sender), the decoded body, and the object that the frame belongs to. This object stays the same for
+its whole life and for both peers, so a subscriber can use it as a key of a dictionary. The event comes when
+the frame has taken effect. Without a subscriber no call is made, and nothing is kept that only a subscriber
+needs.
 
-A conversation lives as long as the command that reads a capture, not between two segments: it has no `dump`.
+A conversation lives as long as the command that reads a capture, so it has no `dump`.
 """
 
 from abc import ABC, abstractmethod
@@ -29,8 +29,8 @@ __all__ = ["Conversation", "Listener"]
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Listener:
-    """Takes the events of one connection. Each protocol has a subclass with a method for each of its
-    events.
+    """Takes the events of one connection. Each protocol has a subclass with a method for each of
+    its events.
     """
 
 

@@ -1,17 +1,17 @@
-"""What is on its way to one end of a connection, and when it can have arrived there.
+"""The frames that are on their way to one end of a connection, and when they can have arrived.
 
-Theory of operation. A capture shows when something was sent, not when it was received. So what the peer sends
-is put into the inbox of the one that it is for (`post`) and changes nothing yet. Each frame of that one's own
-came in a segment that acknowledged so much of the peer's stream; before the frame is judged, all that lies
-whole below it is taken out, in the order of the stream, and received (`catch_up`). So an endpoint's state
-always is what it was, at the latest, when it wrote its newest frame: the state at `could` of
+Theory of operation. A capture shows when a frame was sent, not when it was received. A frame of the peer is
+put into the inbox of its receiver (`post`) and changes nothing yet. Each frame of the receiver came in a
+segment that acknowledged a part of the peer's stream. Before such a frame is judged, all frames that lie
+completely in that part are taken out of the inbox in order, and received (`catch_up`). The state of an
+endpoint is therefore the latest state in which it can have written its newest frame: the state at `could` of
 `tracking.knowledge`.
 
-Whose own frames are not captured never catches up. It is given the oldest of too many, and from then on
-nothing of it is judged by what it knew.
+An endpoint whose own frames were not captured never catches up. If its inbox grows too long, it receives the
+oldest frames, and from then on no rule judges it by what it knew.
 
-What receiving means is the protocol's. This is done for every frame, so the inbox is a list with an index of
-its first: nothing is moved when one is taken out.
+The protocol defines what receiving means. This code runs for every frame, so the inbox is a list with the
+index of its first entry: taking a frame out moves nothing.
 """
 
 from abc import ABC, abstractmethod
@@ -28,12 +28,12 @@ __all__ = ["Arrival", "Recipient"]
 
 
 class Arrival:
-    """A frame, or the message that it completes, on its way to the other peer: no octets of it.
+    """A frame, or the message that it completes, on its way to the other peer, without its octets.
 
-    body: what it says, None if that is not known. end: behind its last octet, in the sender's stream.
-    packet: of its first octet; time: of its last (ns). lost: with it or before it something is missing, so
-    that nothing follows any more from what was not seen. doubted: how much of it could not be read, in the
-    terms of its protocol; 0 for nothing.
+    body: the decoded content, None if unknown. end: the offset after its last octet in the sender's stream.
+    packet: the packet of its first octet; time: the time of its last octet (ns). lost: octets are missing in
+    it or before it, so nothing follows from frames that were not seen. doubted: how much of it could not be
+    read, in the terms of its protocol; 0 for nothing.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Arrival:
         self.doubted: i64 = doubted
 
     def dump(self, body: object) -> tuple[object, ...]:
-        """All of it as plain values, with the body as its protocol has dumped it."""
+        """All of it as plain values; the protocol has dumped the body."""
         return (
             body,
             int(self.channel),
@@ -61,7 +61,7 @@ class Arrival:
 
 
 class Recipient(ABC):
-    """One end of a connection, by what has reached it: see the theory above."""
+    """One end of a connection, by the frames that have reached it: see the theory above."""
 
     def __init__(self) -> None:
         self.knowledge: Knowledge = Knowledge()
@@ -69,30 +69,33 @@ class Recipient(ABC):
         self.inbox_head: i64 = 0
         # How much of its own stream it has sent, up to the end of its newest complete frame.
         self.sent_end: i64 = 0
-        # When it could not write. TCP's, which goes on with it; not part of the state.
+        # When it could not write. TCP owns and updates this object; it is not part of the state.
         self.stalls: Stalls = NO_STALLS
 
     @abstractmethod
     def receive(self, arrival: Arrival) -> None:
-        """What the peer said reaches this endpoint."""
+        """A frame of the peer reaches this endpoint."""
 
     @abstractmethod
     def lost(self) -> None:
-        """Something is missing of what it said or could know: nothing follows from what was not seen."""
+        """Something is missing of what it sent or could know: nothing follows from frames that were
+        not seen.
+        """
 
     @abstractmethod
     def prove(self, record: FrameRecord) -> None:
-        """Draw from a frame of this endpoint what it must have processed of the peer's stream."""
+        """Draw from a frame of this endpoint which part of the peer's stream it must have processed."""
 
     def post(self, arrival: Arrival) -> None:
-        """The peer has sent this."""
+        """The peer has sent this frame."""
         if arrival.end <= self.knowledge.could:
-            # Octets before it could not be read, so it was found late: this endpoint may have answered it.
+            # Octets before it could not be read, so it was found late: this endpoint may already have
+            # answered it.
             arrival.lost = True
         self.inbox.append(arrival)
         waiting: i64 = len(self.inbox) - self.inbox_head
         if waiting > MAX_INBOX:
-            # This endpoint is hardly captured: nothing of it will be judged by what it knew.
+            # Hardly any frame of this endpoint was captured: no rule will judge it by what it knew.
             self.lost()
             oldest = self.inbox[self.inbox_head]
             self.inbox_head += 1
@@ -102,10 +105,11 @@ class Recipient(ABC):
                 self.inbox_head = 0
 
     def catch_up(self, acknowledged: i64, peer_sent: i64) -> None:
-        """Before a frame of this endpoint: take in what its segment shows that it could have received.
+        """Before a frame of this endpoint: take in the frames that it could have received, as its segment
+        shows.
 
-        acknowledged: octets of the peer's stream, -1 unknown; then it may have received all that the
-        peer is known to have sent, `peer_sent`.
+        acknowledged: octets of the peer's stream, -1 if unknown; then it may have received all octets that
+        the peer is known to have sent, `peer_sent`.
         """
         knowledge = self.knowledge
         if acknowledged < 0:
@@ -128,7 +132,7 @@ class Recipient(ABC):
             self.inbox_head = at
 
     def undelivered(self) -> list[Arrival]:
-        """What is still on its way, the oldest first."""
+        """The frames that are still on their way, the oldest first."""
         return self.inbox[self.inbox_head :]
 
     def dump_reception(self, dump_body: Callable[[object], object]) -> tuple[object, ...]:

@@ -3,7 +3,7 @@
 The specification describes each endpoint by what it sends and what it receives. A capture shows what
 was sent; when it was *received* is not in it: a mirror port may show A's segment before the octets of
 B that it acknowledges, and between B's frame and A's next one lies a time in which A had not looked.
-Two prefixes of B's stream bound what A had processed when it sent a frame:
+Two prefixes of B's stream bound what A had processed when A sent a frame:
 
 could   the octets of B that A had acknowledged by the segment that first carried the frame's first
         octet. Nothing beyond can excuse A: its host had not received it.
@@ -14,7 +14,7 @@ must    the octets of B that A's own frames prove it had processed: an answer th
 
 A knew some prefix k of B's stream, must <= k <= could. So of a frame that B's input makes illegal:
 
-    legal with all below `could`                 LEGAL: nothing is said
+    legal with all below `could`                 LEGAL: no finding
     illegal whatever k was                       CERTAIN
     otherwise                                    POSSIBLE
 
@@ -23,22 +23,22 @@ is confirmed (`confirmed`). A quantity that B sets again and again (credit, a wi
 `Limits`: the value in force for every k that is still possible, since one flow may raise it and the
 next one lower it.
 
-What was not captured, and what was captured and cannot be read, is unknown, whoever is at fault for it.
-A field that is not of its type, a list that does not fit its size, a frame that does not decode: the
-fault is its sender's and is reported as what it is. What its sender meant, only the two peers know: they
-may have understood each other all the same. So nothing is taken in the place of the value, no default
-and no absence. What depends on it is unknown, for what either peer sends from then on: rules about it
-are silent, or say what is possible, until something that was said later, and can be read, makes it
-known again. That is one principle for losses and faults, so it is one mechanism for both: `whole` is
-taken from all that may depend on it. Who reads octets says of each problem whether a value was
-`unread`; no list of kinds of problems is kept here.
+What was not captured, and what was captured but cannot be read, is unknown, whoever is at fault. A field of
+the wrong type, a list that does not fit its size, or a frame that does not decode is a fault of its sender,
+and is reported as such. Only the two peers know what the sender meant; they may have understood each other.
+Nothing is therefore assumed in the place of the value, neither a default nor an absence. Everything that
+depends on the value is unknown, for all later frames of either peer: rules about it are silent, or report
+possible findings, until a later frame that can be read makes it known again. Losses and faults share this
+principle, so one mechanism serves both: `whole` is cleared for everything that may depend on the value. The
+reader of the octets says for each problem whether a value was `unread`; this module has no list of kinds of
+problems.
 
-What A owes B for it, an answer, is owed from when A must have known: what was never read needs none. And it
-is late only if A could write for so long: while B's window leaves no room, or A's octets are sent again and
-not acknowledged, what A writes stays in its host (`Recipient.stalls`). Time counts in one stretch in which A
-could write.
+If A owes B an answer, A owes it from when A must have known the request: a request that was never read
+needs no answer. The answer is late only if A could write for so long: while B's window leaves no room, or
+while A's octets are sent again and not acknowledged, what A writes stays in A's host (`Recipient.stalls`).
+Time counts only in one stretch in which A could write.
 
-Nothing here knows a protocol. Offsets are octets of the peer's stream; a frame is known when its last
+This module knows no protocol. Offsets are octets of the peer's stream; a frame is known when its last
 octet is: `end` is the offset behind it.
 """
 
@@ -66,36 +66,36 @@ _NO_ENTRIES: Final[list[int]] = []
 
 
 class Knowledge:
-    """What one endpoint knew of the other's stream, as of its newest frame."""
+    """What one endpoint knew of the other endpoint's stream when it sent its newest frame."""
 
     def __init__(self) -> None:
         self.could: i64 = 0
         self.must: i64 = 0
 
     def advance(self, acknowledged: i64) -> None:
-        """The endpoint sends a frame; its segment acknowledged this much of the peer's stream.
+        """The endpoint sends a frame; its segment acknowledged this many octets of the peer's stream.
 
-        A frame sent later was written by a program that knew no less, so `could` only grows: a smaller
-        value here means that an earlier segment is captured in a later copy only, whose newer
-        acknowledgement was taken for the first one's.
+        `could` only grows, because the program that wrote a later frame knew no less. A smaller value means
+        that an earlier segment was captured only in a later copy, whose newer acknowledgement was assigned to
+        the first copy.
         """
         if acknowledged > self.could:
             self.could = acknowledged
 
     def prove(self, end: i64) -> None:
-        """The endpoint has processed the peer's stream up to `end`, by what it sent itself.
+        """The endpoint has processed the peer's stream up to `end`, as its own frames show.
 
-        Not beyond `could`: then the proof is none, what it sent only happens to fit.
+        A proof beyond `could` proves nothing: what the endpoint sent only happens to fit.
         """
         if self.must < end <= self.could:
             self.must = end
 
     def confirmed(self, end: i64) -> bool:
-        """Whether the peer's frame that ends at `end` was processed for certain."""
+        """Whether the endpoint has certainly processed the peer's frame that ends at `end`."""
         return end <= self.must
 
     def certainty(self, end: i64) -> i64:
-        """How certain a fault is that rests on the peer's frame ending at `end`, received at `could`."""
+        """How certain a fault is that depends on the peer's frame ending at `end`, received at `could`."""
         return CERTAIN if end <= self.must else POSSIBLE
 
     def dump(self) -> tuple[int, int]:
@@ -104,7 +104,7 @@ class Knowledge:
 
     @staticmethod
     def load(state: tuple[int, int]) -> "Knowledge":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         knowledge = Knowledge()
         knowledge.could, knowledge.must = state
         return knowledge
@@ -132,10 +132,11 @@ class Limits:
         """The peer's frame that ends at `end`, and begins in `packet`, sets the bound."""
         size: i64 = len(self.bounds)
         if size > 0 and self.bounds[size - 1] == bound:
-            # The same bound from the earlier frame on: one entry serves, unless it is to be proved.
+            # The bound does not change from the earlier frame on: one entry is enough, unless it has to be
+            # proved.
             return
         if size >= MAX_LIMITS:
-            # The two oldest become one that allows what either did.
+            # The two oldest bounds become one that allows what either of them allowed.
             if self.bounds[0] > self.bounds[1]:
                 self.bounds[1] = self.bounds[0]
             self.drop(1)
@@ -160,7 +161,7 @@ class Limits:
         self.early.append(serial)
 
     def append(self, end: i64, bound: i64, packet: i64) -> None:
-        """One entry more."""
+        """Add one bound."""
         if self.ends is _NO_ENTRIES:
             self.ends = []
             self.bounds = []
@@ -170,7 +171,7 @@ class Limits:
         self.packets.append(packet)
 
     def drop(self, count: i64) -> None:
-        """The oldest are out of force."""
+        """Remove the oldest bounds, which no longer apply."""
         del self.ends[:count]
         del self.bounds[:count]
         del self.packets[:count]
@@ -200,7 +201,7 @@ class Limits:
         self.early = _NO_ENTRIES
 
     def settle(self, must: i64) -> None:
-        """All up to `must` is processed: what the newest of these replaced is out of force."""
+        """All frames up to `must` are processed: bounds that the newest of these replaced no longer apply."""
         drop: i64 = 0
         known: i64 = len(self.ends)
         while drop + 1 < known and self.ends[drop + 1] <= must:
@@ -226,9 +227,10 @@ class Limits:
         return CERTAIN
 
     def proved_by(self, value: i64) -> i64:
-        """The end of the first frame without which `value` would be beyond every bound; -1 if there is none.
+        """The end of the first frame without which `value` would be beyond every bound; -1 if there is no
+        such frame.
 
-        An endpoint that goes up to `value` lawfully has processed that frame.
+        An endpoint that legally goes up to `value` has processed that frame.
         """
         at: i64 = 0
         size: i64 = len(self.bounds)
@@ -241,15 +243,15 @@ class Limits:
         return -1
 
     def newest(self) -> i64:
-        """The bound in force at `could`; only to be asked when there is one."""
+        """The newest bound at `could`. There must be one."""
         return self.bounds[len(self.bounds) - 1]
 
     def newest_packet(self) -> i64:
-        """The packet of the frame that set it."""
+        """The packet of the frame that set the newest bound."""
         return self.packets[len(self.packets) - 1]
 
     def largest(self) -> i64:
-        """The largest bound that may be in force; only to be asked when there is one."""
+        """The largest bound that may apply. There must be one."""
         return max(self.bounds)
 
     def __len__(self) -> int:
@@ -261,7 +263,7 @@ class Limits:
 
     @staticmethod
     def load(state: tuple[tuple[int, ...], ...]) -> "Limits":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         limits = Limits()
         limits.ends, limits.bounds, limits.packets, limits.early = (list(entries) for entries in state)
         return limits

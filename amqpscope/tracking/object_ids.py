@@ -1,4 +1,4 @@
-"""Objects that are referred to from several places, each reported once, by number."""
+"""Objects that several places refer to, each dumped once, by number."""
 
 __all__ = ["ObjectIds"]
 
@@ -6,7 +6,7 @@ __all__ = ["ObjectIds"]
 class ObjectIds:
     """Gives each object a number, in the order in which they were first asked for.
 
-    objects: all of them; who goes through the list may ask for more while it does.
+    objects: all of them; a caller that goes through the list may ask for more meanwhile.
     """
 
     def __init__(self) -> None:

@@ -1,12 +1,13 @@
-"""A connection as it stands: both endpoints' states, windows, credit and what is unsettled, as plain values.
+"""The current state of a connection: both endpoints' states, windows, credit and unsettled deliveries, as
+plain values.
 
-A snapshot is made when someone asks for it and then changes no more. What the two endpoints have said counts
-as if it had all arrived: it is what will be, if nobody says anything more, not what each one knows already
-(that is `tracking.inbox`). So a receiver's credit is there as soon as it was granted, and a link is blocked
-only when nothing is on its way that would help. `unread` tells how much is.
+A snapshot is made on request and never changes. Frames on their way count as received: the snapshot shows the
+state if nobody sends anything more, not what each endpoint already knows (`tracking.inbox` has that). A
+receiver's credit therefore counts as soon as it was granted, and a link is blocked only if no frame on its
+way would help. `unread` counts the frames on their way.
 
-States and names are the specification's. A number that is not known, because nobody has said it or what said
-it was not captured, is UNKNOWN. Names come from the wire and are to be escaped where they are shown.
+States and names are those of the specification. A number that was not sent or not captured is UNKNOWN. Names
+come from the wire and have to be escaped before they are shown.
 """
 
 from typing import Final
@@ -32,12 +33,12 @@ UNKNOWN: Final = -1
 class EndSnapshot:
     """One end of a connection.
 
-    peer: `client` or `server`. state: of the connection, as this end sees it. said: what it stated about
+    peer: `client` or `server`. state: the connection's state at this end. said: what the peer stated about
     itself (`product`, `version`, `container-id` ...). frames, last_time (ns): of its stream. unread: frames
-    on their way to it that nothing shows it to have received. whole: nothing is missing of what concerns it.
-    max_frame_size (octets), channel_max, idle (ns): what it proposed or, in AMQP 0-9-1 the client, agreed to;
-    idle 0: none is asked for. stall: when it could not write last, if that was looked for and there was such
-    a time.
+    on their way to this end that nothing proves to be received. whole: nothing that concerns this end is
+    missing. max_frame_size (octets), channel_max, idle (ns): what this end proposed, or what the client of
+    AMQP 0-9-1 agreed to; idle 0: no limit. stall: when this end could not write for the last time, if there
+    was such a time and it was looked for.
     """
 
     def __init__(self, peer: str, state: str) -> None:
@@ -57,9 +58,9 @@ class EndSnapshot:
 class SessionEndSnapshot:
     """One end of a session of AMQP 1.0.
 
-    channel: on which it sends, UNKNOWN while it has not begun. next_outgoing_id, next_incoming_id: as 32 bits
-    of the wire. window: transfers that the peer lets it send now; outgoing_window: that it has announced
-    itself. unsettled: its deliveries that nobody has settled.
+    channel: the channel on which it sends, UNKNOWN before its begin. next_outgoing_id, next_incoming_id: the
+    32 bits of the wire. window: how many transfers the peer lets it send now; outgoing_window: the window
+    that it has announced. unsettled: its deliveries that nobody has settled.
     """
 
     def __init__(self, channel: i64, state: str) -> None:
@@ -75,11 +76,11 @@ class SessionEndSnapshot:
 class LinkSnapshot:
     """A link of AMQP 1.0.
 
-    sender: which peer sends on it. sender_state, receiver_state: of its two ends, "" for one that is not
-    known. source, target: addresses, "" if there is none. credit: deliveries that may begin now.
-    delivery_count: the sender's, as 32 bits of the wire. available: messages that the sender said to have
-    when it last sent a flow. deliveries: that it began since it attached; unsettled: of all of its.
-    unfinished: one has begun and is not whole yet.
+    sender: the peer that sends on it. sender_state, receiver_state: the states of its two ends, "" if
+    unknown. source, target: addresses, "" if there is none. credit: deliveries that may start now.
+    delivery_count: the sender's, as 32 bits of the wire. available: the messages that the sender reported in
+    its last flow. deliveries: those started since the attach; unsettled: all unsettled deliveries of the
+    link. unfinished: a delivery has started and is not complete yet.
     """
 
     def __init__(self, name: str, sender: str) -> None:
@@ -100,9 +101,9 @@ class LinkSnapshot:
 
 
 class SessionSnapshot:
-    """A session of AMQP 1.0: its two ends, None for one that is not known, and its links.
+    """A session of AMQP 1.0: its two ends, None if unknown, and its links.
 
-    number: counts the begins on the connection. more_links: that are not among `links`.
+    number: counts the begins on the connection. more_links: how many links are not in `links`.
     """
 
     def __init__(self, number: i64) -> None:
@@ -114,8 +115,11 @@ class SessionSnapshot:
 
 
 class ConsumerSnapshot:
-    """A consumer of AMQP 0-9-1. prefetch: the window it began with, UNKNOWN without one. unacknowledged:
-    of the deliveries to it, UNKNOWN if these are too many to look through."""
+    """A consumer of AMQP 0-9-1.
+
+    prefetch: the prefetch-count with which it started, UNKNOWN without one. unacknowledged: its
+    unacknowledged deliveries, UNKNOWN if there are too many to count.
+    """
 
     def __init__(self, tag: str, queue: str) -> None:
         self.tag: str = tag
@@ -129,11 +133,11 @@ class ConsumerSnapshot:
 class ChannelSnapshot:
     """A channel of AMQP 0-9-1.
 
-    prefetch: the window of the whole channel, UNKNOWN without one. deliveries: the last delivery-tag;
-    unacknowledged: of these. confirming: messages published are confirmed; published: since then;
-    unconfirmed: of these. client_stopped, server_stopped: who must send no content (channel.flow). asked:
-    requests of the client's that wait for an answer; first_asked, asked_time (ns): the oldest one's name and
-    time.
+    prefetch: the prefetch-count of the whole channel, UNKNOWN without one. deliveries: the last delivery-tag;
+    unacknowledged: how many of these deliveries are unacknowledged. confirming: the channel is in confirm
+    mode; published: how many messages since then; unconfirmed: how many of them are unconfirmed.
+    client_stopped, server_stopped: which peer must send no content (channel.flow). asked: how many requests
+    of the client wait for an answer; first_asked, asked_time (ns): the name and the time of the oldest one.
     """
 
     def __init__(self, number: i64, state: str) -> None:
@@ -156,10 +160,10 @@ class ChannelSnapshot:
 
 
 class ConnectionSnapshot:
-    """A connection: its two ends and, as its protocol has them, sessions or channels.
+    """A connection: its two ends and, depending on the protocol, its sessions or channels.
 
-    blocked: the server has said that it takes no messages (connection.blocked). virtual_host: of
-    AMQP 0-9-1. more_sessions, more_channels: that are not in the lists.
+    blocked: the server accepts no messages (connection.blocked). virtual_host: of AMQP 0-9-1. more_sessions,
+    more_channels: how many are not in the lists.
     """
 
     def __init__(self, client: EndSnapshot, server: EndSnapshot) -> None:

@@ -1,4 +1,4 @@
-"""Which numbers of a sequence have been seen, as spans: what is settled in order is one span.
+"""Which numbers of a sequence have been seen, as spans: numbers that come in order are one span.
 
 The numbers are those of the wire, of any size.
 """
@@ -10,7 +10,7 @@ from dissectors.wire import i64
 
 __all__ = ["Spans"]
 
-# mypyc: null object, of all that have no span. Nothing appends to it.
+# mypyc: null object, shared by all objects without a span. Nothing appends to it.
 _NO_NUMBERS: Final[list[int]] = []
 
 
@@ -22,7 +22,7 @@ class Spans:
         self.lasts: list[int] = _NO_NUMBERS
 
     def add(self, first: int, last: int) -> None:
-        """All from `first` to `last`."""
+        """Add all numbers from `first` to `last`."""
         size: i64 = len(self.firsts)
         if size > 0 and self.firsts[size - 1] <= first <= self.lasts[size - 1] + 1:
             if last > self.lasts[size - 1]:
@@ -38,7 +38,7 @@ class Spans:
             del self.lasts[0]
 
     def cover(self, first: int, last: int) -> bool:
-        """Whether one span holds all of these."""
+        """Whether one span contains all these numbers."""
         at: i64 = len(self.firsts) - 1
         while at >= 0:
             if self.firsts[at] <= first and last <= self.lasts[at]:
@@ -48,7 +48,7 @@ class Spans:
 
     @property
     def full(self) -> bool:
-        """Whether older spans may have been let go of."""
+        """Whether older spans may have been dropped."""
         return len(self.firsts) >= MAX_SPANS
 
     def dump(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -57,7 +57,7 @@ class Spans:
 
     @staticmethod
     def load(state: tuple[tuple[int, ...], tuple[int, ...]]) -> "Spans":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         spans = Spans()
         spans.firsts = list(state[0])
         spans.lasts = list(state[1])

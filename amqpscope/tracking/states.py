@@ -1,8 +1,8 @@
 """State diagrams as tables: (state, input) to the next state.
 
-A cell stands for what the specification allows, so an input that has no cell is illegal in that state. What
-an illegal input is taken to mean stands in a second table, the repairs, so that one fault does not make
-everything after it a fault: the repairs are not the specification's.
+A cell is a transition that the specification allows, so an input without a cell is illegal in that state. A
+second table, the repairs, defines how an illegal input is treated, so that one fault does not make every
+later frame a fault. The repairs are not part of the specification.
 """
 
 __all__ = ["Machine", "Table"]
@@ -18,15 +18,15 @@ class Machine:
     ) -> None:
         # The state before any input.
         self.start: str = start
-        # The cells that the specification draws, or says in words in place of a diagram.
+        # The cells that the specification draws, or describes in words instead of a diagram.
         self.drawn: Table = drawn
-        # The cells that follow from its words beside the diagram.
+        # The cells that follow from the text beside the diagram.
         self.implied: Table = implied
         # All these cells.
         self.cells: Table = {**drawn, **implied}
-        # What illegal inputs are taken to mean.
+        # How illegal inputs are treated.
         self.repairs: Table = repairs
-        # Inputs that are another one where they have no cell of their own, as a close with an error.
+        # Inputs that count as another input if they have no cell of their own, such as a close with an error.
         self.plain: dict[str, str] = plain
         # The legal inputs of each state, and what follows each input that changes the state: looked up for
         # every frame, so worked out once.
@@ -43,7 +43,7 @@ class Machine:
         return legal is not None and action in legal
 
     def after(self, state: str, action: str) -> str:
-        """The state after an input: by its cell; if it has none, by the repairs; else unchanged."""
+        """The state after an input: by its cell; if it has none, by the repairs; otherwise unchanged."""
         following = self._after.get(state)
         return state if following is None else following.get(action, state)
 

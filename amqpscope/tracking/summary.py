@@ -1,4 +1,4 @@
-"""What is kept of a connection that is over, for those of the same capture set that come after it."""
+"""What is kept of a finished connection, for comparison with later connections of the same capture set."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -10,14 +10,14 @@ __all__ = ["ConnectionSummary", "load_summary"]
 
 
 class ConnectionSummary(ABC):
-    """One connection; what is kept of it is its protocol's, in a subclass."""
+    """One connection; the subclass of its protocol says what is kept."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection: Connection = connection
 
     @property
     def weight(self) -> int:
-        """How much there is of it, counted in links of AMQP 1.0."""
+        """The size of the summary, counted in links of AMQP 1.0."""
         return 0
 
     @abstractmethod
@@ -26,5 +26,5 @@ class ConnectionSummary(ABC):
 
 
 def load_summary(state: tuple[Any, ...]) -> ConnectionSummary:
-    """What a summary's `dump` gave, as an object again."""
+    """The object of what a summary's `dump` returned."""
     return protocol_of(Connection.load(state[0]).protocol).load_summary(state)

@@ -71,8 +71,8 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
     Source: XML domain delivery-tag.channel-local
     Evidence: the unacknowledged delivery-tags of each channel: this channel does not have the tag, another
     channel has it
-    Why it matters: Each channel counts its own delivery-tags. The server closes the channel because it does
-    not know the delivery-tag there. If the channel had used the same tag, the basic.ack would have
+    Why it matters: Each channel counts its own delivery-tags. The server does not know the delivery-tag on
+    the other channel and closes that channel. If the channel had used the same tag, the basic.ack would have
     acknowledged another message.
     Silent when: the capture lacks the beginning of the channel, or this channel happens to use the same
     delivery-tag. On a connection with many channels, the rule searches only the first ones for the
@@ -205,7 +205,7 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     about to be closed, or another rule already reports that the delivery was sent with no-ack. The finding is
     only possible, not certain, when basic.recover may have returned the delivery to the queue. The finding is
     also only possible when the server is not RabbitMQ and earlier deliveries are still unacknowledged,
-    because LavinMQ and others accept such a basic.ack.
+    because LavinMQ and others accept a basic.ack that covers earlier deliveries.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.ack because it covers earlier deliveries.
     How to mend it: For a basic.ack with multiple, use the delivery-tag of a delivery that is still
@@ -255,7 +255,7 @@ def nack_without_capability(case: Case091) -> None:
     Source: RMQ:docs/nack; RMQ:docs/connections (capabilities)
     Evidence: the capabilities in connection.start, and each basic.nack of the client
     Why it matters: The method basic.nack is a RabbitMQ extension. Servers without this extension do not know
-    the method and close the connection.
+    basic.nack and close the connection.
     Silent when: connection.start was not captured, or amqpscope could not read it. The rule reports the fault
     only once per connection.
     How to mend it: Read the capabilities in the server-properties of connection.start. Without the capability

@@ -39,7 +39,7 @@ def blocked_without_capability(case: Case091) -> None:
     capabilities, or the capture lacks octets of the connection. The rule reports the fault only once per
     connection.
     How to mend it: Read the capabilities in the client-properties of connection.start-ok. Send
-    connection.blocked and connection.unblocked only if connection.blocked is true there.
+    connection.blocked and connection.unblocked only if the capability connection.blocked is true.
     """
     case.report_once(
         C_BLOCKED_CAP,
@@ -71,7 +71,7 @@ def blocked_out_of_turn(case: Case091) -> None:
     Silent when: the capture lacks octets of the server, or another rule already reports that the client does
     not announce the capability connection.blocked.
     How to mend it: Keep one blocked flag per connection. Send connection.blocked only when the flag changes
-    from false to true, and connection.unblocked only when it changes back.
+    from false to true, and connection.unblocked only when the flag changes back.
     """
     view = case.view
     before = f"blocked in packet {view.blocking.packet}" if view.blocking.blocked else "not blocked"

@@ -293,8 +293,8 @@ def said_after_close_ok(case: Case091) -> None:
     Demands: After channel.close-ok, a peer sends nothing on the channel until the channel is opened again.
     Source: G:channel close-channel
     Evidence: the frames that the peer sends on the channel after its channel.close-ok
-    Why it matters: The channel has ended, and a new channel may get its number. Brokers answer such a frame
-    by closing the connection.
+    Why it matters: The channel has ended, and a new channel may get its number. Brokers answer a frame after
+    channel.close-ok by closing the connection.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Make channel.close-ok the last frame on the channel: discard queued frames and block
     further sends before it is written. Applications must not use a channel object after the other peer has
@@ -354,8 +354,8 @@ def closed_with_hard_code(case: Case091, close: ChannelClose) -> None:
     Demands: The reply-code in channel.close is that of a soft error, or 200 for a normal close.
     Source: GS:4.8.1; XML constants class=soft-error
     Evidence: the reply-code in channel.close
-    Why it matters: Reply-codes of hard errors belong in connection.close. A client that acts on such a
-    reply-code gives up the whole connection.
+    Why it matters: Reply-codes of hard errors belong in connection.close. A client that acts on the
+    reply-code of a hard error gives up the whole connection.
     Silent when: the reply-code is 0, which names no error at all.
     How to mend it: Use a soft-error code (such as 403, 404, 405 or 406) or 200 in channel.close. If the error
     is a hard error, send connection.close instead.
@@ -471,8 +471,8 @@ def crossing_close_never_answered(
     """
     case.report(
         CH_CLOSE_CROSS,
-        f"the close of channel {channel.number} in packet {closing.packet}, which crossed another, is never "
-        "answered",
+        f"the channel.close of channel {channel.number} in packet {closing.packet}, which crossed another "
+        "channel.close, is never answered",
         certainty,
         {"channel": int(channel.number), "reply_code": int(closing.code)},
         [int(closing.packet)],

@@ -334,7 +334,8 @@ def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     Evidence: the reply-code in connection.close
     Why it matters: An error of one channel ends all other channels of the connection, too.
     Silent when: the close names a method of the class connection, or the connection is not open yet. A peer
-    cannot report such an error on a channel; an example is RabbitMQ's 403 for a failed login.
+    cannot report such an error of the connection on a channel; an example is RabbitMQ's 403 for a failed
+    login.
     How to mend it: Answer a soft error with channel.close on the channel concerned. If the whole connection
     really has to end, send connection.close with a hard-error code.
     """

@@ -133,7 +133,7 @@ def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None
     Source: XML:basic.09
     Evidence: the server's answer to a basic.consume or basic.get that sets no-ack
     Why it matters: The specification requires servers to support deliveries without acknowledgements. Streams
-    of RabbitMQ do not support such deliveries.
+    of RabbitMQ do not support deliveries without acknowledgements.
     Silent when: the reply-code is not 540, the reply-text does not mention acknowledgements, or more than one
     request may have caused the close.
     Only possible because: The server may have closed for another reason.

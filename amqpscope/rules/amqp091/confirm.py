@@ -34,7 +34,7 @@ def confirms_without_capability(case: Case091) -> None:
     Source: RMQ:docs/confirms; RMQ:docs/connections (capabilities)
     Evidence: the capabilities in connection.start, and each confirm.select of the client
     Why it matters: Publisher confirms are a RabbitMQ extension. Servers without this extension do not know
-    the method and close the connection.
+    confirm.select and close the connection.
     Silent when: connection.start was not captured, or amqpscope could not read it. The rule reports the fault
     only once per connection.
     How to mend it: Read the capabilities in the server-properties of connection.start. Without
@@ -115,8 +115,8 @@ def confirm_of_what_was_not_published(case: Case091, tag: int, count: int, certa
     confirm.select.
     Source: RMQ:docs/confirms; RMQX:confirm (doc)
     Evidence: the number of messages that were published completely on the channel after confirm.select
-    Why it matters: Client and server count the messages differently. From this confirm on, the client may
-    assign each confirm to the wrong message.
+    Why it matters: Client and server count the messages differently. After a confirm for a message that was
+    not published, the client may assign each confirm to the wrong message.
     Silent when: the capture lacks octets that were sent on the channel before the confirm. The finding is
     only possible, not certain, when the confirm names the next message and the client is still sending the
     body of that message.

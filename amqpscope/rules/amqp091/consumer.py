@@ -102,8 +102,8 @@ def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
     Demands: A basic.cancel names a consumer of the same channel.
     Source: XML:basic.cancel.01; XML domain consumer-tag
     Evidence: the consumer-tags in use on the channel, and those that the server has just cancelled
-    Why it matters: If the client meant another consumer, that consumer keeps receiving deliveries. Otherwise
-    the program has lost track of its consumers.
+    Why it matters: If the client meant another consumer, that consumer keeps receiving deliveries. If the
+    client meant no other consumer, the program has lost track of its consumers.
     Silent when: the server has cancelled the consumer, the queue of the consumer was deleted, a consumer was
     started without a consumer-tag, or the capture lacks octets that were sent on the channel before the
     basic.cancel. The finding is only possible, not certain, when the capture lacks any octets of the
@@ -221,7 +221,8 @@ def cancel_not_asked_for(case: Case091) -> None:
     Silent when: connection.start-ok was not captured, or amqpscope could not read it. The rule reports the
     fault only once per connection.
     How to mend it: Read the capabilities in the client-properties of connection.start-ok. Send basic.cancel
-    only if consumer_cancel_notify is true there; otherwise end the consumer without a notification.
+    only if consumer_cancel_notify is true. If the capability is missing or false, end the consumer without
+    basic.cancel.
     """
     case.report_once(
         B_CANCEL_NOTIFY_CAP,
@@ -250,8 +251,8 @@ def cancel_answered_needlessly(case: Case091, tag: str) -> None:
     Why it matters: The server waits for no answer, and may take the basic.cancel-ok for the answer to
     something else.
     Silent when: the server's basic.cancel was not captured.
-    How to mend it: Check the no-wait bit of a received basic.cancel. If it is set, remove the consumer and
-    notify the application, but send no basic.cancel-ok.
+    How to mend it: Check the no-wait bit of a received basic.cancel. If no-wait is set, remove the consumer
+    and notify the application, but send no basic.cancel-ok.
     """
     case.report(
         B_CANCEL_NOTIFY_REPLY,
@@ -271,8 +272,8 @@ def consume_without_queue(case: Case091) -> None:
     Demands: A basic.consume with an empty queue name follows a queue.declare on the same channel.
     Source: XML domain queue-name (doc)
     Evidence: the queue that was last declared on the channel
-    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
-    queue, the server closes the channel.
+    Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
+    declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent on the channel before the basic.consume.
     How to mend it: Send the queue name in basic.consume, or send queue.declare on the same channel first.
     Typical API misuse: declaring the queue on one channel and consuming on another, or passing an empty name.
@@ -289,8 +290,8 @@ def get_without_queue(case: Case091) -> None:
     Demands: A basic.get with an empty queue name follows a queue.declare on the same channel.
     Source: XML domain queue-name (doc)
     Evidence: the queue that was last declared on the channel
-    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
-    queue, the server closes the channel.
+    Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
+    declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent on the channel before the basic.get.
     How to mend it: Send the queue name in basic.get, or send queue.declare on the same channel first. Typical
     API misuse: declaring the queue on one channel and fetching on another, or passing an empty name.
@@ -403,7 +404,7 @@ def granted_beside_exclusive(case: Case091, consumer: Consumer, channel: Channel
     Silent when: the exclusive consumer is on a connection that the capture does not show.
     Only possible because: RabbitMQ's quorum queues do not support exclusive consumers.
     How to mend it: While a queue has an exclusive consumer, refuse every other basic.consume for the queue
-    with channel.close 403. Check this across all connections of the virtual host.
+    with channel.close 403. Look for exclusive consumers on all connections of the virtual host.
     """
     case.report(
         B_CONSUME_EXCL_HELD,

@@ -86,7 +86,7 @@ def delivery_to_nobody(case: Case091, tag: str) -> None:
     Evidence: the consumer-tags in use on the channel
     Why it matters: The client has no consumer for the message. The message is lost, or waits forever.
     Silent when: the capture lacks octets that were sent on the channel before the basic.deliver, or a
-    basic.consume with no-wait and without a consumer-tag may have started this consumer.
+    basic.consume with no-wait and without a consumer-tag may have started the consumer.
     How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from
     basic.consume or basic.consume-ok. Copy the consumer-tag unchanged.
     """
@@ -131,8 +131,8 @@ def delivery_after_cancel_ok(case: Case091, tag: str) -> None:
     waits forever.
     Silent when: the basic.cancel had no-wait set, or the capture lacks octets that were sent on the channel
     before the basic.deliver.
-    How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. After
-    that, send basic.cancel-ok, and send nothing for the consumer afterwards.
+    How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. Send
+    basic.cancel-ok after the last delivery, and send nothing for the consumer after basic.cancel-ok.
     """
     case.report(B_DELIVER_LATE, f"consumer {tag!r} was cancelled before", evidence={"consumer_tag": tag})
 

@@ -384,7 +384,8 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     Source: XML:exchange.required-instances; GS:3.1.3
     Evidence: a 404 for amq.direct, amq.fanout, amq.topic, amq.headers or amq.match
     Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring these
-    exchanges. The bindings and publishes of these clients fail, and the server closes their channels.
+    exchanges. If an exchange is missing, bindings and publishes to it fail, and the server closes the
+    channel.
     Silent when: the capture lacks octets of the connection, or the server's error may be about a missing
     queue. The finding is only possible, not certain, for amq.headers and amq.match, because a server may lack
     the exchange type headers.
@@ -570,8 +571,8 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     Demands: A server accepts the binding of a durable queue to a transient exchange.
     Source: XML:queue.bind.transient-exchange
     Evidence: the declarations of the queue and the exchange, and the server's answer to queue.bind
-    Why it matters: The specification allows this binding; the binding disappears together with the exchange.
-    The client loses its channel and cannot set up its topology.
+    Why it matters: The specification allows a binding of a durable queue to a transient exchange; the binding
+    disappears together with the exchange. The client loses its channel and cannot set up its topology.
     Silent when: amqpscope does not know the declaration of the queue or the exchange, or the server's answer
     names access rights or a missing queue or exchange.
     Only possible because: The capture does not show why the server refused the binding.
@@ -709,7 +710,7 @@ def cancel_refused_without_queue(operation: TopologyOperation, gone: TopologyOpe
     Only possible because: No capture can prove this fault, because the server may have closed the channel for
     a reason that the capture does not show.
     How to mend it: Answer basic.cancel with basic.cancel-ok even when the queue of the consumer is gone or
-    the consumer has already ended. Never close the channel for such a basic.cancel.
+    the consumer has already ended. Never close the channel because of a basic.cancel for an ended consumer.
     """
     message = (
         f"the server refuses to cancel consumer {shown(operation.tag)} of a deleted queue: "
@@ -739,7 +740,7 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
     Only possible because: No capture can prove this fault, because a client outside the capture or the server
     itself may have deleted the queue.
     How to mend it: Bind each new queue to the default exchange with the queue name as the routing key before
-    sending queue.declare-ok. Keep this binding until the queue is deleted.
+    sending queue.declare-ok. Keep the binding to the default exchange until the queue is deleted.
     """
     message = (
         f"a message for queue {shown(operation.key)} is returned with {int(operation.outcome.code)}, "
@@ -785,14 +786,14 @@ def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperat
     Demands: A server refuses a client's publish to an internal exchange with the channel exception 403.
     Source: XML:basic.publish.exchange.02; ERR:26
     Evidence: the internal bit of the exchange's declaration, and the server's answers after the publish
-    Why it matters: Only other exchanges may route messages to an internal exchange. By accepting a message of
-    a client, the server bypasses this protection.
+    Why it matters: Only other exchanges may route messages to an internal exchange. A server that accepts
+    messages of clients makes the internal bit useless.
     Silent when: no frame proves that the server had processed the basic.publish, another connection declared
     the exchange, or the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     changed the exchange.
-    How to mend it: On each basic.publish, check whether the exchange is internal. If it is, discard the
-    message and send channel.close with reply-code 403.
+    How to mend it: On each basic.publish, check whether the exchange is internal. If the exchange is
+    internal, discard the message and send channel.close with reply-code 403.
     """
     message = f"the server accepts a message for the internal exchange {shown(operation.exchange)}"
     return about_answer(B_PUBLISH_INTERNAL, POSSIBLE, message, operation, made)

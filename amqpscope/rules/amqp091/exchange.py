@@ -105,9 +105,9 @@ def type_without_prefix(case: Case091, kind: str) -> None:
     Demands: The name of an exchange type that is not in the specification begins with 'x-'.
     Source: GS:3.1.3.6; GS:3.1.10
     Evidence: the type in exchange.declare
-    Why it matters: The specification reserves such names for later editions. Usually the type is a misspelt
-    direct, fanout, topic or headers, and the broker refuses the declaration.
-    Silent when: the declaration is passive, because the type has no meaning there.
+    Why it matters: The specification reserves type names without `x-` for later editions. Usually the type is
+    a misspelt direct, fanout, topic or headers, and the broker refuses the declaration.
+    Silent when: the declaration is passive, because a passive declaration does not use the type.
     How to mend it: Check the spelling of the type: `direct`, `fanout`, `topic` or `headers`, in lower case.
     Give exchange types of your own or of a plugin a name that begins with `x-`.
     """
@@ -130,8 +130,8 @@ def predeclared_exchange_deleted(case: Case091, name: str) -> None:
     Demands: A client does not delete the predeclared exchanges, whose names begin with amq.
     Source: RMQ:docs/spec-differences
     Evidence: the exchange name in exchange.delete
-    Why it matters: Every virtual host has these exchanges for all clients. RabbitMQ and other brokers refuse
-    the deletion with 403 and close the channel.
+    Why it matters: Every virtual host has the predeclared exchanges for all clients. RabbitMQ and other
+    brokers refuse the deletion with 403 and close the channel.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Remove the exchange.delete. In cleanup code, skip every exchange whose name begins with
     `amq.`, and delete only exchanges that the application has declared itself.

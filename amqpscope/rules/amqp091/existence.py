@@ -31,9 +31,9 @@ Why it matters: The client and the server disagree about which exchanges exist. 
 a missing exchange and close the channel.
 Silent when: the server answers with an exception other than 404, the answer does not show what is missing, or
 the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a
-missing exchange as done and do not refuse it. The finding is certain only if the server refuses the request
-with 404 and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise
-other clients may have deleted the exchange.
+missing exchange as done and do not refuse the request. The finding is certain only if the server refuses the
+request with 404 and the same connection had deleted the exchange or received a 404 for the exchange before.
+In all other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Skip
 exchanges that are already deleted. Run cleanup code on a channel of its own, so that a 404 interrupts no
@@ -53,7 +53,7 @@ Why it matters: The server creates no binding, so no messages are routed along i
 channel.
 Silent when: the server's answer is not 404, or the answer does not show which exchange is missing. The
 finding is certain only if the same connection had deleted the exchange or received a 404 for the exchange
-before. Otherwise other clients may have deleted the exchange.
+before. In all other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Declare both exchanges and wait for their exchange.declare-ok before sending exchange.bind.
 Check the spelling of both names and the virtual host.
@@ -71,10 +71,10 @@ Evidence: the known exchanges
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
 request closes the channel.
 Silent when: the server answers with an exception other than 404, the answer does not show what is missing, or
-the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
-binding as done and do not refuse it. The finding is certain only if the server refuses the request with 404
-and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise other
-clients may have deleted the exchange.
+the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of a missing
+binding as done and do not refuse the request. The finding is certain only if the server refuses the request
+with 404 and the same connection had deleted the exchange or received a 404 for the exchange before. In all
+other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send exchange.unbind before deleting either exchange. Leave the exchange.unbind out after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -92,8 +92,8 @@ Evidence: the known queues, and a 404 of the server
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
 queue are lost.
 Silent when: the server's answer is not 404, or the answer does not show what is missing. The finding is
-certain only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise
-other clients may have deleted the queue.
+certain only if the same connection had deleted the queue or received a 404 for the queue before. In all other
+cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.bind. Use the queue name
 of queue.declare-ok if the server names the queue, and declare auto-delete or exclusive queues again after a
@@ -112,8 +112,8 @@ Evidence: the known exchanges, and a 404 of the server
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
 queue are lost.
 Silent when: the server's answer is not 404, or the answer does not show what is missing. The finding is
-certain only if the same connection had deleted the exchange or received a 404 for the exchange before.
-Otherwise other clients may have deleted the exchange.
+certain only if the same connection had deleted the exchange or received a 404 for the exchange before. In all
+other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Declare the exchange and wait for exchange.declare-ok before sending queue.bind. Check the
 spelling of the exchange name and the virtual host. If another application declares the exchange, start that
@@ -132,10 +132,10 @@ Evidence: the known queues
 Why it matters: The client and the server disagree about which queues exist. A server that refuses the request
 closes the channel.
 Silent when: the server answers with an exception other than 404, the answer does not show what is missing, or
-the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
-binding as done and do not refuse it. The finding is certain only if the server refuses the request with 404
-and the same connection had deleted the queue or received a 404 for the queue before. Otherwise other clients
-may have deleted the queue.
+the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of a missing
+binding as done and do not refuse the request. The finding is certain only if the server refuses the request
+with 404 and the same connection had deleted the queue or received a 404 for the queue before. In all other
+cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Send queue.unbind before deleting the queue. Leave the queue.unbind out after a queue.delete,
 because deleting a queue removes its bindings.
@@ -153,10 +153,10 @@ Evidence: the known exchanges
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
 request closes the channel.
 Silent when: the server answers with an exception other than 404, the answer does not show what is missing, or
-the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of such a
-binding as done and do not refuse it. The finding is certain only if the server refuses the request with 404
-and the same connection had deleted the exchange or received a 404 for the exchange before. Otherwise other
-clients may have deleted the exchange.
+the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the removal of a missing
+binding as done and do not refuse the request. The finding is certain only if the server refuses the request
+with 404 and the same connection had deleted the exchange or received a 404 for the exchange before. In all
+other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send queue.unbind before deleting the exchange. Leave the queue.unbind out after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -173,8 +173,8 @@ Source: XML:queue.purge.queue.must-exist
 Evidence: the known queues, and a 404 of the server
 Why it matters: The server closes the channel. The client and the server disagree about which queues exist.
 Silent when: the server's answer is not 404, or the answer does not show what is missing. The finding is
-certain only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise
-other clients may have deleted the queue.
+certain only if the same connection had deleted the queue or received a 404 for the queue before. In all other
+cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.purge. Check the spelling
 of the queue name and the virtual host.
@@ -193,9 +193,9 @@ Why it matters: The client and the server disagree about which queues exist. Som
 when a client deletes a missing queue.
 Silent when: the server answers with an exception other than 404, the answer does not show what is missing, or
 the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the deletion of a
-missing queue as done and do not refuse it. The finding is certain only if the server refuses the request with
-404 and the same connection had deleted the queue or received a 404 for the queue before. Otherwise other
-clients may have deleted the queue.
+missing queue as done and do not refuse the request. The finding is certain only if the server refuses the
+request with 404 and the same connection had deleted the queue or received a 404 for the queue before. In all
+other cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Delete each queue once, and let only one part of the application own the deletion. Skip queues
 that are already deleted or delete themselves (auto-delete, exclusive). Run cleanup code on a channel of its
@@ -213,8 +213,8 @@ Source: XML constant not-found; XML:basic.consume.queue
 Evidence: the known queues, and a 404 of the server
 Why it matters: The server closes the channel, and the consumer receives no messages.
 Silent when: the server's answer is not 404, or the answer does not show what is missing. The finding is
-certain only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise
-other clients may have deleted the queue.
+certain only if the same connection had deleted the queue or received a 404 for the queue before. In all other
+cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.consume. After a
 reconnect, declare auto-delete and exclusive queues again before consuming.
@@ -229,8 +229,8 @@ Source: XML constant not-found; XML:basic.get.queue
 Evidence: the known queues, and a 404 of the server
 Why it matters: The server closes the channel, which also ends all consumers on the channel.
 Silent when: the server's answer is not 404, or the answer does not show what is missing. The finding is
-certain only if the same connection had deleted the queue or received a 404 for the queue before. Otherwise
-other clients may have deleted the queue.
+certain only if the same connection had deleted the queue or received a 404 for the queue before. In all other
+cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.get. Check the spelling
 of the queue name and the virtual host, and stop polling when the queue is deleted.

@@ -94,7 +94,8 @@ def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
     seconds = (case.record.time - request.time) // 1_000_000_000
     case.report_once(
         CH_FLOW_PROMPT,
-        f"{case.name} is sent {seconds} s after channel.flow in packet {request.packet}, not answered yet",
+        f"{case.name} is sent {seconds} s after channel.flow in packet {request.packet}, "
+        "which is not answered yet",
         POSSIBLE,
         {"channel": int(case.record.frame.channel)},
         [int(request.packet)],

@@ -222,7 +222,7 @@ def delivered_before_its_commit(content: Content, came: Content) -> Finding:
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Keep the publishes of a transacted channel aside until tx.commit arrives, and only then
-    route them to queues. Discard them on tx.rollback and when the channel or connection closes.
+    route them to queues. Discard the publishes on tx.rollback, and when the channel or connection closes.
     """
     how = "was rolled back" if came.fate == "rollback" else "is not committed yet"
     return _finding(TX_DEFER, f"the transaction of the publish {how}", content, came)
@@ -430,8 +430,8 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Offer a requeued message to other consumers first, and exclude the channel that rejected
-    it. Consumer applications should not requeue messages that they can never process: reject these without
-    requeue.
+    it. Consumer applications should not requeue messages that they can never process: reject such messages
+    without requeue.
     """
     message = f"the client gets the message of packet {int(before.spot.packet)} again, which it has rejected"
     return _finding(B_REJECT_SAMECLIENT, message, content, before)
@@ -460,8 +460,8 @@ def delivered_again_after_rollback(content: Content, before: Content) -> Finding
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Restore rolled back acknowledgements to the unacknowledged state on tx.rollback, and
-    neither requeue nor redeliver these messages. Redeliver them only after basic.recover, a rejection with
-    requeue, or the end of the channel.
+    neither requeue nor redeliver these messages. Redeliver the messages only after basic.recover, a rejection
+    with requeue, or the end of the channel.
     """
     message = f"the message of packet {int(before.spot.packet)} is redelivered after its ack was rolled back"
     return _finding(TX_ROLLBACK_QUIET, message, content, before)
@@ -477,7 +477,8 @@ def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
     Source: XML:queue.purge.02
     Evidence: the unacknowledged deliveries of the queue, the queue.purge-ok, and a 406 for their
     acknowledgement
-    Why it matters: The server closes the channel of the consumer that settles such a delivery.
+    Why it matters: When the consumer settles an unacknowledged delivery of the purged queue, the server
+    closes the channel.
     Silent when: the client settled further deliveries afterwards, the queue was not purged between the
     delivery and its settlement, or the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because the server may have discarded the delivery

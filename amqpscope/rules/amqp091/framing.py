@@ -98,7 +98,8 @@ without payload.
 Demands: A heartbeat is a frame with an empty payload and has eight octets in all.
 Source: GS:4.2.1 heartbeat; ERR:12
 Evidence: the size field of a heartbeat, or its absence
-Why it matters: A receiver that expects those eight octets loses count and misreads all following frames.
+Why it matters: A receiver that expects a heartbeat of eight octets loses count and misreads all following
+frames.
 Silent when: the capture lacks octets before the frame. The grammar in the specification omits the size field,
 but implementations send it.
 How to mend it: Send the heartbeat as exactly eight octets: type 8, channel 0, size 0 in four octets, and the
@@ -119,8 +120,8 @@ def method_of_a_channel_on_channel_0(case: Case091, problem: Problem) -> None:
     Evidence: the class-id and the channel number of the frame
     Why it matters: Channel 0 is reserved for the class connection. The server closes the connection with 504.
     Silent when: the capture lacks octets before the frame.
-    How to mend it: Open a channel with a number of 1 or more and send methods of the other classes only
-    there. Look for a channel number that is still at its initial value 0.
+    How to mend it: Open a channel with a number of 1 or more and send methods of all classes except
+    connection only on this channel. Look for a channel number that is still at its initial value 0.
     """
     proved(case, F_METHOD_CH_NONZERO, problem)
     method = case.record.frame.body
@@ -194,7 +195,7 @@ def method_of_the_other_peer(case: Case091, name: str) -> None:
     Evidence: the role of the sender, and the roles that the specification allows for the method
     Why it matters: The method has no meaning in this direction, and the receiver closes the connection with
     503. With RabbitMQ's extensions, basic.ack, basic.nack and basic.cancel are valid in both directions.
-    Silent when: the capture lacks octets before the method. Without these octets, the direction of such
+    Silent when: the capture lacks octets before the method. If the beginning is missing, the directions of
     methods may be the only evidence of which peer is the client.
     How to mend it: Check which role the specification allows for the method, and send only methods of your
     role. Never answer an unexpected method with a copy of that method.

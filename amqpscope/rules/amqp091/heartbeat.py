@@ -52,8 +52,8 @@ def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64)
     while octets that it sent again are not acknowledged. The rule tolerates a tenth of the delay, and at
     least 100 ms, for the way between the peer and the capturing machine. The finding is only possible, not
     certain, when the capturing machine's clock may have been set forward during the silence. Frames of the
-    other peer rule that out: the silence is certain if it exceeds the delay even without the longest gap
-    between two of these frames.
+    other peer can rule out a wrong clock: the finding is certain if the silence exceeds the delay even
+    without the longest gap between two of these frames.
     How to mend it: Send a heartbeat frame from a timer whenever no octet was sent for about half the delay.
     Run the timer in a thread that application callbacks, long computations and blocking publishes cannot
     delay.
@@ -131,8 +131,8 @@ def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
     Source: GS:4.2.7
     Evidence: two heartbeat delays without octets in one direction, and the frames in the other direction
     afterwards
-    Why it matters: Heartbeats let a peer detect that the other peer is gone. This peer does not detect it, so
-    its messages may be lost.
+    Why it matters: Heartbeats let a peer detect that the other peer is gone. The sending peer does not detect
+    that the other peer is gone, so its messages may be lost.
     Silent when: connection.tune-ok was not captured or has heartbeat 0, the capture may lack octets, or no
     frames confirm how long the silence was. The rule also reports nothing while the server has blocked the
     client, because the server then reads nothing. The rule C-HB-SEND describes the tolerance. The rule

@@ -48,8 +48,8 @@ def start_of_a_higher_version(case: Case091, method: ConnectionStart) -> None:
     requested version must instead answer with its own protocol header and close the socket.
     Silent when: the capture lacks the client's protocol header, or the header is not that of AMQP 0-9-1.
     How to mend it: Compare the version in the client's protocol header with the supported versions. Send
-    connection.start only for a version up to the requested one. Otherwise send your own protocol header and
-    close the socket.
+    connection.start only for a version up to the requested one. If the requested version is not supported,
+    send your own protocol header and close the socket.
     """
     if not (0 <= method.version_major <= 99 and 0 <= method.version_minor <= 99):
         start_version_out_of_range(case, method)
@@ -133,8 +133,8 @@ def no_locale_offered(case: Case091) -> None:
     Demands: A server offers at least one locale in connection.start.
     Source: XML:connection.start.locales assert notnull
     Evidence: the field locales of connection.start
-    Why it matters: The client has to choose one of the offered locales in connection.start-ok, and there is
-    none.
+    Why it matters: The client has to choose one of the offered locales in connection.start-ok, but the server
+    offers none.
     Silent when: connection.start cannot be decoded.
     How to mend it: Fill the locales field of connection.start with at least `en_US`, separated from further
     locales by spaces.

@@ -41,7 +41,7 @@ def odd_delivery_mode(case: Case091, value: i64) -> None:
     Source: XML class basic field delivery-mode (label)
     Evidence: the property delivery-mode
     Why it matters: RabbitMQ treats every value other than 2 as transient, so the message may be lost at a
-    restart. Other brokers may treat the value differently.
+    restart. Other brokers may treat values other than 1 and 2 differently.
     Silent when: a server delivers the message, because a server repeats what was published. The rule reports
     the fault only once per connection.
     How to mend it: Set delivery-mode to 2 for messages that must survive a broker restart, and to 1 for all
@@ -178,8 +178,8 @@ def return_not_asked_for(case: Case091, certainty: i64) -> None:
     Why it matters: The client expects no basic.return. The server has dropped a message that the client
     considers delivered.
     Silent when: the capture lacks octets that were sent on the channel before the basic.return, or the client
-    published more such messages than amqpscope remembers. The finding is only possible, not certain, while
-    the client is still sending the body of a message.
+    published more messages with mandatory or immediate than amqpscope remembers. The finding is only
+    possible, not certain, while the client is still sending the body of a message.
     How to mend it: Send basic.return only for messages published with mandatory or immediate, and on the
     channel of their basic.publish. Drop unroutable messages without either flag silently.
     """
@@ -206,13 +206,13 @@ def return_of_another_message(case: Case091, reason: str, certainty: i64) -> Non
     Source: XML:basic.return.exchange/routing-key (docs)
     Evidence: the messages that were published on the channel with mandatory or immediate, with their body
     sizes and digests
-    Why it matters: The client identifies the returned message by exchange, routing key and content. If these
-    differ, the client cannot tell which message failed.
+    Why it matters: The client identifies the returned message by exchange, routing key and content. If
+    exchange, routing key or content differ, the client cannot tell which message failed.
     Silent when: the capture lacks octets that were sent on the channel before the basic.return, or the client
-    published more such messages than amqpscope remembers. The finding is only possible, not certain, while
-    the client is still sending the body of a message.
+    published more messages with mandatory or immediate than amqpscope remembers. The finding is only
+    possible, not certain, while the client is still sending the body of a message.
     How to mend it: Repeat in basic.return the exchange and routing key of the basic.publish, and return the
-    content unchanged. Send it on the channel of the basic.publish, once per message.
+    content unchanged. Send basic.return on the channel of the basic.publish, once per message.
     """
     case.report(B_RETURN_MATCH, reason, certainty)
 
@@ -258,7 +258,7 @@ def return_after_its_ack(case: Case091, number: int) -> None:
     Silent when: the capture lacks octets that were sent on the channel before the basic.return, or an
     unconfirmed message has the same exchange, routing key and size.
     How to mend it: Send basic.return, including its content header and body, before the basic.ack that
-    confirms the same message. Queue both on the channel in this order when routing fails.
+    confirms the same message. When routing fails, write basic.return to the channel first, then basic.ack.
     """
     case.report(CF_RETURN_FIRST, f"message {number} was confirmed before", evidence={"delivery_tag": number})
 

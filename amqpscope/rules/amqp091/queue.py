@@ -44,8 +44,8 @@ def bind_of_no_queue(case: Case091) -> None:
     Demands: A queue.bind with an empty queue name follows a queue.declare on the same channel.
     Source: XML:queue.bind.queue.queue-known
     Evidence: the queue that was last declared on the channel
-    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
-    queue, the server closes the channel.
+    Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
+    declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Name the queue in queue.bind, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
@@ -64,8 +64,8 @@ def unbind_of_no_queue(case: Case091) -> None:
     Demands: A queue.unbind with an empty queue name follows a queue.declare on the same channel.
     Source: XML:queue.unbind.queue.queue-known
     Evidence: the queue that was last declared on the channel
-    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
-    queue, the server closes the channel.
+    Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
+    declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Name the queue in queue.unbind, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
@@ -84,8 +84,8 @@ def purge_of_no_queue(case: Case091) -> None:
     Demands: A queue.purge with an empty queue name follows a queue.declare on the same channel.
     Source: XML:queue.purge.queue.queue-known
     Evidence: the queue that was last declared on the channel
-    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
-    queue, the server closes the channel.
+    Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
+    declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Name the queue in queue.purge, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
@@ -104,8 +104,8 @@ def delete_of_no_queue(case: Case091) -> None:
     Demands: A queue.delete with an empty queue name follows a queue.declare on the same channel.
     Source: XML:queue.delete.queue.queue-known
     Evidence: the queue that was last declared on the channel
-    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
-    queue, the server closes the channel.
+    Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
+    declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Name the queue in queue.delete, or declare a queue on the same channel first. A queue that
     was declared on another channel, or before the channel was reopened, does not count.
@@ -298,7 +298,8 @@ def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> 
     Demands: If queue.delete sets if-unused, the server keeps a queue that has consumers.
     Source: XML:queue.delete.if-unused.in-use
     Evidence: the consumers of the queue, and queue.delete-ok
-    Why it matters: The consumer ends although nobody cancelled it. Its application gets no further messages.
+    Why it matters: The consumer ends although nobody cancelled it. The application of the consumer gets no
+    further messages.
     Silent when: the consumer is on another channel, or the queue.delete was not captured.
     Only possible because: Other clients may have deleted the queue and declared it again in the meantime,
     which would have ended the consumer.

@@ -96,8 +96,9 @@ def close_behind_a_fatal_frame(case: Case091, code: int) -> None:
     the reason.
     Silent when: the peer may not have received the faulty frame, or the capture lacks octets of the other
     peer.
-    How to mend it: Close the socket without sending anything, if strict conformance is required. Otherwise
-    keep connection.close with 501, and mend the peer that sent the malformed frame.
+    How to mend it: Close the socket without sending anything, if strict conformance is required. If strict
+    conformance is not required, keep connection.close with 501, and mend the peer that sent the malformed
+    frame.
     """
     _report(case, F_FATAL_SILENT, code, "a dropped connection without connection.close", CERTAIN)
 

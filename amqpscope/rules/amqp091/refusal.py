@@ -97,7 +97,7 @@ def reserved_queue_declared(case: Case091, refusal: Refusal) -> None:
     Demands: A client does not create a queue whose name begins with 'amq.'.
     Source: XML:queue.declare.queue.reserved; GS:3.1.10
     Evidence: a queue.declare for an unknown queue named amq.*, and the server's refusal with 403
-    Why it matters: Names with this prefix are reserved for the broker. Often a client declares a
+    Why it matters: Names with the prefix `amq.` are reserved for the broker. Often a client declares a
     broker-generated name again after it has lost the connection, and with the connection the queue.
     Silent when: the server does not refuse the queue.declare with 403, or the queue.declare is passive.
     Only possible because: The server may instead have refused the request because the user lacks a
@@ -120,7 +120,7 @@ def reserved_exchange_declared(case: Case091, refusal: Refusal) -> None:
     Source: XML:exchange.declare.exchange.reserved; GS:3.1.10
     Evidence: an exchange.declare for an exchange named amq.* that is not predeclared, and the server's
     refusal with 403
-    Why it matters: Names with this prefix are reserved for the broker. The server does not create the
+    Why it matters: Names with the prefix `amq.` are reserved for the broker. The server does not create the
     exchange.
     Silent when: the server does not refuse the exchange.declare with 403, or the exchange.declare is passive.
     Only possible because: The server may instead have refused the request because the user lacks a
@@ -148,7 +148,7 @@ def type_not_supported(case: Case091, refusal: Refusal) -> None:
     does not begin with `x-`.
     Only possible because: Only the server's close indicates that the server does not support the type.
     How to mend it: Install and enable the plugin that provides the exchange type on every node of the broker.
-    Otherwise declare the exchange with type direct, fanout, topic or headers.
+    If no plugin can be installed, declare the exchange with type direct, fanout, topic or headers.
     """
     _blame(case, X_DECL_TYPE_SUPPORT, refusal, f"asks for the type {refusal.request.other!a}")
 
@@ -166,7 +166,7 @@ def default_exchange_missing(case: Case091, refusal: Refusal) -> None:
     Source: XML:exchange.default-exchange; GS:3.1.3.1
     Evidence: a 404 for a publish to the exchange with the empty name
     Why it matters: Clients publish to a queue by its name through the default exchange. Without the default
-    exchange, such messages get lost.
+    exchange, messages that are published to a queue by its name get lost.
     Silent when: the reply-text of the server's close does not mention an exchange.
     Only possible because: The server may have closed for another reason.
     How to mend it: Provide the nameless direct exchange in every virtual host, and bind every queue to it
@@ -184,8 +184,8 @@ def required_type_missing(case: Case091, refusal: Refusal) -> None:
     Demands: A server supports the exchange types direct and fanout.
     Source: XML:exchange.required-types; GS:3.1.3.1; GS:3.1.3.2
     Evidence: the server's answer to exchange.declare with these types
-    Why it matters: Every server must support the types direct and fanout. Clients that use these types cannot
-    set up their routing.
+    Why it matters: Every server must support the types direct and fanout. Clients that use the types direct
+    and fanout cannot set up their routing.
     Silent when: the reply-text of the server's close does not mention the type.
     Only possible because: The server may have closed for another reason.
     How to mend it: Implement the exchange types direct and fanout, and accept exactly these names in the type
@@ -344,8 +344,9 @@ def unbind_fails_by_channel(case: Case091, refusal: Refusal) -> None:
     a reply-code of channel.close. Brokers close the channel, so clients must expect both.
     Silent when: the rule has already reported this fault on the same connection, or the reply-code is 404,
     which other rules of queue.unbind demand.
-    How to mend it: Answer a failed queue.unbind with connection.close, if strict conformance is required.
-    Otherwise keep channel.close as other brokers do, and let clients handle both.
+    How to mend it: Answer a failed queue.unbind with connection.close, if strict conformance is required. If
+    strict conformance is not required, keep channel.close as other brokers do. Clients should handle both
+    closes.
     """
     case.report_once(
         Q_UNBIND_FAIL_CONN,

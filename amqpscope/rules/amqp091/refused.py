@@ -39,8 +39,8 @@ def publish_to_no_exchange(
     Demands: The exchange that basic.publish names exists.
     Source: XML:basic.publish.exchange.must-exist
     Evidence: the known exchanges, and a channel.close with 404 that names basic.publish
-    Why it matters: The server closes the channel with 404. Messages that were published on the channel after
-    this message are lost, too.
+    Why it matters: The server closes the channel with 404. Messages that were published later on the same
+    channel are lost, too.
     Silent when: the server's close does not name basic.publish, or names an exchange to which no message was
     recently published.
     Only possible because: The server's close does not say which of several messages it refuses. The finding

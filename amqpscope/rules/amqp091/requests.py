@@ -92,8 +92,9 @@ def answer_out_of_turn(case: Case091, earlier: MethodRequest) -> None:
     Demands: A peer answers the requests on a channel in the order in which they were sent.
     Source: GS:4.7; GS:2.2.1
     Evidence: the requests on the channel that are not answered yet
-    Why it matters: A client that assigns replies by their order assigns them wrongly. In some brokers the
-    queues answer themselves, so other replies overtake basic.consume-ok and basic.cancel-ok.
+    Why it matters: A client that assigns replies to requests by their order assigns replies to the wrong
+    requests. In some brokers the queues answer themselves, so other replies overtake basic.consume-ok and
+    basic.cancel-ok.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Send the replies on a channel in the order of their requests. On the client's side, match
     a reply to its request by method and by consumer-tag or queue name, not only by order.

@@ -50,8 +50,9 @@ def close_before_open(case: Case091) -> None:
     Why it matters: The fault has hardly any effect. All brokers send connection.close with the reason, which
     is more useful to the client than a closed socket.
     Silent when: the capture lacks octets of either peer.
-    How to mend it: Close the socket without sending connection.close, if strict conformance is required.
-    Otherwise keep connection.close, and mend the error that the reply-text of connection.close names.
+    How to mend it: Close the socket without sending connection.close, if strict conformance is required. If
+    strict conformance is not required, keep connection.close, and mend the error that the reply-text of
+    connection.close names.
     """
     case.report(
         C_HS_ERROR_SILENT,
@@ -73,8 +74,9 @@ def login_refused_unasked(case: Case091) -> None:
     capability authentication_failure_close.
     Source: RMQ:docs/auth-notification
     Evidence: the capabilities in connection.start-ok, and the server's answer to the login
-    Why it matters: A client without this capability still waits for connection.tune, or takes the
-    connection.close for another error. Its user does not learn that the login failed.
+    Why it matters: A client without the capability authentication_failure_close still waits for
+    connection.tune, or takes the connection.close for another error. The user of the client does not learn
+    that the login failed.
     Silent when: the client announces the capability authentication_failure_close, or its connection.start-ok
     was not captured.
     How to mend it: Look for the capability authentication_failure_close in the client-properties of

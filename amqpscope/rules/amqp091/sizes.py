@@ -81,7 +81,7 @@ def frame_before_tuning(case: Case091, size: i64) -> None:
     Source: XML:connection.tune.frame-max.minimum; XML:connection.tune-ok.frame-max.minimum
     Evidence: the sizes of the frames before connection.tune-ok
     Why it matters: Before connection.tune-ok, no peer has to accept frames of more than 4096 octets. Often
-    the frame is a connection.start-ok with a large token; RabbitMQ accepts 8192 octets, or its configured
+    the frame is a connection.start-ok with a large token. RabbitMQ accepts 8192 octets, or its configured
     size.
     Silent when: the capture lacks octets before the frame, or connection.tune-ok.
     How to mend it: Keep frames before connection.tune-ok at 4096 octets or below. Shorten the

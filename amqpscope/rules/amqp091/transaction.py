@@ -126,8 +126,9 @@ def mandatory_in_transaction(case: Case091) -> None:
     Silent when: the capture lacks octets that were sent on the channel before the message. The rule reports
     the fault only once per connection.
     Only possible because: The capture does not show whether the application relies on the outcome.
-    How to mend it: Publish messages with mandatory on a channel without a transaction; on RabbitMQ use
-    publisher confirms there. Otherwise do not decide from a basic.return whether the transaction succeeded.
+    How to mend it: Publish messages with mandatory on a channel without a transaction; on RabbitMQ, use
+    publisher confirms on this channel. In a transaction, do not decide from a basic.return whether the
+    transaction succeeded.
     """
     case.report_once(TX_MANDATORY, "mandatory is set for a message in a transaction", POSSIBLE, {})
 
@@ -147,8 +148,9 @@ def immediate_in_transaction(case: Case091) -> None:
     Silent when: the capture lacks octets that were sent on the channel before the message. The rule reports
     the fault only once per connection.
     Only possible because: The capture does not show whether the application relies on the outcome.
-    How to mend it: Publish messages with immediate on a channel without a transaction; on RabbitMQ use
-    publisher confirms there. Otherwise do not decide from a basic.return whether the transaction succeeded.
+    How to mend it: Publish messages with immediate on a channel without a transaction; on RabbitMQ, use
+    publisher confirms on this channel. In a transaction, do not decide from a basic.return whether the
+    transaction succeeded.
     """
     case.report_once(TX_IMMEDIATE, "immediate is set for a message in a transaction", POSSIBLE, {})
 

@@ -47,8 +47,8 @@ T_SHORTSTR_UTF8: Final = RULES.rule(
 Demands: A short string is well-formed UTF-8.
 Source: GS:4.2.5.3; ERR:16
 Evidence: the short strings in arguments, properties and names of field tables
-Why it matters: Many clients cannot read such a string. RabbitMQ refuses it in methods (501), but not in
-messages.
+Why it matters: Many clients cannot read a string that is not UTF-8. RabbitMQ refuses such a string in methods
+(501), but not in messages.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
 properties that it received. The rule reports forwarded properties only once per connection.
@@ -85,7 +85,7 @@ T_TABLE_NAME_LEN: Final = RULES.rule(
 Demands: A name in a field table has at most 128 characters.
 Source: GS:4.2.5.5
 Evidence: the names in field tables
-Why it matters: A receiver that has no room for such a name refuses the table, or shortens the name.
+Why it matters: A receiver that has no room for the long name refuses the table, or shortens the name.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
 properties that it received. The rule reports forwarded properties only once per connection.
@@ -199,7 +199,7 @@ def table_in_the_printed_dialect(case: Case091) -> None:
     another table than the client sent, or closes the connection.
     Silent when: the table can also be read in RabbitMQ's dialect, or the server's connection.start was not
     captured.
-    Only possible because: The server may not be the product that it claims to be.
+    Only possible because: The server may not be the product that its connection.start names.
     How to mend it: Encode field tables in the RabbitMQ dialect: strings with the tag `S`, 16-bit signed
     integers with `s`, 64-bit signed integers with `l`. Do not send `U`, `L` or short strings as values.
     """
@@ -244,8 +244,8 @@ def timestamp_far_off(case: Case091, seconds: int) -> None:
     Demands: A timestamp is the number of whole seconds since the beginning of 1970, in 64 bits.
     Source: GS:4.2.5.4
     Evidence: the property timestamp, and values with the type tag 'T'
-    Why it matters: Often the sender wrote milliseconds instead of seconds. Receivers read such a timestamp as
-    a date some 50000 years in the future.
+    Why it matters: Often the sender wrote milliseconds instead of seconds. Receivers read a timestamp in
+    milliseconds as a date some 50000 years in the future.
     Silent when: the capture lacks octets before the message, or the rule has already reported this fault on
     the same connection.
     Only possible because: The {peer} may have set this timestamp on purpose.

@@ -381,12 +381,12 @@ def retired_field_of_the_connection(case: Case091, name: str) -> None:
     Demands: The retired fields capabilities, insist and known-hosts are empty or 0.
     Source: XML:connection.open reserved-1/reserved-2; XML:connection.open-ok reserved-1
     Evidence: the retired fields of connection.open and connection.open-ok
-    Why it matters: The value has hardly any consequence, because receivers ignore these fields. Pika and
+    Why it matters: The fault has hardly any effect, because receivers ignore the retired fields. Pika and
     librabbitmq set insist by habit.
     Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
     same connection.
     How to mend it: Encode capabilities and known-hosts as empty strings and insist as 0. Remove the code that
-    sets these fields for older versions of the protocol.
+    sets the retired fields for older versions of the protocol.
     """
     rule = T_RESERVED_CONN
     case.report_once(

@@ -1,9 +1,13 @@
-"""One life of a channel, from channel.open to the close-ok that ends it, as one endpoint knows it.
+"""One life of a channel, from channel.open to the channel.close-ok that ends it, as one endpoint knows it.
 
-Theory of operation. Both peers' methods change the same state: a consumer begins with the client's
-basic.consume, a tag is used up by the server's basic.deliver, freed by the client's basic.ack. So one machine
-serves both endpoints; what differs is when an input reaches it (see `Endpoint091`). It is given who said it,
-and never judges. After a close a peer discards what the other one still sends; so does this.
+Theory of operation. The methods of both peers change the same state: the client's basic.consume starts a
+consumer, the server's basic.deliver uses a delivery-tag, the client's basic.ack settles it. One machine
+therefore serves both endpoints; the endpoints differ only in when an input reaches them (see `Endpoint091`).
+The machine knows who sent each input, and never judges. After a close, a peer discards what the other peer
+still sends, and the machine does the same.
+
+Requests wait for their answers in the order in which they came (`requests` of the client, `demands` of the
+server). A request with no-wait gets no answer.
 
 Sources: the classes channel, queue, basic, tx (amqp0-9-1.xml), confirm (RabbitMQ).
 """
@@ -73,7 +77,16 @@ _OF_CONSUMERS: Final = (BasicConsume, BasicConsumeOk, BasicCancel, BasicCancelOk
 
 
 class Channel:
-    """A channel, by its number, in one of its lives."""
+    """A channel in one of its lives, by its number.
+
+    state: as in `states.CHANNEL`. whole: nothing of this life is missing. open_end, open_packet: of its
+    channel.open. closed_by_client, closed_by_server: the closes, None if not sent.
+
+    queue: the queue that was declared last, "" if the server has not named it yet, None if there was none (or
+    it is unknown); declared_end: of its declaration. transacted: tx.select was sent.
+
+    client_stopped, server_stopped: this peer has confirmed that it sends no content for now.
+    """
 
     def __init__(self, number: i64, roster: Roster, counting: bool = True) -> None:
         self.number: i64 = number
@@ -111,11 +124,13 @@ class Channel:
 
     @property
     def is_open(self) -> bool:
-        """Whether the client has opened it and neither has closed it."""
+        """Whether the client has opened the channel and neither peer has closed it."""
         return self.state == OPEN or self.state == OPENING
 
     def lacks_queue(self) -> bool:
-        """Whether an empty queue name means none: none was declared, nor is one the server's to name."""
+        """Whether an empty queue name has no meaning: no queue was declared, and the server still has to name
+        none.
+        """
         if not self.whole or self.queue is not None:
             return False
         requests = self.requests
@@ -124,13 +139,13 @@ class Channel:
         return requests.awaited(False, "queue.declare-ok") < 0
 
     def named(self, queue: str | None) -> str:
-        """The queue that a method names, by itself or by the last declaration; "" if none is known."""
+        """The queue that a method names, itself or by the last declaration; "" if unknown."""
         return readable(queue) or self.queue or ""
 
-    # What is said on it
+    # The methods on the channel
 
     def apply(self, by_client: bool, method: Method, end: i64, packet: i64, time: i64) -> None:
-        """A method, of the client's or of the server's; `end`: offset behind its frame."""
+        """A method of the client or of the server; `end`: the offset after its frame."""
         if isinstance(method, BasicDeliver):
             if not by_client:
                 self._deliver(method, end, packet, time)
@@ -178,7 +193,7 @@ class Channel:
                 self.state = CHANNEL.after(self.state, SERVER_OPEN_OK)
         answered = self._answer(by_client, method.definition().name)
         if self._discards(by_client):
-            # Its sender may not have read the close: it counts as said, and changes nothing.
+            # Its sender may not have read the close: the method counts as sent, and changes nothing.
             self.requests.discard(method)
             return
         if method.odd is not None and isinstance(method, _OF_CONSUMERS):
@@ -193,11 +208,11 @@ class Channel:
         self.deliveries.settle(tag, multiple, self.transacted, end, packet)
 
     def _discards(self, by_client: bool) -> bool:
-        """Whether the other peer has closed the channel, and so takes no notice of this one any more."""
+        """Whether the other peer has closed the channel, and therefore discards the methods of this peer."""
         return (self.closed_by_server if by_client else self.closed_by_client) is not None
 
     def _answer(self, by_client: bool, name: str) -> MethodRequest | None:
-        """If this answers a request, that is answered; which one."""
+        """Which request this method answers, if any; the request no longer waits."""
         request = self.requests.answer(by_client, name)
         if request is not None and not by_client:
             self.publishes.took(request.end)
@@ -206,7 +221,7 @@ class Channel:
         return request
 
     def _ask(self, by_client: bool, method: Method, end: i64, packet: i64, time: i64) -> None:
-        """If this asks for an answer, that is waited for from now on."""
+        """If the method asks for an answer, the answer is awaited from now on."""
         if not self.requests.ask(by_client, method, self.queue or "", end, packet, time):
             self.whole = False
 
@@ -267,7 +282,7 @@ class Channel:
         self._forgot()
 
     def _forgot(self) -> None:
-        """Of too many consumers one had to be forgotten."""
+        """There were too many consumers, so one had to be forgotten."""
         if not self.consumers.whole:
             self.whole = False
 
@@ -368,13 +383,13 @@ class Channel:
                 self.closed_by_server = closing
 
     def lost(self) -> None:
-        """Something of this life was missed."""
+        """Something of this life is missing."""
         self.whole = False
         self.deliveries.whole = False
         self.publishes.lost()
 
     def empty(self) -> None:
-        """It is closed: what was on it is gone."""
+        """The channel is closed: its consumers and deliveries are gone."""
         discarded = self.requests.discarded
         self.requests = ChannelRequests()
         self.requests.discarded = discarded
@@ -402,7 +417,7 @@ class Channel:
 
     @staticmethod
     def load(state: tuple[Any, ...], roster: Roster) -> "Channel":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         about, closes, requests, declared, flags, (recovering, beginning) = state[:6]
         publish, deliveries, consumers, publishes = state[6:]
         channel = Channel(about[0], roster, deliveries[0])

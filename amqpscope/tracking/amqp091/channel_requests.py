@@ -43,7 +43,7 @@ class NoWaitRequests:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "NoWaitRequests":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         client, server, last = state
         if not last:
             return NOTHING_ASKED
@@ -139,7 +139,7 @@ class ChannelRequests:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "ChannelRequests":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         by_client, by_server, no_wait, discarded = state
         requests = ChannelRequests()
         requests.by_client = [MethodRequest.load(one) for one in by_client]

@@ -1,4 +1,4 @@
-"""A close of a channel or of the connection, as its sender put it."""
+"""A close of a channel or of the connection, with the fields that its sender set."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ __all__ = ["CloseReason"]
 
 
 class CloseReason:
-    """A close: why, and where.
+    """A close: why it was sent, and where.
 
-    code, text: its reply-code and the beginning of its reply-text. class_id, method_id: of the method that it
-    blames. end: offset behind it. packet, time (ns): of its first octet.
+    code, text: its reply-code and the beginning of its reply-text. class_id, method_id: the method that the
+    close names as its cause. end: the offset after it. packet, time (ns): of its first octet.
     """
 
     def __init__(
@@ -39,5 +39,5 @@ class CloseReason:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "CloseReason":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         return CloseReason(*state)

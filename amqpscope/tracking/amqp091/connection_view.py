@@ -1,7 +1,7 @@
-"""What an endpoint knows of a connection: what was agreed, which channels there are, how it is being closed.
+"""What an endpoint knows of a connection: the agreed limits, the channels, and the close.
 
-It takes every method in the order in which the endpoint said or received it, and by whom; see `Channel`
-for why one machine serves both. Nothing here judges.
+The view takes every method in the order in which the endpoint sent or received it, with its sender; see
+`Channel` for why one machine serves both endpoints. The view never judges.
 """
 
 from itertools import islice
@@ -48,10 +48,11 @@ _NO_CHANNEL: Final = -1
 
 
 class PeerProperties:
-    """What a peer tells of itself: the names in its properties, the short texts among them, its capabilities.
+    """What a peer says about itself: the names of its properties, short texts among the values, and its
+    capabilities.
 
-    odd_capabilities: why the table of capabilities is not as it should be, "" if it is. complete: all of them
-    could be read and were looked at; if not, whether one is there that is not among these is unknown.
+    odd_capabilities: why the table of capabilities is malformed, "" if it is not. complete: all properties
+    could be read; if not, further properties may exist.
     """
 
     def __init__(self, table: FieldTable | None) -> None:
@@ -88,12 +89,12 @@ class PeerProperties:
                 self.odd_capabilities = "a capability is no boolean"
 
     def lacks(self, capability: str) -> bool:
-        """Whether it is known that this capability is not among them."""
+        """Whether it is certain that the peer did not announce this capability."""
         return self.complete and not self.odd_capabilities and capability not in self.capabilities
 
     @property
     def product(self) -> str:
-        """The name of the product, "" if it does not say."""
+        """The name of the product, "" if the peer does not name it."""
         return self.texts.get("product", "")
 
     def dump(self) -> tuple[object, ...]:
@@ -108,7 +109,7 @@ class PeerProperties:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "PeerProperties":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         names, texts, capabilities, odd, complete = state
         properties = PeerProperties(None)
         properties.names = list(names)
@@ -125,7 +126,7 @@ _LONGEST: Final = 200
 
 
 class MethodsSaid:
-    """Which methods a peer has said."""
+    """Which methods a peer has sent."""
 
     def __init__(self) -> None:
         # class-id << 16 | method-id of each.
@@ -134,7 +135,7 @@ class MethodsSaid:
         self.last: MethodType | None = None
 
     def add(self, definition: MethodType) -> None:
-        """It says this one."""
+        """The peer sends this method."""
         self.last = definition
         self.numbers.add(int(definition.class_id << 16 | definition.method_id))
 
@@ -207,8 +208,7 @@ class ConnectionView:
         self.table: ChannelTable = ChannelTable()
 
     def _knows_server(self, server: PeerProperties) -> None:
-        """The server has reported what it is; or that could not be read, then it is as if nobody had seen
-        it."""
+        """The server has named its product, or its properties could not be read, which counts as unknown."""
         if not server.complete and not ("product" in server.texts and "version" in server.texts):
             return
         self.server = server
@@ -243,24 +243,24 @@ class ConnectionView:
         return list(islice(self.table.channels.values(), MAX_COMPARED_CHANNELS))
 
     def finished(self, by_client: bool) -> bool:
-        """Whether a peer has closed the connection, or answered the other one's close."""
+        """Whether a peer has closed the connection, or has answered the other peer's close."""
         if by_client:
             return self.ending.by_client is not None or self.ending.client_done > 0
         return self.ending.by_server is not None or self.ending.server_done > 0
 
     def lost(self) -> None:
-        """Something was missed: nothing follows any more from what was not seen so far."""
+        """Something is missing: nothing follows from what was not seen."""
         self.whole = False
         for channel in self.table.unharmed:
             channel.lost()
         self.table.unharmed = []
 
     def sure_again(self, channel: Channel) -> None:
-        """Something on a channel is known anew: the next loss is one for the channel, too."""
+        """Something on a channel is known again: the next loss concerns the channel, too."""
         self.table.unharmed.append(channel)
 
     def disorder(self, number: i64) -> None:
-        """Of what is said on a channel it is not known what counts."""
+        """Nobody knows which methods on a channel count."""
         channel = self.channel(number)
         if channel is not None:
             channel.lost()
@@ -287,7 +287,7 @@ class ConnectionView:
         if definition is not said.last:
             said.add(definition)
         if number == CONNECTION_CHANNEL or definition.class_id == CONNECTION_CLASS:
-            # On another channel it is a fault, and what it means all the same.
+            # On another channel the method is a fault, but keeps its meaning.
             self._connection(by_client, method, end, packet, time)
             return
         if isinstance(method, ChannelOpen):
@@ -318,7 +318,7 @@ class ConnectionView:
     def _open(self, number: i64, method: ChannelOpen, end: i64, packet: i64, time: i64) -> None:
         known = self.channel(number)
         if known is not None and known.state != CLOSED:
-            # Whether the server takes it for the channel that is there or for another, nobody knows.
+            # Nobody knows whether the server assigns it to the existing channel or to another one.
             known.whole = False
             return
         if known is None and len(self.table.channels) > MAX_CHANNELS:
@@ -327,7 +327,7 @@ class ConnectionView:
         if known is not None:
             known.empty()
         channel = Channel(number, self.table.roster, self.counting)
-        # A life that begins here is whole, whatever was missed before; what was agreed may not be known.
+        # A life that begins here is whole, whatever was missing before; the agreed limits may be unknown.
         if self.blind:
             channel.lost()
         else:
@@ -338,7 +338,7 @@ class ConnectionView:
         self.table.open += 1
 
     def unknown(self, number: i64) -> Channel | None:
-        """A channel that is in use and was never seen to be opened; None if there are too many."""
+        """A channel that is in use although its opening was not seen; None if there are too many."""
         if len(self.table.channels) > MAX_CHANNELS:
             return None
         channel = Channel(number, self.table.roster, self.counting)
@@ -449,7 +449,7 @@ class ConnectionView:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "ConnectionView":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         about, (headers, version), server, client, parts, said, channels, opened = state
         one = ConnectionView(about[0])
         _, one.state, one.whole, one.blind = about
@@ -480,7 +480,7 @@ def _connection_channel(roster: Roster) -> Channel:
 
 
 def _words(octets: bytes | None) -> list[str]:
-    """The words of a list that is written with spaces between them; none if they cannot be read."""
+    """The words of a list, which are separated by spaces; none if they cannot be read."""
     try:
         return [] if octets is None else octets[:4096].decode("utf-8").split(" ")
     except UnicodeDecodeError:
@@ -488,7 +488,7 @@ def _words(octets: bytes | None) -> list[str]:
 
 
 def _user(mechanism: str, response: bytes | None) -> str | None:
-    """Who logs in by PLAIN or AMQPLAIN, None if that is not to be seen."""
+    """The user that logs in by PLAIN or AMQPLAIN, None if it is not visible."""
     if response is None:
         return None
     name: object = None

@@ -1,16 +1,18 @@
-"""The consumers of one channel: which there are, how each ended, and how much they may hold.
+"""The consumers of one channel: which ones exist, how each one ended, and how many deliveries they may have.
 
-Theory of operation. The client begins a consumer by basic.consume, under a tag of its own, or without one:
-then it is `nameless` until consume-ok tells the tag. Deliveries may come once consume-ok has (`ready`). It
-ends by basic.cancel of either peer's, or with its queue, which nobody says of each consumer.
+Theory of operation. The client starts a consumer by basic.consume, with a consumer-tag of its own or without
+one. A consumer without a consumer-tag is `nameless` until basic.consume-ok names it. Deliveries may come
+after basic.consume-ok (`ready`). A consumer ends by a basic.cancel of either peer, or with its queue; no
+method reports the latter for each consumer.
 
-What comes under the tag of one that ended unheard (with no-wait, or with its queue) may still be its own when
-the tag is in use again. So the next one under it may be delivered to at once, and whether deliveries under
-the tag want to be acknowledged is not known any more if the two differ in it.
+A consumer may end without the client knowing when (by no-wait, or with its queue). Deliveries under its
+consumer-tag may then still belong to it when the tag is used again. The next consumer under the tag may
+therefore get deliveries at once. If the two consumers differ in no-ack, nobody knows whether deliveries under
+the tag need an acknowledgement.
 
-basic.qos sets a prefetch window: without `global` for each consumer that begins after it, with `global` for
-all of the channel together, which holds at once; so for that all bounds are kept that may be in force (see
-`tracking.knowledge`). That is RabbitMQ's reading of the two (its documentation of the prefetch).
+basic.qos sets a prefetch-count: without `global` for each consumer that starts later, with `global` for the
+whole channel at once. For the channel, all bounds that may apply are kept (see `tracking.knowledge`). This is
+RabbitMQ's reading of basic.qos (its documentation of the prefetch).
 """
 
 from collections import OrderedDict
@@ -26,7 +28,7 @@ from dissectors.wire import i64
 __all__ = ["QUEUE_DELETED", "REPLIES", "UNANSWERED", "UNLIMITED", "Consumer", "Consumers", "Roster"]
 
 UNLIMITED: Final = 1 << 40
-"""The bound of a prefetch window that is not limited: above all counts."""
+"""The bound of an unlimited prefetch-count: above all counts."""
 
 REPLIES: Final = "amq.rabbitmq.reply-to"
 """RabbitMQ's queue that is none: what is published to it goes to the channel that consumes from it. Its
@@ -42,11 +44,11 @@ QUEUE_DELETED: Final = "queue deleted"
 class Consumer:
     """A consumer of a channel.
 
-    tag; queue: as consume named it, or the current one. no_ack: its deliveries need no acknowledgement.
-    limit: the prefetch window it began with. ready: deliveries may come: consume-ok came, or none is to, or
-    they may be of the consumer that had the tag before; waited: one is to. inherited: deliveries of those
-    before it that were unacknowledged. begun: something was delivered; streaming: out of a stream of
-    RabbitMQ's. end, packet: of its consume.
+    tag; queue: as basic.consume named it, or the current queue. no_ack: its deliveries need no
+    acknowledgement. limit: the prefetch-count with which it started. ready: deliveries may come, because
+    basic.consume-ok came, or none is due, or they may belong to an earlier consumer with the same tag;
+    waited: basic.consume-ok is due. inherited: unacknowledged deliveries of earlier consumers with the tag.
+    begun: something was delivered; streaming: from a stream of RabbitMQ. end, packet: of its basic.consume.
     """
 
     def __init__(self, tag: str, queue: str, no_ack: bool, exclusive: bool, end: i64, packet: i64) -> None:
@@ -72,7 +74,7 @@ class Consumer:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Consumer":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         consumer = Consumer(*state[0])
         consumer.limit, consumer.ready, consumer.waited, consumer.inherited = state[1][:4]
         consumer.begun, consumer.streaming = state[1][4:]
@@ -80,16 +82,16 @@ class Consumer:
 
 
 class Roster:
-    """The consumers of a connection, by the queue that each is known to be of.
+    """The consumers of a connection, by their known queues.
 
-    queues: of each the numbers of channels, and for each of these the consumers by their tags.
+    queues: for each queue the numbers of channels, and for each channel the consumers by their tags.
     """
 
     def __init__(self) -> None:
         self.queues: dict[str, OrderedDict[int, dict[str, Consumer]]] = {}
 
     def enter(self, number: i64, consumer: Consumer) -> None:
-        """A consumer of this channel begins."""
+        """A consumer of this channel starts."""
         queue = consumer.queue
         if not queue or queue == UNREADABLE:
             return
@@ -104,7 +106,7 @@ class Roster:
         here[consumer.tag] = consumer
 
     def leave(self, number: i64, consumer: Consumer) -> None:
-        """A consumer of this channel is no more."""
+        """A consumer of this channel has ended."""
         here = self.on(consumer.queue, number)
         if here.pop(consumer.tag, None) is not None and not here:
             channels = self.queues[consumer.queue]
@@ -120,7 +122,7 @@ class Roster:
         return channels.get(int(number), _NONE)
 
     def of(self, queue: str) -> list[tuple[int, Consumer]]:
-        """The consumers of a queue, each with the number of its channel; of many, those that came first."""
+        """The consumers of a queue, each with the number of its channel; if there are many, the earliest ones."""
         found: list[tuple[int, Consumer]] = []
         channels = self.queues.get(queue)
         if channels is not None:
@@ -136,12 +138,13 @@ _NONE: Final[dict[str, Consumer]] = {}
 
 
 class Consumers:
-    """Those of one channel.
+    """The consumers of one channel.
 
-    number: the channel's. roster: the consumers of all channels. live: by their tags. nameless: those that
-    consume-ok has to name, in order. cancelled: tags that are not in use again, and who cancelled: `client`,
-    `server`, UNANSWERED, QUEUE_DELETED. window: the prefetch window of those that begin now; windows: of all
-    together, as bounds; window_octets: of octets, 0 for none. whole: none had to be forgotten.
+    number: of the channel. roster: the consumers of all channels. live: by their tags. nameless: those that
+    basic.consume-ok has to name, in order. cancelled: tags that are not in use again, and who cancelled:
+    `client`, `server`, UNANSWERED, QUEUE_DELETED. window: the prefetch-count of consumers that start now;
+    windows: that of the whole channel, as bounds; window_octets: the prefetch-size, 0 for none. whole: no
+    consumer had to be forgotten.
     """
 
     def __init__(self, number: i64, deliveries: Deliveries, roster: Roster) -> None:
@@ -159,7 +162,7 @@ class Consumers:
     # How they begin
 
     def begin(self, consumer: Consumer) -> None:
-        """The client begins one."""
+        """The client starts a consumer."""
         consumer.limit = self.window
         consumer.ready = not consumer.waited
         tag = consumer.tag
@@ -169,7 +172,7 @@ class Consumers:
             return
         before = self.live.get(tag)
         if before is not None or self.cancelled.get(tag) in (UNANSWERED, QUEUE_DELETED):
-            # What comes may still be of the one that had the tag before.
+            # Deliveries may still belong to the previous consumer with this tag.
             consumer.ready = True
             if before is None or before.no_ack != consumer.no_ack:
                 self.deliveries.whole = False
@@ -183,7 +186,9 @@ class Consumers:
         return consumer if consumer is not None and consumer.end == end else None
 
     def confirm(self, asked: str, tag: str) -> None:
-        """consume-ok: one has begun that asked for this tag, or for any ("") and gets this one."""
+        """basic.consume-ok: a consumer has started that asked for this tag, or for any tag ("") and gets this
+        one.
+        """
         if asked:
             named = self.live.get(asked)
             if named is not None:
@@ -230,7 +235,7 @@ class Consumers:
     # How they end
 
     def cancel(self, tag: str, by: str) -> None:
-        """One ends, if there is one. by: as in `cancelled`."""
+        """A consumer ends, if there is one with this tag. by: as in `cancelled`."""
         self._drop(tag)
         if len(self.cancelled) >= MAX_CONSUMERS:
             del self.cancelled[next(iter(self.cancelled))]
@@ -242,23 +247,23 @@ class Consumers:
             self.roster.leave(self.number, consumer)
 
     def cancel_ok(self, tag: str, asked: i64) -> None:
-        """The server has heard of the end that the client asked for at this offset."""
+        """The server has answered the basic.cancel that the client sent at this offset."""
         consumer = self.live.get(tag)
         if consumer is None or consumer.end < asked:
             self.cancel(tag, "client")
 
     def queue_gone(self, queue: str, asked: i64) -> None:
-        """A queue was deleted, as was asked for at this offset: the consumers it had then are no more."""
+        """A queue was deleted by the request at this offset: its consumers have ended."""
         for tag, consumer in list(self.of(queue).items()):
             if consumer.end < asked:
                 self.cancel(tag, QUEUE_DELETED)
 
     def of(self, queue: str) -> dict[str, Consumer]:
-        """Those of one queue, by their tags."""
+        """The consumers of one queue, by their tags."""
         return self.roster.on(queue, self.number)
 
     def empty(self, deliveries: Deliveries) -> None:
-        """Their channel is closed: there are none. deliveries: those from now on."""
+        """The channel is closed and has no consumers. deliveries: those of the next life."""
         self.deliveries = deliveries
         for consumer in self.live.values():
             self.roster.leave(self.number, consumer)
@@ -267,10 +272,10 @@ class Consumers:
         self.cancelled = {}
         self.windows = Limits()
 
-    # How much they may hold
+    # Prefetch limits
 
     def qos(self, method: BasicQos, end: i64, packet: i64) -> None:
-        """The client sets a prefetch window."""
+        """The client sets a prefetch limit."""
         count: i64 = method.prefetch_count
         bound: i64 = UNLIMITED if count <= 0 else count
         if method.global_:
@@ -295,7 +300,7 @@ class Consumers:
 
     @staticmethod
     def load(state: tuple[Any, ...], number: i64, deliveries: Deliveries, roster: Roster) -> "Consumers":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         live, nameless, cancelled, windows = state
         consumers = Consumers(number, deliveries, roster)
         for one in live:

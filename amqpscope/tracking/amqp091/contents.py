@@ -1,10 +1,10 @@
-"""A message as it was published or delivered on one connection, to be found again on others.
+"""A message as it was published or delivered on one connection, to be recognized on others.
 
-What is kept of it: where it was said and on which way, its properties as sent, and a checksum of its body.
-What it is found again by: its message-id, or else its body, if that is long enough to be one message's own.
+Kept are its place and direction, its properties as sent, and a checksum of its body. A message is recognized
+by its message-id, or else by its body if the body is long enough to be unique.
 
-How it ended: of a delivery, what gave it back or was the last of it; of a publish in a transaction, whether
-that was committed.
+The fate of a message: for a delivery, what returned or settled it; for a publish in a transaction, whether
+the transaction was committed.
 """
 
 import zlib
@@ -87,7 +87,7 @@ class MessageDigest:
         return self.seen >= self.size
 
     def finish(self) -> None:
-        """The last octet of the message came."""
+        """The last octet of the message has come."""
         if not self.identity and self.sum >= 0 and self.size >= MIN_DISTINCT_BODY:
             self.identity = f"{self.size} octets, {self.sum:08x}"
 
@@ -110,7 +110,7 @@ class MessageDigest:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "MessageDigest":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         digest = MessageDigest()
         digest.identity, digest.named, digest.size, digest.seen, digest.sum = state[:5]
         digest.flags, digest.octets, digest.priority = state[5:]
@@ -118,7 +118,21 @@ class MessageDigest:
 
 
 class Content:
-    """One message of a connection."""
+    """One message of a connection.
+
+    published: the client publishes it; otherwise the server delivers it. spot: of its method. life: how often
+    its channel had been opened. end: the offset after its method in its sender's stream. known: for a
+    publish, how many octets of the server's stream the client had.
+
+    consumer, queue: the consumer and the queue of a delivery, "" if unknown. identity: what it is recognized
+    by, "" for nothing; named: its message-id. size, sum: of the body; sum is -1 for a long one. flags,
+    octets: its properties, None if they are too many to be kept.
+
+    refusal: where the server denies the delivery to the client that settles it.
+
+    fate: how it ended, "" if nothing shows it; over (ns), over_known: when, and how many octets the client
+    had then.
+    """
 
     def __init__(self, connection: Connection, published: bool, spot: FrameRef, end: i64, known: i64) -> None:
         self.connection: Connection = connection
@@ -158,7 +172,7 @@ class Content:
         return int(self.spot.channel)
 
     def settle(self, fate: str, time: i64, known: i64) -> None:
-        """It ended."""
+        """The message has ended."""
         self.fate = fate
         self.over = time
         self.over_known = known
@@ -176,7 +190,7 @@ class Content:
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "Content":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         (published, spot, end, known, life), way, traits, digest, fate, refusal = state
         content = Content(connection, published, FrameRef.load(spot), end, known)
         content.life = life

@@ -1,9 +1,9 @@
 """One AMQP 0-9-1 connection in the order of the capture: what each frame belongs to.
 
-Theory of operation. One `ConnectionView`, the machine by which the rules follow what each endpoint knows, is
-given every frame in the order of the analysis, by whoever said it. What a frame names is asked of that
-machine: which deliveries an acknowledgement covers, which messages a confirm does, which request an answer
-is for. So there is one place that decides it, and the rules and all who listen here go by the same.
+Theory of operation. One `ConnectionView` takes every frame in the order of the analysis, with its sender. The
+rules use the same machine to follow what each endpoint knows. The conversation asks this machine what a frame
+refers to: which deliveries an acknowledgement covers, which messages a confirm covers, which request an
+answer belongs to. One place decides this, and the rules and all listeners agree with it.
 """
 
 from typing import Final
@@ -66,16 +66,16 @@ class Conversation091(Conversation):
     # Questions
 
     def channel_of(self, record: FrameRecord) -> Channel | None:
-        """The channel that a frame is sent on, in its present life; None if it is not known."""
+        """The channel of a frame, in its present life; None if unknown."""
         return self.view.channel(record.frame.channel)
 
     def consumer_of(self, channel: Channel, tag: str | None) -> Consumer | None:
-        """The consumer that has a tag on a channel, or that had the tag until it was cancelled."""
+        """The consumer that has a tag on a channel, or that had it until it was cancelled."""
         name = readable(tag)
         return channel.consumers.live.get(name) or self._former.get((channel, name))
 
     def sending(self, record: FrameRecord) -> SentContent | None:
-        """The content that the sender of a frame has under way on its channel."""
+        """The content that the sender of a frame is sending on its channel."""
         return self._sending.get((int(record.direction), int(record.frame.channel)))
 
     # Frames
@@ -109,7 +109,7 @@ class Conversation091(Conversation):
                 self.view.disorder(frame.channel)
 
     def _lost(self, record: FrameRecord) -> None:
-        """Octets were not captured, or cannot be read: what they said is not known."""
+        """Octets were not captured or cannot be read: their meaning is unknown."""
         self.lost_packet = record.packet
         self.view.lost()
 
@@ -174,7 +174,7 @@ class Conversation091(Conversation):
     def _settle(
         self, record: FrameRecord, channel: Channel, method: Method, tag: int, multiple: bool
     ) -> None:
-        """An acknowledgement of the client's, or a confirm of the server's."""
+        """An acknowledgement of the client, or a confirm of the server."""
         frame = record.frame
         by_client = record.direction == record.connection.client
         end = frame.offset + frame.size
@@ -231,7 +231,7 @@ class Conversation091(Conversation):
             self._consumer(record, channel, method, consumer)
 
     def _asked(self, record: FrameRecord, method: Method, channel: Channel) -> None:
-        """A method, which is applied, that may ask for an answer."""
+        """A method, already applied, that may ask for an answer."""
         frame = record.frame
         by_client = record.direction == record.connection.client
         asked = channel.requests.asked(by_client, method.definition().name, frame.offset + frame.size)
@@ -261,7 +261,7 @@ class Conversation091(Conversation):
                 listener.consumer_cancelled(record, method, cancelled)
 
     def _leave(self, channel: Channel, consumer: Consumer) -> None:
-        """A consumer is no more, or will not be soon."""
+        """A consumer has ended, or will end soon."""
         if len(self._former) >= MAX_CONSUMERS:
             del self._former[next(iter(self._former))]
         self._former[channel, consumer.tag] = consumer
@@ -302,7 +302,9 @@ class Conversation091(Conversation):
             self._end(record)
 
     def _end(self, record: FrameRecord) -> None:
-        """The content under way is over: it is complete, or this frame stands where more of it was due."""
+        """The content in progress is over: it is complete, or another frame stands where more of it
+        was due.
+        """
         frame = record.frame
         content = self._sending.pop((int(record.direction), int(frame.channel)))
         content.message = Amqp091Message.of(record.message)

@@ -1,12 +1,12 @@
-"""Which deliveries on a channel are not acknowledged yet, and what may be said of the others.
+"""Which deliveries on a channel are unacknowledged, and what is known of the others.
 
-Theory of operation. Tags are the server's, per channel, from 1 upwards; basic.deliver and basic.get-ok share
-them. A delivery to a no-ack consumer takes a tag and needs no acknowledgement. An acknowledgement of one tag
-takes that one; with `multiple` it takes all up to it that are left, and tag 0 with `multiple` all there are.
+Theory of operation. The server counts delivery-tags per channel, from 1 upwards; basic.deliver and
+basic.get-ok share them. A delivery to a no-ack consumer uses a tag and needs no acknowledgement. An
+acknowledgement of one tag settles one delivery. With `multiple` it settles all unacknowledged deliveries up
+to the tag, and tag 0 with `multiple` settles all.
 
-In a transaction acknowledgements count from the commit on: a rollback makes the deliveries that they named
-unacknowledged again (section 2.2.9), from the rollback on: what is said behind it is read behind it. A
-recover makes all of them the queue's again.
+In a transaction, acknowledgements take effect at the commit. A rollback makes their deliveries unacknowledged
+again (section 2.2.9), for all later methods. A recover returns all unacknowledged deliveries to the queue.
 """
 
 from typing import Any
@@ -44,14 +44,22 @@ class ConsumerDelivery:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "ConsumerDelivery":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         delivery = ConsumerDelivery(*state[:5])
         delivery.size, delivery.no_ack = state[5:]
         return delivery
 
 
 class Deliveries:
-    """The deliveries of one channel since it was opened."""
+    """The deliveries of one channel since it was opened.
+
+    last: the highest tag so far, 0 before the first. unacknowledged: by tag; `order` has the tags in order.
+    whole: none is missing. gapless: each tag followed the previous one. free: tags of deliveries that need no
+    acknowledgement. recovered: tags that a recover has returned. counts: how many deliveries of each consumer
+    are unacknowledged (None: those of basic.get); octets: the total size of the unacknowledged deliveries of
+    consumers; both only if `counting`, which only the sender of deliveries needs. pointless_end,
+    pointless_packet: the first acknowledgement that named no delivery, -1 if there is none.
+    """
 
     def __init__(self, counting: bool = True) -> None:
         # `counts` and `octets` are kept, as only who sends deliveries needs them.
@@ -82,7 +90,7 @@ class Deliveries:
         self.due: ConsumerDelivery | None = None
 
     def add(self, delivery: ConsumerDelivery) -> None:
-        """The server sends one."""
+        """The server sends a delivery."""
         tag = delivery.tag
         if tag != self.last + 1:
             self.gapless = False
@@ -102,7 +110,7 @@ class Deliveries:
         self.keep(delivery)
 
     def keep(self, delivery: ConsumerDelivery) -> None:
-        """It waits for its acknowledgement."""
+        """The delivery waits for its acknowledgement."""
         tag = delivery.tag
         self.unacknowledged[tag] = delivery
         self.order.add(tag, self.unacknowledged)
@@ -112,7 +120,7 @@ class Deliveries:
                 self.octets += max(delivery.size, 0)
 
     def weigh(self, tag: int, size: i64) -> None:
-        """The content header of a delivery tells how large it is."""
+        """The content header of a delivery gives its size."""
         delivery = self.unacknowledged.get(tag)
         if delivery is not None and delivery.size < 0:
             delivery.size = size
@@ -120,12 +128,12 @@ class Deliveries:
                 self.octets += size
 
     def oldest(self) -> ConsumerDelivery | None:
-        """Of the unacknowledged ones that with the smallest tag, None if there are none."""
+        """The unacknowledged delivery with the smallest tag, None if there is none."""
         known = self.unacknowledged
         return known[self.order.smallest(known)] if known else None
 
     def covered(self, tag: int, multiple: bool) -> list[ConsumerDelivery]:
-        """The unacknowledged ones that an acknowledgement names."""
+        """The unacknowledged deliveries that an acknowledgement names."""
         known = self.unacknowledged
         if not multiple:
             one = known.get(tag)
@@ -133,7 +141,7 @@ class Deliveries:
         return [known[number] for number in self.order.up_to(tag, known)]
 
     def settle(self, tag: int, multiple: bool, transacted: bool, end: i64, packet: i64) -> None:
-        """An acknowledgement, a rejection or a negative acknowledgement of the client's, said there."""
+        """A basic.ack, basic.reject or basic.nack of the client."""
         known = self.unacknowledged
         if tag not in known:
             if (tag != 0 or not multiple) and self.pointless_end < 0:
@@ -158,11 +166,11 @@ class Deliveries:
         self.undecided.append(delivery)
 
     def commit(self) -> None:
-        """The acknowledgements of the transaction stand."""
+        """The acknowledgements of the transaction take effect."""
         self.undecided = []
 
     def roll_back(self) -> None:
-        """The acknowledgements of the transaction are as if they had not been made."""
+        """The acknowledgements of the transaction are undone."""
         again = self.undecided
         self.undecided = []
         for delivery in again:
@@ -170,7 +178,7 @@ class Deliveries:
                 self.keep(delivery)
 
     def recover(self) -> None:
-        """All that is unacknowledged is the queues' again, and will come with other tags."""
+        """All unacknowledged deliveries return to their queues, and will come again with other tags."""
         for tag in self.unacknowledged:
             self.recovered.add(tag, tag)
         self.unacknowledged = {}
@@ -204,7 +212,7 @@ class Deliveries:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Deliveries":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         counting, last, whole, known, free, undecided, more, due = state
         gapless, recovered, pointless_end, pointless_packet = more
         deliveries = Deliveries(counting)

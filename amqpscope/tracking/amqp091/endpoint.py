@@ -1,18 +1,18 @@
-"""One end of an AMQP 0-9-1 connection: what it has said, what it can have received, what it must have read.
+"""One end of an AMQP 0-9-1 connection: what it has sent, what it can have received, what it must have read.
 
-Theory of operation. What an endpoint says it knows at once; what its peer says it knows from when it has
-arrived (see `tracking.inbox`). Both are passed to this endpoint's `ConnectionView`, which thereby always is
-what this endpoint could know. Of frames with content only two things matter to the other side: the method,
-and that the content is complete.
+Theory of operation. An endpoint knows at once what it sends itself, and knows a frame of its peer from when
+the frame can have arrived (see `tracking.inbox`). Both are passed to the `ConnectionView` of this endpoint,
+which therefore always shows what this endpoint could know. Of frames with content only two things matter to
+the other peer: the method, and that the content is complete.
 
-What could not be read is unknown (see `tracking.knowledge`). Of a method whose arguments were misread only
-its name counts, and the connection is not whole from then on. A name that is not UTF-8 is
-`names.UNREADABLE`; if it says which consumers there are, the channel is not whole until it is opened again,
-nor is it behind content that is out of order. Of tables that were not read to their end nothing is absent
+Unreadable values are unknown (see `tracking.knowledge`). If the arguments of a method were misread, only its
+name counts, and the connection is not whole from then on. A name that is not UTF-8 is `names.UNREADABLE`; if
+it decides which consumers exist, the channel is not whole until it is opened again. The same holds after
+content that is out of order. Entries may exist in the part of a table that was not read
 (`PeerProperties.lacks`).
 
-What proves that it has read something (`Knowledge.must`) is an answer, which names its request by its kind;
-an acknowledgement, which names a delivery; a confirm, which names a message.
+What proves that an endpoint has read something (`Knowledge.must`): an answer, which names its request by its
+kind; an acknowledgement, which names a delivery; a confirm, which names a message.
 """
 
 from typing import Any, Final
@@ -62,10 +62,10 @@ _EMPTY: Final = 8
 
 
 def unreadable(frame: Frame) -> bool:
-    """Whether a frame has faults after which it is not known what it says.
+    """Whether a frame has faults after which its meaning is unknown.
 
-    A content header that has its fixed part tells what counts: how large the body is. A heartbeat that has a
-    payload, or a body that is too long, may have swallowed what followed, or be something else.
+    A content header with its fixed part gives what counts: the size of the body. A heartbeat with a payload,
+    or a body that is too long, may have swallowed the next frames, or be something else.
     """
     kind = frame.kind
     if kind == "method":
@@ -80,7 +80,7 @@ def unreadable(frame: Frame) -> bool:
 
 
 def as_read(frame: Frame, method: Method) -> Method:
-    """The method of a frame with problems: without its arguments if these were misread."""
+    """The method of a frame with problems, without its arguments if they were misread."""
     if not any(problem.code in MISREAD for problem in frame.problems):
         return method
     definition = method.definition()
@@ -88,7 +88,7 @@ def as_read(frame: Frame, method: Method) -> Method:
 
 
 def out_of_order(frame: Frame) -> bool:
-    """Whether a frame has faults after which it is not known which messages its receiver takes."""
+    """Whether a frame has faults after which nobody knows which messages its receiver accepts."""
     return any(problem.code in OUT_OF_ORDER for problem in frame.problems)
 
 
@@ -118,7 +118,7 @@ class PendingReaction:
 
 
 class Disorder:
-    """Arrives behind a frame that is out of order: what is known of its channel is in doubt."""
+    """Arrives after a frame that is out of order: the state of its channel is in doubt."""
 
 
 def begins_otherwise(frame: Frame) -> bool:
@@ -127,9 +127,10 @@ def begins_otherwise(frame: Frame) -> bool:
 
 
 def _ours(header: ProtocolHeader) -> bool:
-    """Whether it asks for AMQP 0-9-1, or for 0-9, which has the same set-up and frames.
+    """Whether the header requests AMQP 0-9-1, or 0-9, which has the same set-up and frames.
 
-    Some clients of 0-9-1 ask for 0-9, as aioamqp. What a client says behind another one is not looked at.
+    Some clients of 0-9-1 request 0-9, such as aioamqp. After any other header, the client's octets are not
+    examined.
     """
     return header.protocol() in ("AMQP 0-9-1", "AMQP 0-9")
 
@@ -137,18 +138,20 @@ def _ours(header: ProtocolHeader) -> bool:
 class Endpoint091(Recipient):
     """One end of a connection.
 
-    peer: `client` or `server`. whole: its stream was captured from its start without a hole, and so was what
-    it can have received of the other's. view: the connection as it could know it. sent_end: octets of its
-    stream so far. frames: of it. opening: where the first one stands, if its stream was captured from its
-    start; began_well: with a protocol header or a frame. unfinished: the frame in which its stream ended.
-    pending: what the other peer has done that it has to react on.
+    peer: `client` or `server`. whole: its stream was captured from the start without a hole, and so was what
+    it can have received. view: the connection as it could know it. sent_end: octets of its stream so far.
+    frames: how many it sent. opening: the place of its first frame, if its stream was captured from the
+    start; began_well: the stream began with a protocol header or a frame. unfinished: the frame in which its
+    stream ended. pending: the fault of the other peer on which it has to react.
+
     last_time, last_packet: of its last frame's last octet (ns), first octet. silent_since, silent_until: its
     longest silence between two frames (ns).
-    closed_could: octets of the peer's stream that it could know when it sent connection.close, else -1.
-    tuned_time: of its first frame from which on it knew the heartbeat delay, 0 if there was none.
-    blocked_time: of its first frame since it could know that the connection is blocked, 0 if it is not.
-    broken_at: where its first frame begins that rules of framing found broken, -1 if there is none.
-    torn: of its last frame it is not known what it says, nor how much of the peer's it could know at its end.
+
+    closed_could: how many octets of the peer's stream it could know when it sent connection.close, else -1.
+    tuned_time: of its first frame for which it knew the heartbeat delay, 0 if there was none. blocked_time:
+    of its first frame since it could know that the connection is blocked, 0 if it is not. broken_at: where
+    its first broken frame begins, by the rules of framing, -1 if there is none. torn: nobody knows what its
+    last frame means, nor how much of the peer's stream it could know at its end.
     """
 
     def __init__(self, peer: str) -> None:
@@ -176,12 +179,12 @@ class Endpoint091(Recipient):
         self.torn: bool = False
 
     def lost(self) -> None:
-        """Something is missing of what it said or could know."""
+        """Something is missing of what the endpoint sent or could know."""
         self.whole = False
         self.view.lost()
 
     def disturb(self, channel: i64, astray: i64) -> None:
-        """It says something of which nobody knows what is meant. astray: NOTHING, CHANNEL or ALL."""
+        """The endpoint sends a frame whose meaning nobody knows. astray: NOTHING, CHANNEL or ALL."""
         if astray == ALL:
             self.lost()
         elif astray == CHANNEL:
@@ -197,9 +200,10 @@ class Endpoint091(Recipient):
             self.lost()
 
     def deliver(self, record: FrameRecord, publish: Publish | None) -> None:
-        """The peer sent a frame: it is on its way. publish: the message of the client's that it completes.
+        """The peer sent a frame: it is on its way. publish: the message of the client that it completes.
 
-        What arrives is a Method, a Publish, a ContentHeader, a ProtocolHeader, or that something is lost.
+        Arrivals are a Method, a Publish, a ContentHeader, a ProtocolHeader, or the fact that something is
+        lost.
         """
         frame = record.frame
         body = frame.body
@@ -228,7 +232,7 @@ class Endpoint091(Recipient):
         self.post(Arrival(said, frame.channel, end, record.packet, record.last_time, lost))
 
     def deliver_disorder(self, record: FrameRecord, lost: bool) -> None:
-        """Behind this frame of the peer's its channel is unknown; or all of the connection, if `lost`."""
+        """After this frame of the peer its channel is unknown; or the whole connection, if `lost`."""
         frame = record.frame
         end = frame.offset + frame.size
         self.post(Arrival(Disorder(), frame.channel, end, record.packet, record.last_time, lost))
@@ -257,7 +261,7 @@ class Endpoint091(Recipient):
     # What it sends
 
     def send(self, record: FrameRecord, publish: Publish | None) -> None:
-        """This endpoint sends a frame; it was judged before. publish: the message that it completes."""
+        """This endpoint sends a frame, which was judged before. publish: the message that it completes."""
         frame = record.frame
         end = frame.offset + frame.size
         self.sent_end = end
@@ -314,7 +318,7 @@ class Endpoint091(Recipient):
     # What its frames prove
 
     def prove(self, record: FrameRecord) -> None:
-        """Draw from a frame of this endpoint what it must have processed of the peer's stream."""
+        """Draw from a frame of this endpoint which part of the peer's stream it must have processed."""
         frame = record.frame
         body = frame.body
         if not isinstance(body, Method) or isinstance(body, UnknownMethod):
@@ -366,7 +370,7 @@ class Endpoint091(Recipient):
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint091":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         (peer, whole, frames, began_well, torn), spots, pending_error, last, silent, times = state[:6]
         view, reception = state[6:]
         endpoint = Endpoint091(peer)

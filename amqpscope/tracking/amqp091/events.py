@@ -1,7 +1,7 @@
-"""What happens on an AMQP 0-9-1 connection: the events that `Conversation091` emits.
+"""The events of an AMQP 0-9-1 connection, which `Conversation091` emits.
 
-Each has the record of its frame first, and the decoded method. A method whose arguments were misread has
-none.
+Each event has the record of its frame first, and the decoded method. A method whose arguments were misread
+has none.
 """
 
 from mypy_extensions import mypyc_attr
@@ -30,7 +30,7 @@ __all__ = ["Listener091", "SentContent"]
 
 
 class SentContent:
-    """A method with content, and as much of its content as its sender has sent so far."""
+    """A method with content, and the part of its content that its sender has sent so far."""
 
     def __init__(self, method: Method, packet: i64, channel: Channel | None) -> None:
         # basic.publish, basic.return, basic.deliver or basic.get-ok.
@@ -56,7 +56,7 @@ class SentContent:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Listener091(Listener):
-    """Takes the events of one connection. Whoever needs one of them overrides its method."""
+    """Takes the events of one connection. A subscriber overrides the methods that it needs."""
 
     def header(self, record: FrameRecord, header: ProtocolHeader) -> None:
         """A protocol header."""
@@ -68,19 +68,23 @@ class Listener091(Listener):
         """channel.open: the channel's life begins."""
 
     def channel_closed(self, record: FrameRecord, method: ChannelClose, channel: Channel) -> None:
-        """channel.close of either peer. What is unacknowledged or unconfirmed on the channel still is."""
+        """channel.close of either peer. Unacknowledged deliveries and unconfirmed messages of the channel
+        still exist.
+        """
 
     def channel_ended(self, record: FrameRecord, channel: Channel) -> None:
-        """channel.close-ok that ends the channel's life, or the next channel.open where that was missed."""
+        """channel.close-ok that ends the channel's life, or the next channel.open if channel.close-ok was not
+        captured.
+        """
 
     def requested(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
-        """A method of either peer that asks for an answer, or would without no-wait."""
+        """A method of either peer that asks for an answer, or would ask for one without no-wait."""
 
     def answered(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
         """A method that answers a request of the other peer."""
 
     def consumer_started(self, record: FrameRecord, method: BasicConsume, consumer: Consumer) -> None:
-        """The client starts a consumer, whose tag may be the server's to choose."""
+        """The client starts a consumer, whose tag the server may choose."""
 
     def consumer_confirmed(self, record: FrameRecord, method: BasicConsumeOk, consumer: Consumer) -> None:
         """The server has started a consumer. Its tag is known from now on."""
@@ -88,10 +92,10 @@ class Listener091(Listener):
     def consumer_cancelled(
         self, record: FrameRecord, method: BasicCancel | BasicCancelOk, consumer: Consumer
     ) -> None:
-        """Either peer cancels a consumer, or confirms that."""
+        """Either peer cancels a consumer, or confirms a cancellation."""
 
     def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
-        """A method with content: something is published, returned, delivered or got."""
+        """A method with content: a message is published, returned, delivered or fetched."""
 
     def content_continued(self, record: FrameRecord, content: SentContent) -> None:
         """A content header, or a body frame."""
@@ -103,19 +107,20 @@ class Listener091(Listener):
         """The client's basic.ack, nack or reject, and the deliveries that it names, oldest first."""
 
     def recovered(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
-        """basic.recover, and the deliveries that are the queues' again by it."""
+        """basic.recover, and the deliveries that it returns to their queues."""
 
     def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
-        """The server's basic.ack or nack, and the messages that it names, oldest first.
+        """The server's basic.ack or basic.nack, and the messages that it names, oldest first.
 
-        Not those whose numbers are in doubt: behind a loss, or behind content that was cut short.
+        Messages whose numbers are in doubt are left out: those after a loss, or after content that was cut
+        short.
         """
 
     def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
-        """Any method on a channel that is known, after the events of its own."""
+        """Any method on a known channel, after its more specific events."""
 
     def stray(self, record: FrameRecord) -> None:
-        """A method on a channel that is not known, or content that belongs to no method."""
+        """A method on an unknown channel, or content that belongs to no method."""
 
     def other(self, record: FrameRecord) -> None:
-        """All else: a heartbeat, a method or a frame that nobody knows, octets that were not captured."""
+        """All other frames: a heartbeat, an unknown method or frame, octets that were not captured."""

@@ -1,9 +1,9 @@
-"""The first messages of an AMQP 0-9-1 connection that are kept to be found again on others.
+"""The first messages of an AMQP 0-9-1 connection, kept to recognize them on other connections.
 
-Theory of operation. Of each direction the first messages are followed from their method over content header
-and body frames; those that are not complete, or have nothing to be found again by, are let go of. A delivery
-that was kept is followed on until the client settles it, or gives it back; a publish in a transaction until
-that is over. When there is no more room, and none is followed any more, it costs nothing but the question.
+Theory of operation. In each direction the first messages are followed from the method over content header and
+body frames. Incomplete messages, and messages that cannot be recognized, are dropped. A kept delivery is
+followed until the client settles or returns it; a kept publish in a transaction is followed until the
+transaction ends. When there is no more room and no message is followed, a frame costs only one test.
 """
 
 from typing import Any, Final
@@ -48,7 +48,7 @@ __all__ = ["SETTLING", "MessageSamples"]
 
 
 class MessageSamples:
-    """The messages of one connection. all: none was let go of for want of room, or was incomplete."""
+    """The messages of one connection. all: no message was dropped for lack of room, or was incomplete."""
 
     def __init__(self, connection: Connection, allowance: CorrelationBudget) -> None:
         self.connection: Connection = connection
@@ -128,14 +128,16 @@ class MessageSamples:
         return content
 
     def publish(self, record: FrameRecord, method: BasicPublish) -> None:
-        """The client publishes."""
+        """The client publishes a message."""
         content = self._begin(record, True)
         if content is not None:
             content.exchange = readable(method.exchange)
             content.key = readable(method.routing_key)
 
     def deliver(self, record: FrameRecord, method: Method, source: TopologyOperation | None) -> None:
-        """The server delivers; source: the consume, or the get, that this is for, None if not known."""
+        """The server delivers a message. source: the basic.consume or basic.get that it answers, None if
+        unknown.
+        """
         content = self._begin(record, False)
         if content is None:
             return
@@ -226,7 +228,7 @@ class MessageSamples:
                 work.append(content)
 
     def _give_back(self, channel: int, fate: str, record: FrameRecord) -> None:
-        """What is not settled on a channel is its queues' again."""
+        """Unsettled deliveries of a channel return to their queues."""
         for content in self._held.get(channel, {}).values():
             content.settle(fate, record.time, record.acknowledged)
 
@@ -258,7 +260,7 @@ class MessageSamples:
     def load(
         state: tuple[Any, ...], connection: Connection, allowance: CorrelationBudget
     ) -> "MessageSamples":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         contents, counts, coming, held, works, lives, settled = state
         samples = MessageSamples(connection, allowance)
         samples.contents = [Content.load(content, connection) for content in contents]

@@ -5,7 +5,9 @@ from typing import Final
 __all__ = ["UNREADABLE", "readable"]
 
 UNREADABLE: Final = "\ufffd"
-"""Stands for a name that is not there, or not UTF-8. It is no empty name: which one was meant is unknown."""
+"""Stands for a name that is missing or not UTF-8. It differs from an empty name: nobody knows which name was
+meant.
+"""
 
 
 def readable(name: str | None) -> str:

@@ -1,9 +1,9 @@
-"""What the client has published on a channel: what is not confirmed yet, and what may be returned.
+"""The messages that the client has published on a channel: which are unconfirmed, and which may be returned.
 
-Theory of operation. In confirm mode every message published is counted, from 1 with the first one behind
-confirm.select. The server says of each number once that it has dealt with it (basic.ack), or that it could
-not (basic.nack); with `multiple` of all up to it that are left. A message published with mandatory or
-immediate may come back by basic.return, which repeats it but says no number.
+Theory of operation. In confirm mode every published message is counted, from 1 with the first one after
+confirm.select. The server reports once for each number that it has accepted the message (basic.ack) or could
+not (basic.nack); with `multiple`, for all unconfirmed numbers up to it. A message published with mandatory or
+immediate may come back by basic.return, which repeats the message but has no number.
 
 Source: RabbitMQ, "Consumer Acknowledgements and Publisher Confirms"; basic.publish, basic.return.
 """
@@ -63,7 +63,7 @@ class LastPublish:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "LastPublish":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         if state[1] < 0:
             return NO_PUBLISH
         last = LastPublish()
@@ -76,7 +76,7 @@ NO_PUBLISH: Final = LastPublish()
 
 
 class Publish:
-    """A message that the client has published, which is complete."""
+    """A complete message that the client has published."""
 
     def __init__(self, method: BasicPublish, size: int, end: i64, packet: i64, time: i64) -> None:
         # Its number since confirm.select, from 1; 0 outside confirm mode.
@@ -103,7 +103,7 @@ class Publish:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Publish":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         number, exchange, routing_key, flags, places = state
         publish = Publish(BasicPublish(), *places)
         publish.number, publish.exchange, publish.routing_key = number, exchange, routing_key
@@ -112,7 +112,13 @@ class Publish:
 
 
 class Publishes:
-    """What was published on one channel since it was opened."""
+    """The messages published on one channel since it was opened.
+
+    confirming: the channel is in confirm mode. count: how many were published in confirm mode. unconfirmed:
+    by number; `order` has the numbers in order. acked, nacked: the numbers of acked and nacked messages.
+    flagged: messages with mandatory or immediate that were not returned, in order; forgotten: some of them
+    are not kept, or some returned messages are unknown. whole: no message is missing.
+    """
 
     def __init__(self) -> None:
         # The channel is in confirm mode.
@@ -140,13 +146,13 @@ class Publishes:
         self.due_return: tuple[str, str, int] | None = None
 
     def select(self) -> None:
-        """confirm.select: messages are counted from now on, if they were not."""
+        """confirm.select: messages are counted from now on, if they were not counted before."""
         if not self.confirming:
             self.confirming = True
             self.sure_to = _ALL
 
     def lost(self) -> None:
-        """Something was missed: more may have been published."""
+        """Something is missing: the client may have published more messages."""
         self.whole = False
         self.sure_to = min(self.sure_to, self.count)
 
@@ -190,19 +196,19 @@ class Publishes:
             self.flagged.append(publish)
 
     def covered(self, tag: int, multiple: bool) -> list[int]:
-        """The numbers of unconfirmed ones that a confirm names."""
+        """The numbers of the unconfirmed messages that a confirm names."""
         known = self.unconfirmed
         if not multiple:
             return [tag] if tag in known else []
         return self.order.up_to(tag, known)
 
     def oldest(self) -> Publish | None:
-        """Of the unconfirmed ones that with the smallest number, None if there are none."""
+        """The unconfirmed message with the smallest number, None if there is none."""
         known = self.unconfirmed
         return known[self.order.smallest(known)] if known else None
 
     def confirm(self, tag: int, multiple: bool, positive: bool) -> None:
-        """The server confirms, or says that it could not."""
+        """The server confirms or nacks messages. Returns the offset after the last one, or -1."""
         spans = self.acked if positive else self.nacked
         known = self.unconfirmed
         end: i64 = -1
@@ -218,7 +224,7 @@ class Publishes:
         self.took(end)
 
     def returnable(self, exchange: str, routing_key: str) -> list[Publish]:
-        """Those that a basic.return may be of, the oldest first."""
+        """The messages that a basic.return may refer to, the oldest first."""
         return [
             publish
             for publish in self.flagged
@@ -226,9 +232,8 @@ class Publishes:
         ]
 
     def returned(self, size: int) -> None:
-        """The content header of a return, if one is due: of a body of this size.
-
-        What was returned is the oldest that it can be, an unconfirmed one if any.
+        """A message with a body of this size was returned: the oldest possible one, preferably an unconfirmed
+        one.
         """
         if self.due_return is None:
             return
@@ -274,7 +279,7 @@ class Publishes:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Publishes":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         confirming, whole, count, unconfirmed, acked, nacked, flagged, forgotten, due = state
         publishes = Publishes()
         publishes.confirming, publishes.sure_to = confirming

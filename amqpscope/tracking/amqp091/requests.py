@@ -1,8 +1,8 @@
-"""What a method asks of the other peer: what it is about, and which methods answer it.
+"""What a method asks of the other peer: its subject, and the methods that answer it.
 
-Theory of operation. A method that has answers is a request, unless it says that it wants none (no-wait). All
-that its answer, or the close that refuses it, is compared with later is taken from it when it is said: the
-queue that it means without naming it, too, which is the one declared last on its channel then.
+Theory of operation. A method that has answers is a request, unless it sets no-wait. Everything that a later
+answer or refusal is compared with is taken from the request when it is sent. That includes the queue of a
+request without a queue name: the queue that was declared last on its channel.
 """
 
 from typing import Any, Final
@@ -54,10 +54,10 @@ NO_ACK: Final = "no-ack"
 class MethodRequest:
     """A method that asks for an answer.
 
-    name: the method's. responses: which methods answer it. end, packet, time: where it was said. subject:
-    what it is about: a queue, an exchange, a consumer-tag, "1" or "0" of a flow. other: what else it names,
-    the exchange or the source of a binding, the type of an exchange. flags: those that are set, by their
-    letters (PASSIVE and so on).
+    name: of the method. responses: the methods that answer it. end, packet, time: its place. subject: a
+    queue, an exchange, a consumer-tag, or "1" or "0" of channel.flow. other: what else it names: the exchange
+    or source of a binding, or the type of an exchange. flags: the set flags, by their letters (PASSIVE and so
+    on).
     """
 
     def __init__(self, name: str, responses: tuple[str, ...], end: i64, packet: i64, time: i64) -> None:
@@ -72,7 +72,7 @@ class MethodRequest:
 
     @staticmethod
     def of(method: Method, queue: str, end: i64, packet: i64, time: i64) -> "MethodRequest":
-        """What a method asks for. queue: the one that it means if it names none."""
+        """The request in a method. queue: the queue that the method means if it names none."""
         definition = method.definition()
         request = MethodRequest(definition.name, definition.responses, end, packet, time)
         if isinstance(method, (BasicConsume, BasicCancel)):
@@ -87,7 +87,7 @@ class MethodRequest:
         return request
 
     def name_queue(self, method: Method, queue: str) -> None:
-        """Of a method about a queue: which, how, and what it is bound to."""
+        """For a method about a queue: which queue, its flags, and the other end of a binding."""
         if isinstance(method, QueueDeclare):
             self.subject = readable(method.queue)
             self.flags = (
@@ -106,7 +106,7 @@ class MethodRequest:
             self.flags = (IF_UNUSED if method.if_unused else "") + (IF_EMPTY if method.if_empty else "")
 
     def name_exchange(self, method: Method) -> None:
-        """Of a method about an exchange: which, how, and what it is bound to."""
+        """For a method about an exchange: which exchange, its flags, and the other end of a binding."""
         if isinstance(method, ExchangeDeclare):
             self.subject = readable(method.exchange)
             self.other = readable(method.type)
@@ -125,14 +125,14 @@ class MethodRequest:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "MethodRequest":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         request = MethodRequest(*state[:5])
         request.subject, request.other, request.flags = state[5:]
         return request
 
 
 def waits(method: Method) -> bool:
-    """Whether its sender wants an answer, where there is one: it did not set no-wait."""
+    """Whether its sender wants an answer, if the method has one: no-wait is not set."""
     if isinstance(method, (BasicConsume, BasicCancel, ConfirmSelect)):
         return not method.no_wait
     if isinstance(method, (QueueDeclare, QueueBind, QueuePurge, QueueDelete)):

@@ -1,4 +1,6 @@
-"""What the peers of an AMQP 0-9-1 connection settle to set it up, what holds for all of it, and its end."""
+"""What the peers of an AMQP 0-9-1 connection agree on during the set-up, the state of the whole connection,
+and its end.
+"""
 
 from typing import Any
 
@@ -9,7 +11,9 @@ __all__ = ["Blocking", "ConnectionEnd", "Login", "Tuning", "VirtualHostOpen"]
 
 
 class Tuning:
-    """The limits that the server proposes by connection.tune, or that the client agrees to by tune-ok."""
+    """The limits that the server proposes by connection.tune, or that the client agrees to by
+    connection.tune-ok.
+    """
 
     def __init__(self) -> None:
         # Each as said, -1 until then: channels, octets of a frame, seconds between heartbeats.
@@ -29,7 +33,7 @@ class Tuning:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Tuning":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         one = Tuning()
         one.channel_max, one.frame_max, one.heartbeat, one.end, one.packet, one.time = state
         return one
@@ -53,14 +57,14 @@ class VirtualHostOpen:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "VirtualHostOpen":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         one = VirtualHostOpen()
         one.virtual_host, one.end, one.packet, one.time = state
         return one
 
 
 class Login:
-    """How the client may log in, and how it does. What else the login says is never kept."""
+    """How the client may log in, and how it does. No other part of the login is ever kept."""
 
     def __init__(self) -> None:
         # The mechanisms and the locales that the server offers.
@@ -80,7 +84,7 @@ class Login:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Login":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         one = Login()
         mechanisms, locales, one.mechanism, one.user, one.challenges = state
         one.mechanisms, one.locales = list(mechanisms), list(locales)
@@ -88,7 +92,7 @@ class Login:
 
 
 class Blocking:
-    """Whether the server takes messages: connection.blocked and connection.unblocked."""
+    """Whether the server accepts messages: connection.blocked and connection.unblocked."""
 
     def __init__(self) -> None:
         # It takes none now.
@@ -105,7 +109,7 @@ class Blocking:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Blocking":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         one = Blocking()
         one.blocked, one.end, one.packet, one.unblocked_time = state
         return one
@@ -133,7 +137,7 @@ class ConnectionEnd:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "ConnectionEnd":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         one = ConnectionEnd()
         one.state, (by_client, by_server), one.client_done, one.server_done, one.done_time = state
         one.by_client = None if by_client is None else CloseReason.load(by_client)

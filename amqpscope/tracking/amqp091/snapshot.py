@@ -1,9 +1,10 @@
-"""The snapshot of an AMQP 0-9-1 connection, out of what its two endpoints know (see `tracking.snapshot`).
+"""The snapshot of an AMQP 0-9-1 connection, from what its two endpoints know (see `tracking.snapshot`).
 
-Theory of operation. Each endpoint knows what it has said itself, and of the other's what it could have
-received; the rest is in its inbox. So each number is taken from the endpoint that made it smaller last, and
-what is on its way to that one is added: the client's acknowledgements are in the client's view at once, the
-deliveries that it has not received yet are in its inbox; with confirms it is the other way round.
+Theory of operation. Each endpoint knows what it has sent itself, and what it could have received; the other
+frames are in its inbox. Each number is therefore taken from the endpoint that decreased it last, and what is
+on its way to that endpoint is added. For example, the client's acknowledgements are in the client's view at
+once, and the deliveries that the client has not received yet are in the client's inbox; with confirms it is
+the other way round.
 """
 
 from typing import Final
@@ -52,9 +53,10 @@ _GET: Final = "\0get"
 class Amqp091InFlight:
     """What is on its way to one endpoint on one channel.
 
-    steps: what it does to the state of the channel. deliveries: how many, by the tag of their consumer.
-    tags: those that consume-ok names. cancelled: by the server. answers: how often each method comes, by its
-    name. publishes: whole messages; unselected: of these, before confirm.select. opened: a new life begins.
+    steps: how the frames change the state of the channel. deliveries: how many, by the tag of their consumer.
+    tags: those that basic.consume-ok names. cancelled: by the server. answers: how often each method comes,
+    by its name. publishes: complete messages; unselected: how many of them before confirm.select. opened: a
+    new life begins.
     """
 
     def __init__(self) -> None:
@@ -69,7 +71,7 @@ class Amqp091InFlight:
 
 
 class Mail:
-    """All that is on its way to one endpoint. steps: what it does to the state of the connection."""
+    """All frames on their way to one endpoint. steps: how they change the state of the connection."""
 
     def __init__(self, end: Endpoint091) -> None:
         self.count: i64 = 0
@@ -137,7 +139,7 @@ def _add(way: Amqp091InFlight, body: object, side: str) -> None:
 
 
 def take_snapshot(client: Endpoint091, server: Endpoint091) -> ConnectionSnapshot:
-    """The connection between two endpoints as it stands."""
+    """The connection between two endpoints in its current state."""
     to_client = Mail(client)
     to_server = Mail(server)
     snapshot = ConnectionSnapshot(_end(CLIENT, client, to_client), _end(SERVER, server, to_server))
@@ -186,7 +188,7 @@ def _end(peer: str, end: Endpoint091, mail: Mail) -> EndSnapshot:
 def _state(
     number: int, ours: ConnectionView, theirs: ConnectionView, to_client: Mail, to_server: Mail
 ) -> str:
-    """The state of a channel when all has arrived: then it is the same for both."""
+    """The state of a channel when all frames have arrived: then it is the same for both."""
     channel = ours.table.channels.get(number)
     mail = to_client
     if channel is None:
@@ -253,7 +255,7 @@ def _channel(
 
 
 class Over:
-    """Which consumers are over once all has arrived.
+    """Which consumers have ended once all frames have arrived.
 
     queues, cancelled: by the answered requests to delete a queue, or to cancel a consumer. by_server: tags.
     """
@@ -266,7 +268,7 @@ class Over:
         self.by_server: set[str] = by_server
 
     def has(self, tag: str, consumer: Consumer) -> bool:
-        """Whether this one is; not if it began after the request."""
+        """Whether this consumer has ended; not if it started after the request."""
         if tag in self.by_server:
             return True
         request = self.cancelled.get(tag)

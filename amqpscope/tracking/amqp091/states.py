@@ -1,8 +1,8 @@
 """The state diagrams of AMQP 0-9-1: of a connection, and of a channel.
 
-An input is what the client sends (`C:`) or what the server sends (`S:`). One table serves both endpoints:
-each of them sees its own inputs when it sends them, and the other's when it can have received them. The
-tables hold what the grammars of the classes connection and channel say.
+An input is a method that the client sends (`C:`) or the server sends (`S:`). One table serves both endpoints:
+each endpoint sees its own inputs when it sends them, and those of the other endpoint when it can have
+received them. The tables contain what the grammars of the classes connection and channel say.
 
 Sources: section 2.2.4 and the grammars of the classes "connection" and "channel" (amqp0-9-1.xml).
 """
@@ -72,7 +72,7 @@ CONNECTION: Final = Machine(
     },
     {},
 )
-"""How a connection is set up. How it is closed is the same for it and for channels: see CHANNEL."""
+"""How a connection is set up. A connection is closed like a channel: see CHANNEL."""
 
 STILL_DUE: Final[dict[str, str]] = {
     START: "the client has not sent the protocol header yet",

@@ -1,4 +1,4 @@
-"""What is kept of an AMQP 0-9-1 connection that is over, for those of the same capture set beside it."""
+"""What is kept of a finished AMQP 0-9-1 connection, for comparison with others of the same capture set."""
 
 from typing import Any, Final
 
@@ -58,7 +58,7 @@ class Amqp091Summary(ConnectionSummary):
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Amqp091Summary":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         about, (virtual_host, product), (ended, over, whole), operations, (contents, everything) = state
         connection = Connection.load(about)
         loaded = [TopologyOperation.load(operation, connection) for operation in operations]

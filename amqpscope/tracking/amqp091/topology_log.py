@@ -1,12 +1,12 @@
-"""What of an AMQP 0-9-1 connection is kept to be compared with others: operations, and the first messages.
+"""What is kept of an AMQP 0-9-1 connection for comparison with others: operations, and the first messages.
 
-Theory of operation. It takes every frame of both peers in the order of the analysis, and follows no
-endpoint's knowledge: a request is put down where it was said, and its answer is the first that fits among
-those that wait on its channel. A close that names a method is the answer to the oldest such request there;
-one of the connection, to the only one that there is on any channel.
+Theory of operation. The log takes every frame of both peers in the order of the analysis, and does not follow
+what an endpoint knows. A request is recorded where it was sent. Its answer is the first one that fits among
+the requests that wait on its channel. A channel.close that names a method answers the oldest such request on
+the channel; a connection.close answers the only such request on any channel.
 
-Of publishes and deliveries, which are most of the traffic, only the first are looked at (`samples`), and
-those that ask to be returned. Of basic.get only so many are put down, and those that were refused.
+Publishes and deliveries are most of the traffic: only the first ones (`samples`) and those with mandatory or
+immediate are examined. Of basic.get, only a limited number and the refused ones are recorded.
 """
 
 from typing import Any, Final
@@ -98,7 +98,7 @@ _ANSWERS: Final = {request + "-ok": request for request in (*_REQUESTS, *_WAITED
 class TopologyLog:
     """The operations of one connection, in the order of the client's stream.
 
-    whole: none that was said is missing. settled: the operations that the newest frame answers.
+    whole: no operation is missing. settled: the operations that the newest frame answers.
     """
 
     def __init__(self, connection: Connection, allowance: CorrelationBudget) -> None:
@@ -244,7 +244,7 @@ class TopologyLog:
     # By the server
 
     def _answer(self, record: FrameRecord, name: str, method: Method) -> TopologyOperation | None:
-        """What the server answers; the request that it answers, None if not known."""
+        """The server sends an answer; returns the request that it answers, None if unknown."""
         channel = int(record.frame.channel)
         waiting = self._open.get(channel)
         if waiting is None:
@@ -339,7 +339,9 @@ class TopologyLog:
         code: i64,
         close: Method,
     ) -> None:
-        """A close names a method: the oldest that it can be about was refused, those before it were not."""
+        """A close names a method: the oldest request that it can mean was refused, and the earlier ones were
+        not.
+        """
         waiting = self._open.get(channel, [])
         name = _named(class_id, method_id)
         for place, operation in enumerate(waiting):
@@ -412,7 +414,7 @@ class TopologyLog:
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, allowance: CorrelationBudget) -> "TopologyLog":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         whole, operations, waiting, queues, mandatory, gets, consuming, samples, internal = state
         topology_log = TopologyLog(connection, allowance)
         topology_log.whole = whole
@@ -455,18 +457,18 @@ _LONGEST: Final = 256
 
 
 def _named(class_id: i64, method_id: i64) -> str:
-    """The name of the method that a close names, "" if there is none such."""
+    """The name of the method that a close names, "" if there is none."""
     method = new_method(class_id, method_id)
     return "" if method is None else method.definition().name
 
 
 def _makes(operation: TopologyOperation) -> bool:
-    """Whether what it names need not be there."""
+    """Whether the entity that the request names may be missing."""
     return operation.method in ("queue.declare", "exchange.declare") and not operation.has(PASSIVE)
 
 
 def _describe(operation: TopologyOperation, method: Method) -> None:
-    """Put down what a request says."""
+    """Record what a request says."""
     flags: i64 = 0
     if isinstance(method, QueueDeclare):
         operation.queue = readable(method.queue)

@@ -1,11 +1,11 @@
-"""What a client had done to exchanges, queues, bindings and consumers, and what came of it.
+"""The operations of a client on exchanges, queues, bindings and consumers, and their outcomes.
 
-They belong to a virtual host, not to a connection: whether a server may answer as it does shows beside what
-others did on other connections. So of each such request it is kept where it was said, what it names, and how
-it was answered.
+Exchanges and queues belong to a virtual host, not to a connection, so operations on other connections decide
+whether an answer of the server is correct. For each request, its place, the entities that it names and the
+answer are kept.
 
-What became of a request that needs no answer (no-wait) shows when one behind it on the same channel is
-answered: a server takes them in turn.
+The outcome of a request with no-wait shows when a later request on the same channel is answered, because a
+server processes the requests of a channel in order.
 """
 
 from typing import Any, Final
@@ -84,7 +84,7 @@ class OperationOutcome:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "OperationOutcome":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         result, answer, end, time, code, text = state
         if not result:
             return PENDING
@@ -145,7 +145,7 @@ class TopologyOperation:
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection) -> "TopologyOperation":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         (number, method, spot, known), names, (flags, arguments), outcome = state
         operation = TopologyOperation(connection, number, method, FrameRef.load(spot), known)
         operation.queue, operation.exchange, operation.destination = names[:3]

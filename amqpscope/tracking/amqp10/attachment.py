@@ -88,7 +88,7 @@ class Attachment:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Attachment":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         one = Attachment()
         attached, answer, detached, last, misanswered, half_closed = state
         one.packet, one.frame, one.times, one.peer_times, one.peer_end = attached

@@ -62,7 +62,7 @@ class Channels:
 
     @staticmethod
     def load(state: tuple[Any, ...], sessions: list[SessionEnd]) -> "Channels":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         channels = Channels()
         channels.begun, ended, waiting, unasked, channels.high_reported = state
         channels.ended = {channel: sessions[at] for channel, at in ended}

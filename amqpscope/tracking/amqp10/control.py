@@ -69,7 +69,7 @@ class Control:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Control":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         about, answer, ends, settled = state
         control = Control(about[0], about[1], about[2], about[3], about[4])
         control.offers_rejected, control.answer_end, control.capabilities = answer
@@ -116,7 +116,7 @@ class Transaction:
 
     @staticmethod
     def load(state: tuple[Any, ...], controls: list[Control]) -> "Transaction":
-        """What `dump` gave, as an object again, of one of these control links."""
+        """The object of what `dump` returned, of one of these control links."""
         control, declared, discharge, answered, faults = state
         transaction = Transaction(controls[control], declared[0], declared[1], declared[2])
         transaction.discharge_end, transaction.discharge_packet, transaction.fail = discharge
@@ -153,7 +153,7 @@ class ControlRequest:
     def load(
         state: tuple[Any, ...], controls: list[Control], transactions: list[Transaction]
     ) -> "ControlRequest":
-        """What `dump` gave, as an object again, of one of these control links."""
+        """The object of what `dump` returned, of one of these control links."""
         control, end, packet, kind, transaction, answered = state
         discharged = None if transaction is None else transactions[transaction]
         request = ControlRequest(controls[control], end, packet, kind, discharged)

@@ -147,7 +147,7 @@ class SenderCredit:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "SenderCredit":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         credit = SenderCredit()
         counted, drain, deliveries, stated = state
         credit.count, limits, credit.read, credit.offered = counted
@@ -195,7 +195,7 @@ class ReceiverCount:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "ReceiverCount":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         count = ReceiverCount()
         count.count, count.receiving, count.current, count.available, count.holding = state
         return count

@@ -24,7 +24,7 @@ class Echo:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Echo":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         return Echo(*state)
 
 

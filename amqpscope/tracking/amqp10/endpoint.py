@@ -72,7 +72,7 @@ class Endpoint10(Receiving):
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint10":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         endpoint = Endpoint10(state[0][0])
         endpoint.restore(state)
         return endpoint

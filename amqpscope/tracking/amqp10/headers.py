@@ -72,7 +72,7 @@ class Headers:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Headers":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         headers = Headers()
         own, theirs, where, unparsed = state
         headers.own, headers.sent, headers.disagreed, headers.doubled = own

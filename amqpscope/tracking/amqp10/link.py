@@ -77,7 +77,7 @@ class Delivery:
 
     @staticmethod
     def load(state: tuple[Any, ...], links: "list[LinkEnd]") -> "Delivery":
-        """What `dump` gave, as an object again, of one of these links."""
+        """The object of what `dump` returned, of one of these links."""
         link, about, content, flags, rcv_settle_mode, first_state, sender_state, receiver_state = state
         number, tag, packet, message_format = about
         delivery = Delivery(links[link], number, tag, packet)
@@ -366,7 +366,7 @@ class LinkEnd:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "LinkEnd":
-        """What `dump` gave, as an object again, as yet without its deliveries."""
+        """The object of what `dump` returned, as yet without its deliveries."""
         about, attached, counted, credit, receipt, resumption, under_way, _ = state
         name, sender, _, _, handle, _ = about
         link = LinkEnd(name, sender, handle)

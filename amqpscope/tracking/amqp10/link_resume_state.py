@@ -72,7 +72,7 @@ class LinkResumeState:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "LinkResumeState":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         name, spot, attached, after = state
         account = LinkResumeState(name, FrameRef.load(spot))
         account.resumes, account.partial, account.tags = attached

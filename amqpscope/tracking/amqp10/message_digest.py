@@ -69,7 +69,7 @@ class MessageDigest:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "MessageDigest":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         spot, identity, (header, properties), (sections, sums), (entries, annotations), link = state
         passed = MessageDigest(FrameRef.load(spot), identity, header, properties, sections, sums, link)
         passed.entries = entries

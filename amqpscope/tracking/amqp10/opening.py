@@ -28,7 +28,7 @@ class Opening:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Opening":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         opening = Opening()
         opening.packet, opening.peer_end, opening.peer_packet, opening.peer_time = state
         return opening
@@ -76,7 +76,7 @@ class Closing:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Closing":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         closing = Closing()
         said, what = state
         closing.sent, closing.received, closing.stands = said

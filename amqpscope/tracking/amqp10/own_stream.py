@@ -38,7 +38,7 @@ class OwnStream:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "OwnStream":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         stream = OwnStream()
         sent, silence, unfinished = state
         stream.frames, stream.last_time, stream.last_packet = sent

@@ -46,7 +46,7 @@ class PendingErrorResponse:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "PendingErrorResponse":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         rule, due, condition, end, packet, time = state[0]
         pending_error = PendingErrorResponse(rule, due, condition, end, packet, time)
         (

@@ -79,7 +79,7 @@ class Fate:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Fate":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         about, where, reported = state
         fate = Fate(
             MessageDigest(FrameRef(0, 0, 0, 0, "", -1), b"", b"", b"", b"", (), ""), 0, 0, None, False

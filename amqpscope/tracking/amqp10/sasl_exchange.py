@@ -64,7 +64,7 @@ class SaslExchange:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "SaslExchange":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         exchange = SaslExchange()
         exchange.state = state[0]
         mechanisms, init, outcome = (load_value(body) for body in state[1:4])

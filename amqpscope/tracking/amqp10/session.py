@@ -67,7 +67,7 @@ class Mapping:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Mapping":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         mapping = Mapping()
         mapping.begin_packet, begin, end = state
         mapping.peer_begin_end, mapping.peer_begin_packet, mapping.begin_read = begin
@@ -237,7 +237,7 @@ class SessionEnd:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "SessionEnd":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         about, begins, echo, transfers, deliveries, tables, lowest, dumped = state
         session = SessionEnd(about[0])
         _, session.state, session.whole, session.channel, session.peer_channel = about

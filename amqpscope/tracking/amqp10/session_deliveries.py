@@ -70,7 +70,7 @@ class SentDeliveries:
 
     @staticmethod
     def load(state: tuple[Any, ...], deliveries: list[Delivery]) -> "SentDeliveries":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         sent = SentDeliveries()
         ids, unsettled, over = state
         sent.last, sent.unnumbered = ids
@@ -229,7 +229,7 @@ class ReceivedDeliveries:
 
     @staticmethod
     def load(state: tuple[Any, ...], links: list[LinkEnd]) -> "ReceivedDeliveries":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         received = ReceivedDeliveries()
         ids, settled, stated, held, aborted = state
         received.numbers = list(ids[0])

@@ -55,7 +55,7 @@ class Amqp10Summary(ConnectionSummary):
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Amqp10Summary":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         connection, containers, ended, whole, links, digests, all_passages = state
         first, second = ([LinkResumeState.load(account) for account in accounts] for accounts in links)
         to, fro = ([MessageDigest.load(passed) for passed in digests] for digests in digests)

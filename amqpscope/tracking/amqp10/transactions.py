@@ -551,7 +551,7 @@ class Ledger:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Ledger":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         about, controls, transactions, names, finished, requests, work, asked = state
         ledger = Ledger()
         ledger.active = about[0]

@@ -105,7 +105,7 @@ class OutgoingTransfers:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "OutgoingTransfers":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         transfers = OutgoingTransfers()
         ids, own, hasty = state
         transfers.initial_id, transfers.next_id, limits = ids
@@ -205,7 +205,7 @@ class IncomingTransfers:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "IncomingTransfers":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         transfers = IncomingTransfers()
         ids, ends, sync = state
         transfers.initial_id, transfers.next_id, transfers.stated_id, transfers.set_back = ids

@@ -50,7 +50,7 @@ class Work:
 
     @staticmethod
     def load(state: tuple[Any, ...], transactions: list[Transaction]) -> "Work":
-        """What `dump` gave, as an object again, under some of these transactions."""
+        """The object of what `dump` returned, under some of these transactions."""
         about, transaction, retired, flags, outcome = state
         work = Work(about[0], about[1], None if transaction is None else transactions[transaction])
         work.stated_end = about[2]
@@ -125,7 +125,7 @@ class Works:
 
     @staticmethod
     def load(state: tuple[Any, ...], transactions: list[Transaction]) -> "Works":
-        """What `dump` gave, as an object again, under some of these transactions."""
+        """The object of what `dump` returned, under some of these transactions."""
         works = Works()
         for (sender, channel), some in state:
             works.deliveries[sender, channel] = {number: Work.load(one, transactions) for number, one in some}
@@ -153,7 +153,7 @@ class Asked:
 
     @staticmethod
     def load(state: tuple[Any, ...], transactions: list[Transaction]) -> "Asked":
-        """What `dump` gave, as an object again, under some of these transactions."""
+        """The object of what `dump` returned, under some of these transactions."""
         named, ends, limit, odd = state
         asked = Asked()
         asked.transactions = [transactions[at] for at in named]

@@ -84,7 +84,7 @@ class Progress:
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Progress":
-        """What `dump` gave, as an object again."""
+        """The object of what `dump` returned."""
         progress = Progress(state[5])
         progress.number, progress.code, progress.last, progress.end, progress.seen = state[:5]
         return progress
