@@ -122,7 +122,7 @@ class Roster:
         return channels.get(int(number), _NONE)
 
     def of(self, queue: str) -> list[tuple[int, Consumer]]:
-        """The consumers of a queue, each with the number of its channel; if there are many, the earliest ones."""
+        """The consumers of a queue, each with its channel number; of many, the earliest ones."""
         found: list[tuple[int, Consumer]] = []
         channels = self.queues.get(queue)
         if channels is not None:
