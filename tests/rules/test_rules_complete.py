@@ -30,12 +30,13 @@ def test_each_rule_has_a_constant_of_its_name_and_words_behind_it(subject: str) 
     module = import_module(f"amqpscope.rules.{subject.replace('/', '.')}")
     assert module.RULES is SUBJECTS[subject]
     for rule in SUBJECTS[subject].ids:
-        assert getattr(module, rule.partition("/")[2].replace("-", "_")) == rule
         assert CHECKED[rule].subject == subject
         words = explanation(rule)
         assert words is not None, rule
-        assert words.file == f"{subject}.py"
-        assert not words.function or callable(getattr(module, words.function)), rule
+        if not CHECKED[rule].same_as:
+            assert getattr(module, rule.partition("/")[2].replace("-", "_")) == rule
+            assert words.file == f"{subject}.py"
+            assert not words.function or callable(getattr(module, words.function)), rule
         for part in (words.fault, words.demand, words.matters, words.silent, words.mend):
             assert part.endswith(".") and "\n" not in part, rule
         assert words.source and words.evidence, rule

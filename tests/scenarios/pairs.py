@@ -24,8 +24,8 @@ amqp10_draft2011 of a `Dialogue2011`; the rules that they name are in the namesp
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ from support.conversation import Conversation, Said
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
 from support.dialogue_draft2011 import Dialogue2011
+
+from amqpscope.rules.registry import checked
 
 Tell = Callable[[Any], None]  # of a dialogue of the protocol
 Cut = Callable[[Conversation], None]
@@ -56,6 +58,8 @@ class Scenario:
     then: str = SILENT
     handshake: bool = True
     spec: str = "final"
+    retold: str = ""
+    introduction: tuple[tuple[str, Any], ...] = ()
 
     @property
     def namespace(self) -> str:
@@ -64,11 +68,14 @@ class Scenario:
 
     @property
     def module(self) -> str:
-        return (self.tell.func if isinstance(self.tell, partial) else self.tell).__module__
+        return self.retold or (self.tell.func if isinstance(self.tell, partial) else self.tell).__module__
 
     def dialogue(self, wrong: bool = True) -> Conversation:
         d = DIALOGUES[self.namespace](wrong=wrong)
         d.spec = self.spec
+        if self.introduction:
+            for peer in (d.client, d.server):
+                peer.introduction = dict(self.introduction)  # type: ignore[attr-defined]
         self.tell(d)
         return d
 
@@ -79,13 +86,33 @@ _SCENARIOS: list[Scenario] = []
 def scenarios() -> list[Scenario]:
     """All of them, by protocol and file."""
     for namespace in DIALOGUES:
-        folder = namespace.replace("-", "_")
-        for path in sorted((Path(__file__).parent / folder).glob("*.py")):
-            importlib.import_module(f"scenarios.{folder}.{path.stem}")
+        _import(namespace)
     # In the same order whichever of them a test had imported before.
     return sorted(
         _SCENARIOS, key=lambda scenario: (list(DIALOGUES).index(scenario.namespace), scenario.module)
     )
+
+
+def _import(namespace: str) -> None:
+    if not any(rule.startswith(f"{namespace}/") for rule in checked()):
+        return  # a protocol whose connections are not judged
+    folder = namespace.replace("-", "_")
+    for path in sorted((Path(__file__).parent / folder).glob("*.py")):
+        importlib.import_module(f"scenarios.{folder}.{path.stem}")
+
+
+def retell(
+    namespace: str, module: str, rules: Collection[str], but: Collection[str], introduction: dict[str, Any]
+) -> None:
+    """The pairs of another namespace once more, in the dialogue of this module's: those of these rules alone.
+
+    but: the names of those that do not make sense there. introduction: fields of both opens.
+    """
+    _import(namespace)
+    for scenario in _SCENARIOS[:]:
+        if scenario.namespace == namespace and scenario.kind == "pair" and scenario.name not in but:
+            if set(scenario.rules) <= set(rules):
+                _add(replace(scenario, retold=module, introduction=tuple(introduction.items())))
 
 
 def _add(scenario: Scenario) -> None:
@@ -93,12 +120,31 @@ def _add(scenario: Scenario) -> None:
 
 
 def pair(
-    *rules: str, cut: Cut | None = None, then: str = SILENT, spec: str = "final"
+    *rules: str,
+    cut: Cut | None = None,
+    then: str = SILENT,
+    spec: str = "final",
+    introduction: dict[str, Any] | None = None,
 ) -> Callable[[Tell], Tell]:
-    """A dialogue for one rule, or for a few that the same words tell; spec: the edition that judges it."""
+    """A dialogue for one rule, or for a few that the same words tell; spec: the edition that judges it.
+
+    introduction: fields of both opens.
+    """
+    opens = tuple((introduction or {}).items())
 
     def keep(tell: Tell) -> Tell:
-        _add(Scenario(tell.__name__, "pair", tell, rules, cut or from_the_fault, then, spec=spec))
+        _add(
+            Scenario(
+                tell.__name__,
+                "pair",
+                tell,
+                rules,
+                cut or from_the_fault,
+                then,
+                spec=spec,
+                introduction=opens,
+            )
+        )
         return tell
 
     return keep

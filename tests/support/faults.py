@@ -50,11 +50,11 @@ LEFT_LINKS = (
 )
 
 
-def plant(name: str, seed: str) -> Planted | None:
-    """A conversation with this fault in it, or None if there was no occasion."""
+def plant(name: str, seed: str, spoken: type[Talk] = Talk) -> Planted | None:
+    """A conversation with this fault in it, or None if there was no occasion. spoken: the dialect."""
     rule, fault = FAULTS[name]
     random = Random(f"{name} {seed}")
-    talk = Talk(random, sasl=True if rule.startswith(("SA-", "F-TYPE-PHASE")) else None)
+    talk = spoken(random, sasl=True if rule.startswith(("SA-", "F-TYPE-PHASE")) else None)
     talk.polite = True
     for peer in talk.peers:
         # Long lives: occasions come.
@@ -135,10 +135,10 @@ def delivery(peer: Peer, session: Session, link: Link, payload: bytes | None = N
     assert session.out is not None
     fields: Fields = {
         "handle": link.handle,
-        "delivery_id": session.next_delivery & WRAP,
+        "delivery_id": peer.next_number(session),
         "delivery_tag": b"planted",
         "message_format": 0,
-        "settled": True if link.mine["snd_settle_mode"] == 1 else None,
+        "settled": True if link.mine.get("snd_settle_mode") == 1 else None,
     }
     fields.update(changed)
     session.next_delivery += 1
@@ -182,8 +182,8 @@ def attach_fields(peer: Peer, handle: int, role: bool, **changed: Any) -> Fields
         "name": "planted",
         "handle": handle,
         "role": role,
-        "source": amqp.source(address="a"),
-        "target": amqp.target(address="b"),
+        "source": peer.amqp.source(address="a"),
+        "target": peer.amqp.target(address="b"),
         "initial_delivery_count": (peer.talk.serial or 0) if role is SENDER else None,
     }
     return {**fields, **changed}
@@ -373,14 +373,16 @@ def open_with_small_frames(peer: Peer) -> Said | None:
 def large_open_before_the_other(peer: Peer) -> Said | None:
     if peer.header_sent and not peer.open_sent and peer.peer_open is None:
         peer.open_sent = True
-        return peer.say("open", container_id="x" * 600)
+        return peer.say("open", container_id="x" * (peer.least_frame_size + 90))
     return None
 
 
 @breaks("C-PIPE-SIZE")
 def large_frame_before_open(peer: Peer) -> Said | None:
     if peer.open_sent and peer.peer_open is None and not peer.close_sent and 0 not in peer.outgoing:
-        return peer.say("begin", **begin_fields(peer, properties={"p": amqp.string("x" * 600)}))
+        return peer.say(
+            "begin", **begin_fields(peer, properties={"p": amqp.string("x" * (peer.least_frame_size + 90))})
+        )
     return None
 
 
@@ -533,8 +535,9 @@ def delivery_count_never_reached(peer: Peer) -> Said | None:
 def message_too_large(peer: Peer) -> Said | None:
     for session, link in ready(peer):
         size = link.theirs["max_message_size"]
-        if size == 4000 and peer.frame_limit > 4500 and not link.coordinator and proves(peer, link):
-            return delivery(peer, session, link, amqp.data(b"x" * 4100))
+        large = size == peer.largest_message and peer.frame_limit > peer.largest_message + 500
+        if large and not link.coordinator and proves(peer, link):
+            return delivery(peer, session, link, amqp.data(b"x" * (peer.largest_message + 100)))
     return None
 
 
@@ -1277,7 +1280,9 @@ def client_sends_outcome(peer: Peer) -> Said | None:
 @breaks("SA-FRAME-512")
 def large_sasl_frame(peer: Peer) -> Said | None:
     if peer.side == 0 and "sasl-mechanisms" in peer.sasl_heard and not peer.sasl_said:
-        return sasl_fault(peer, "sasl-init", mechanism="PLAIN", initial_response=b"x" * 600)
+        return sasl_fault(
+            peer, "sasl-init", mechanism="PLAIN", initial_response=b"x" * (peer.least_frame_size + 90)
+        )
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from support import faults, faults091
+from support import faults, faults091, faults_draft2011
 from support.legal import Said
 from support.network import Conversation, converse
 from support.planting import Fault, Planted
@@ -21,11 +21,14 @@ class Protocol(NamedTuple):
     plant: Callable[[str, str], Planted | None]
 
 
-PROTOCOLS = {
+_ALL = {
     "amqp10": Protocol(faults.FAULTS, faults.mischief, faults.plant),
     "amqp091": Protocol(faults091.FAULTS, faults091.mischief, faults091.plant),
+    "amqp10-draft2011": Protocol(faults_draft2011.FAULTS, faults_draft2011.mischief, faults_draft2011.plant),
 }
-"""By the namespace of their rules."""
+
+PROTOCOLS = {name: one for name, one in _ALL.items() if one.faults}
+"""By the namespace of their rules: those that are judged."""
 
 
 def mischievous(seed: str, protocol: str, **how: Any) -> Conversation:

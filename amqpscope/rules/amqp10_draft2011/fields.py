@@ -21,7 +21,7 @@ Demands: flow has incoming-window, next-outgoing-id and outgoing-window.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.4
 Evidence: null or missing list elements 2 to 4
 Why it matters: The receiver computes its window from these three values. Without them it may stop sending.
-Silent when: never.
+Silent when: the dialect of the sender is not known.
 How to mend it: Set incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow for
 a link.
 """
@@ -43,7 +43,7 @@ Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.5
 Evidence: null or missing list elements 1, 2, 3 or 10
 Why it matters: The receiver cannot tell which link, delivery or transfer the frame belongs to, or how the
 message is to be read.
-Silent when: never.
+Silent when: the dialect of the sender is not known.
 How to mend it: Set these four fields in every transfer, also in those that go on with a message.
 """
 
@@ -57,6 +57,6 @@ Demands: sasl-init has mechanism.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 6.3.3.2
 Evidence: null or missing list element 1
 Why it matters: The server cannot know how the client wants to authenticate. The exchange fails.
-Silent when: never.
+Silent when: the dialect of the sender is not known.
 How to mend it: Set mechanism to one of the mechanisms that the server offered.
 """

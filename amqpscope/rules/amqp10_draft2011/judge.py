@@ -22,6 +22,7 @@ from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.summary import Amqp10Summary
 from amqpscope.tracking.amqp10_draft2011.sections import Fragment, Progress
+from amqpscope.tracking.amqp10_draft2011.spoken import is_draft
 from amqpscope.tracking.amqp10_draft2011.translation import fragments_of, translated
 from amqpscope.tracking.correlation_budget import CorrelationBudget
 from amqpscope.tracking.serial import nearest
@@ -59,11 +60,16 @@ class JudgeDraft2011(Judge10):
 
     def take(self, record: FrameRecord) -> None:
         me = self.endpoint(record.direction)
+        body = record.frame.body
+        if isinstance(body, Composite) and not is_draft(body):
+            # Decoded as one of the final specification: which dialect its sender speaks is not known.
+            me.draft = True
         session = me.session_on(record.frame.channel)
         link = None if session is None else _link_of(session, record.frame.body)
         delivery = None if link is None else link.open
         self.own.sent = record
-        super().take(record.with_frame(translated(record.frame, delivery is not None)))
+        frame = record.frame
+        super().take(record.with_frame(frame if me.draft else translated(frame, delivery is not None)))
         if session is not None and link is not None and delivery is not None:
             # A disposition may name all transfers of a message or only one, so it is not followed whether
             # it is settled.

@@ -46,10 +46,7 @@ _SAME: Final[dict[str, str]] = {
     # Protocol headers and SASL
     "C-HDR-MISMATCH-CLOSE": "3.2",
     "C-HDR-UNSUP": "3.2",
-    "C-HDR-UNPARSED": "3.2",
     "C-HDR-CLIENT-NOW": "3.2",
-    "C-HDR-MISMATCH-READ": "3.2",
-    "SA-HDR": "6.3",
     "F-TYPE-PHASE": "3.3.1, 6.3.1",
     "SA-OK-HDR": "6.3.3.5",
     "SA-OK-HDR-EARLY": "6.3.3.5",
@@ -75,7 +72,6 @@ _SAME: Final[dict[str, str]] = {
     "C-OPEN-CH0": "3.4.1",
     "C-OPEN-ONCE": "3.4.6, 3.4.7",
     "C-OPEN-HOST": "3.7.1",
-    "C-CLOSE-AFTEROPEN": "3.4.7",
     "C-CLOSE-LAST": "3.4.3, 3.7.9",
     "C-CLOSE-CH0": "3.4.3",
     "C-CLOSE-CH0-PIPE": "3.4.3",

@@ -1,0 +1,36 @@
+"""One fault in a conversation in the April-2011 draft: those of the final that are faults there, too."""
+
+from __future__ import annotations
+
+from support import faults
+from support.legal_draft2011 import Talk2011
+from support.planting import Planted, Registry
+
+from amqpscope.rules.registry import checked
+
+__all__ = ["FAULTS", "mischief", "plant"]
+
+NAMESPACE = "amqp10-draft2011"
+
+_REGISTRY = Registry()
+
+OTHERWISE = ("deliveries_interleave", "delivery_id_backwards", "header_after_properties", "two_headers")
+"""Faults by what only the final has: delivery-ids, and sections in the payload."""
+
+_REGISTRY.faults.update(
+    {
+        name: one
+        for name, one in faults.FAULTS.items()
+        if f"{NAMESPACE}/{one[0]}" in checked()
+        and name not in OTHERWISE
+        and not name.startswith("message_that")
+    }
+)
+
+FAULTS = _REGISTRY.faults
+mischief = _REGISTRY.mischief
+
+
+def plant(name: str, seed: str) -> Planted | None:
+    """A conversation with this fault in it, or None if there was no occasion."""
+    return faults.plant(name, seed, Talk2011)
