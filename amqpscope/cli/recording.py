@@ -11,6 +11,7 @@ from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.live import Batch
 from amqpscope.report.findings import message_of
+from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import answer, kind
 
 __all__ = ["LiveRecording", "rotation_of"]
@@ -78,6 +79,11 @@ class LiveRecording:
     def finish(self, end: int) -> None:
         """The capture is over, at this time (ns); 0: with its last packet."""
         self._guard(lambda: self._recorded.finish(end))
+        lost = int(self.recorder.unrecorded)
+        if lost:
+            self.tell(
+                f"{count(lost, 'packet')} not recorded: there were more interfaces than a file may have"
+            )
 
     def _guard(self, work: Callable[[], None]) -> None:
         if self.failed:

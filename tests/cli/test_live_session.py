@@ -11,6 +11,7 @@ from support.fake_source import FakeSource, PacketGroup, packets_of
 
 from amqpscope.cli.live_session import LiveSession, Stop
 from amqpscope.cli.live_view import LiveView
+from amqpscope.cli.recording import LiveRecording
 from amqpscope.input.live import Batch, LiveWatch
 from amqpscope.policy import Given, Policy
 from amqpscope.report.rule_counts import RuleCounts
@@ -57,6 +58,15 @@ def session(
     stop = Stop(duration, packets, rules, False)
     given.allow_empty = allow_empty
     return LiveSession(LiveWatch(source), seen, None, stop, Policy(None, given)), seen
+
+
+def test_packets_that_the_recording_has_no_place_for_are_reported(tmp_path: Path) -> None:
+    recording = LiveRecording(str(tmp_path / "recorded.pcapng"), FakeSource([]), "", None, 0)
+    reported: list[str] = []
+    recording.tell = reported.append
+    recording.recorder.unrecorded = 2
+    recording.finish(0)
+    assert reported == ["2 packets not recorded: there were more interfaces than a file may have"]
 
 
 def test_the_end_of_a_pipe_ends_it() -> None:

@@ -26,8 +26,8 @@ LOST: Final = 1  # packets were lost before the next one
 STRANGER: Final = 2  # the next packet is of an interface not in `places`
 
 # tpacket3_hdr: next offset, seconds, nanoseconds, captured, wire, status, where the packet starts; the tag
-# and its type; and from sockaddr_ll the interface and the kind of its hardware.
-_HEADER: Final = Struct("=6IH6xIH14xiH")
+# and its type; and from sockaddr_ll the interface.
+_HEADER: Final = Struct("=6IH6xIH14xi")
 _HEADER_SIZE: Final = 68
 
 _LOSING: Final = 4  # TP_STATUS_LOSING
@@ -43,14 +43,13 @@ class BlockWalk:
     """Walks blocks. ethernet: their packets begin with an Ethernet header, else with that of IP.
 
     number: packets handed on. places: the place of an interface among those captured from, by the kernel's
-    index of it. stranger, hardware: that index and the kind of hardware, where it stopped for STRANGER.
+    index of it. stranger: that index, where it stopped for STRANGER.
     """
 
     def __init__(self, ethernet: bool) -> None:
         self.number: i64 = 0
         self.places: dict[int, int] = {}
         self.stranger: i64 = 0
-        self.hardware: i64 = 0
         self.place: i64 = 0  # of the interface of the last packet
         self._ethernet = ethernet
         self._index: i64 = -1  # the kernel's, of the last packet
@@ -97,7 +96,6 @@ class BlockWalk:
                 index = u32le(block, at + 52)
                 tag = u32le(block, at + 32)
                 tag_type = u16le(block, at + 36)
-                hardware: i64 = u16le(block, at + 56)
             else:
                 (
                     following,
@@ -110,7 +108,6 @@ class BlockWalk:
                     tag,
                     tag_type,
                     index,
-                    hardware,
                 ) = _HEADER.unpack_from(block, at)
                 protocol = u16(block, at + 50)
             if status & _LOSING == 0:
@@ -123,7 +120,6 @@ class BlockWalk:
                 place = self.places.get(index)
                 if place is None:
                     self.stranger = index
-                    self.hardware = hardware
                     self._at = at
                     return STRANGER
                 self._index = index

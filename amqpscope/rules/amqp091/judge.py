@@ -424,7 +424,6 @@ class Judge091(Judge):
         me.catch_up(acknowledged, peer.sent_end)
         if reason == "fin" or reason == "rst":
             self.over = True
-        case.spot = FrameRef(direction, packet, time, me.sent_end, _END, -1)
         spot = FrameRef(direction, packet, time, me.sent_end, _END, -1)
         case.spot = spot
         case.me = me
