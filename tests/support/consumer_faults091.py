@@ -23,6 +23,7 @@ from support.faults091 import (
     raw,
     request,
     said_since_open,
+    unroutable,
     working,
 )
 from support.legal import CLIENT, SERVER, Said
@@ -331,16 +332,7 @@ def return_of_what_was_never_published(peer: Peer091) -> Said | None:
                     returned += 1
         under_way = channel.number in peer.talk.peers[CLIENT].parts
         if channel.mode != "tx" and flagged > returned and not under_way:
-            said = peer.say(
-                "basic.return",
-                channel.number,
-                reply_code=312,
-                reply_text="NO_ROUTE",
-                exchange="",
-                routing_key="planted",
-            )
-            peer.say("content-header", channel.number, body_size=0)
-            return said
+            return unroutable(peer, channel.number)
     return None
 
 

@@ -1003,6 +1003,20 @@ def confirmed_again(peer: Peer091) -> Said | None:
     return None
 
 
+def unroutable(peer: Peer091, number: int) -> Said:
+    """A message that no queue takes comes back on a channel."""
+    said = peer.say(
+        "basic.return",
+        number,
+        reply_code=312,
+        reply_text="NO_ROUTE",
+        exchange="",
+        routing_key="planted",
+    )
+    peer.say("content-header", number, body_size=0)
+    return said
+
+
 @breaks("B-RETURN-FLAGGED")
 def return_that_nobody_wants(peer: Peer091) -> Said | None:
     for channel in of_broker(peer):
@@ -1013,16 +1027,7 @@ def return_that_nobody_wants(peer: Peer091) -> Said | None:
             if said.fields.get("mandatory") or said.fields.get("immediate")
         ]
         if not mandatory:
-            said = peer.say(
-                "basic.return",
-                channel.number,
-                reply_code=312,
-                reply_text="NO_ROUTE",
-                exchange="",
-                routing_key="planted",
-            )
-            peer.say("content-header", channel.number, body_size=0)
-            return said
+            return unroutable(peer, channel.number)
     return None
 
 
