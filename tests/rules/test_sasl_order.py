@@ -65,7 +65,7 @@ def expected(before: tuple[str, ...], last: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("before", "last"),
-    product(WAYS, SAYING),
+    [*product(WAYS, SAYING)],
     ids=lambda said: said if isinstance(said, str) else "-".join(said),
 )
 def test_what_is_said_out_of_turn_is_reported(before: tuple[str, ...], last: str) -> None:

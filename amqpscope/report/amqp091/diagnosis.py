@@ -18,6 +18,7 @@ from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import Listener091
 from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.amqp091.states import CLOSED
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     ChannelClose,
@@ -192,7 +193,7 @@ class Diagnosis091(Diagnosis, Listener091):
 
     def _leave(self, channel: Channel, when: str) -> None:
         """What is not acknowledged, or not confirmed, on a channel that is over."""
-        if len(self.left) >= MAX_DIAGNOSED or channel.state == "CLOSED":
+        if len(self.left) >= MAX_DIAGNOSED or channel.state == CLOSED:
             return
         number = channel.number
         # What came before a loss may have been acknowledged in what is missing.

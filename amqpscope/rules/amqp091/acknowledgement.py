@@ -11,6 +11,7 @@ from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.endpoint import ALL
+from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.amqp091.methods import BasicAck, BasicNack, BasicReject
 from dissectors.wire import i64
 
@@ -359,7 +360,7 @@ def all_known(channel: Channel) -> bool:
     """Whether all deliveries on the channel are known. If the server was not captured, not even its
     channel.open-ok is.
     """
-    return channel.whole and channel.deliveries.whole and channel.state == "OPEN"
+    return channel.whole and channel.deliveries.whole and channel.state == OPEN
 
 
 def needs_none(channel: Channel, tag: int) -> bool:

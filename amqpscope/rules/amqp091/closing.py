@@ -14,6 +14,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.closing import CloseReason
+from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
 from dissectors.wire import i64
@@ -378,7 +379,7 @@ def judge_close(case: Case091, method: ConnectionClose) -> None:
     """A connection.close."""
     code = method.reply_code
     judge_code(case, code)
-    if code in _SOFT and method.class_id != _CLASS_CONNECTION and case.view.state == "OPEN":
+    if code in _SOFT and method.class_id != _CLASS_CONNECTION and case.view.state == OPEN:
         connection_closed_by_a_soft_error(case, code)
     judge_method_id(case, method.class_id, method.method_id)
 
@@ -439,7 +440,7 @@ def judge_end(
             socket_kept(case, waited)
     if after_peer:
         return
-    is_open = view.state == "OPEN"
+    is_open = view.state == OPEN
     certainty: i64 = CERTAIN if reason == "fin" and is_open and acknowledged >= 0 else POSSIBLE
     if theirs is not None:
         if not answered and own is None:

@@ -17,6 +17,7 @@ from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.requests import MethodRequest
+from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.wire import i64
 
 __all__ = ["judge_close", "judge_connection_close", "judge_recover_async"]
@@ -274,7 +275,7 @@ def judge_connection_close(case: Case091, code: i64, text: str, class_id: i64, m
     """A connection.close of either peer."""
     view = case.view
     words = text.lower()
-    if view.state == "OPEN":
+    if view.state == OPEN:
         if code in _OF_FRAMES and view.agreed.heartbeat == 0 and "heartbeat" in words and case.me.whole:
             heartbeat_refused(case, code)
         named = (int(class_id), int(method_id))

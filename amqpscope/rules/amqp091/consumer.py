@@ -10,6 +10,7 @@ from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES, Consumer
+from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.amqp091.methods import (
     BasicCancel,
     BasicCancelOk,
@@ -488,7 +489,7 @@ def judge_get(case: Case091, channel: Channel, method: BasicGet) -> None:
 def judge_cancel(case: Case091, channel: Channel, method: BasicCancel) -> None:
     """A client's basic.cancel."""
     tag = method.consumer_tag
-    if tag is None or tag in channel.consumers.live or not channel.whole or channel.state != "OPEN":
+    if tag is None or tag in channel.consumers.live or not channel.whole or channel.state != OPEN:
         return
     if channel.consumers.nameless or channel.consumers.cancelled.get(tag, "client") != "client":
         return

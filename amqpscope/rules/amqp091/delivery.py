@@ -12,6 +12,7 @@ from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES, UNLIMITED, Consumer
+from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import BasicDeliver, BasicGetOk
 from dissectors.wire import i64
@@ -235,7 +236,7 @@ def judge_delivery(case: Case091, channel: Channel, method: BasicDeliver) -> Non
     if method.delivery_tag <= channel.deliveries.last and (consumer is None or consumer.queue != REPLIES):
         judge_tag(case, channel, method.delivery_tag)
     if consumer is None:
-        if channel.whole and channel.state == "OPEN":
+        if channel.whole and channel.state == OPEN:
             judge_absence(case, channel, tag)
     elif not consumer.ready:
         if channel.whole:
@@ -256,7 +257,7 @@ def judge_tag(case: Case091, channel: Channel, tag: int) -> None:
         return
     if tag == 0:
         delivery_tag_zero(case)
-    elif channel.whole and channel.state == "OPEN":
+    elif channel.whole and channel.state == OPEN:
         delivery_tag_not_new(case, tag, last)
 
 

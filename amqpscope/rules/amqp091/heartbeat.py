@@ -14,6 +14,7 @@ from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.amqp091.endpoint import Endpoint091
+from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.wire import i64
 
 __all__ = [
@@ -181,7 +182,7 @@ def judge_silence(case: Case091) -> None:
         and peer.whole
     ):
         # The peer was alive when two delays had passed, and sent something later.
-        if me.last_time - since > limit - delay * _SECOND and view.ending.state == "OPEN":
+        if me.last_time - since > limit - delay * _SECOND and view.ending.state == OPEN:
             if not _stalled(case, since) and case.pace.attested(since, now) > limit:
                 silence_put_up_with(case, now - since, delay)
 
@@ -190,13 +191,7 @@ def overdue(connection: Connection, me: Endpoint091, now: i64) -> Overdue | None
     """Whether a peer, `me`, is silent at `now` for longer than the heartbeat delay."""
     view = me.view
     delay = view.agreed.heartbeat
-    if (
-        delay <= 0
-        or me.tuned_time == 0
-        or not me.whole
-        or view.ending.state != "OPEN"
-        or view.blocking.blocked
-    ):
+    if delay <= 0 or me.tuned_time == 0 or not me.whole or view.ending.state != OPEN or view.blocking.blocked:
         return None
     if me.stalls.free(me.last_time, now, me.sent_end) <= _allowed(delay):
         return None

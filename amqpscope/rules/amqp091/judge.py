@@ -43,6 +43,7 @@ from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import CONNECTION_CLASS, PeerProperties
 from amqpscope.tracking.amqp091.endpoint import ALL, NOTHING, Endpoint091, as_read, out_of_order, unreadable
 from amqpscope.tracking.amqp091.snapshot import take_snapshot
+from amqpscope.tracking.amqp091.states import OPEN
 from amqpscope.tracking.amqp091.summary import Amqp091Summary
 from amqpscope.tracking.amqp091.topology_log import TopologyLog
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
@@ -243,7 +244,7 @@ class Judge091(Judge):
             return
         view = case.view
         if frame.kind == "heartbeat":
-            if view.state != "OPEN":
+            if view.state != OPEN:
                 heartbeat.judge_heartbeat(case)
             return
         method: Method | None = None
@@ -255,9 +256,9 @@ class Judge091(Judge):
             method = body
             # On another channel the method is a fault, but keeps its meaning.
             of_connection = method.definition().class_id == CONNECTION_CLASS
-        if view.ending.state != "OPEN" and not closing.judge_frame(case):
+        if view.ending.state != OPEN and not closing.judge_frame(case):
             return
-        if view.state != "OPEN":
+        if view.state != OPEN:
             if not negotiation.judge_first(case):
                 return
             if frame.channel > 0 and not of_connection and negotiation.channel_too_early(case):
@@ -292,7 +293,7 @@ class Judge091(Judge):
         """
         if isinstance(method, (ConnectionClose, ConnectionCloseOk)):
             channel_rules.judge_end(case, case.record.time, True)
-        if case.view.state != "OPEN" or not isinstance(method, (ConnectionClose, ConnectionCloseOk)):
+        if case.view.state != OPEN or not isinstance(method, (ConnectionClose, ConnectionCloseOk)):
             if not negotiation.judge_set_up(case, method):
                 return
         if isinstance(method, ConnectionClose) and not case.me.by_client:
@@ -432,7 +433,7 @@ class Judge091(Judge):
         case.channel = None
         case.found = 0
         unfinished = me.unfinished
-        if reason == "fin" and unfinished is not None and not after_peer and me.view.ending.state == "OPEN":
+        if reason == "fin" and unfinished is not None and not after_peer and me.view.ending.state == OPEN:
             if me.whole and 0 <= acknowledged <= peer.sent_end:
                 case.spot = unfinished
                 sizes.frame_cut_off(case)
@@ -448,7 +449,7 @@ class Judge091(Judge):
         self.ends.append(spot if ended else None)
         if len(self.ends) == 2:
             self.given_up(case, self.ends[0], self.ends[1])
-        if ended and not after_peer and me.view.ending.state == "OPEN" and peer.view.ending.state == "OPEN":
+        if ended and not after_peer and me.view.ending.state == OPEN and peer.view.ending.state == OPEN:
             name = FIN if reason == "fin" else RST
             self.answered(PeerError(me.peer, name, "", packet, time, acknowledged, me.knowledge.must))
         self.found_of(case.found, None)

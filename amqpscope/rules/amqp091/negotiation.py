@@ -14,7 +14,7 @@ from amqpscope.rules.amqp091.set_up_refused import judge_answer
 from amqpscope.rules.amqp091.tuning import judge_tune, judge_tune_ok
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.endpoint import unreadable
-from amqpscope.tracking.amqp091.states import CONNECTION, STILL_DUE
+from amqpscope.tracking.amqp091.states import CONNECTION, HEADED, OPEN, OPENING, START, STILL_DUE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     ConnectionOpen,
@@ -140,7 +140,7 @@ def set_up_again(case: Case091, name: str) -> None:
     How to mend it: Send set-up methods only before open-ok. To use another virtual host or other tuning
     values, close the connection and open a new one.
     """
-    case.report(C_HS_ONCE, f"{name} on a connection that is open", evidence={"connection_state": "OPEN"})
+    case.report(C_HS_ONCE, f"{name} on a connection that is open", evidence={"connection_state": OPEN})
 
 
 C_HS_NO_CHANNEL: Final = RULES.rule(
@@ -164,7 +164,7 @@ def channel_too_early(case: Case091) -> bool:
     is complete.
     """
     view = case.view
-    if not case.me.whole or _OUT_OF_STEP in case.reported or (view.state == "OPENING" and case.me.by_client):
+    if not case.me.whole or _OUT_OF_STEP in case.reported or (view.state == OPENING and case.me.by_client):
         return False
     before = "connection.open" if case.me.by_client else "connection.open-ok"
     found = case.found
@@ -205,7 +205,7 @@ def secret_at_the_wrong_time(case: Case091, why: str) -> None:
 def judge_first(case: Case091) -> bool:
     """The server's first frame. False: it is not connection.start."""
     me = case.me
-    if me.by_client or me.frames > 0 or not me.whole or case.view.state not in ("START", "HEADED"):
+    if me.by_client or me.frames > 0 or not me.whole or case.view.state not in (START, HEADED):
         return True
     frame = case.record.frame
     if isinstance(frame.body, ConnectionStart) or (frame.problems and unreadable(frame)):
@@ -232,7 +232,7 @@ def judge_set_up(case: Case091, method: Method) -> bool:
         name = method.definition().name
         step = ("C:" if by_client else "S:") + name[len("connection.") :]
         if not CONNECTION.allows(view.state, step):
-            if view.state == "OPEN":
+            if view.state == OPEN:
                 set_up_again(case, name)
             elif _OUT_OF_STEP not in case.reported:
                 case.reported |= {_OUT_OF_STEP}
@@ -262,7 +262,7 @@ def judge_update_secret(case: Case091) -> None:
     if not me.by_client or not me.whole:
         return
     view = case.view
-    if view.state != "OPEN" and view.state != "OPENING":
+    if view.state != OPEN and view.state != OPENING:
         secret_at_the_wrong_time(case, "before the connection is open")
     elif view.table.channels[0].requests.awaited(False, "connection.update-secret-ok") >= 0:
         secret_at_the_wrong_time(case, "before the previous one is answered")

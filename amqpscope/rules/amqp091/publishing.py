@@ -12,6 +12,7 @@ from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES
 from amqpscope.tracking.amqp091.publishes import NO_CONSUMERS, NO_ROUTE
+from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_EXPIRATION, HAS_HEADERS, HAS_REPLY_TO, HAS_USER_ID, BasicReturn
 from dissectors.amqp091.tables import RABBITMQ, FieldTable
@@ -289,7 +290,7 @@ def judge_properties(case: Case091, channel: Channel, header: ContentHeader) -> 
         other_user(case)
     if copies and properties.headers is not None:
         judge_copies(case, properties.headers)
-    if replies and properties.reply_to == REPLIES and channel.whole and channel.state == "OPEN":
+    if replies and properties.reply_to == REPLIES and channel.whole and channel.state == OPEN:
         if channel.consumers.of(REPLIES):
             return
         if not channel.consumers.nameless and "server" not in channel.consumers.cancelled.values():
@@ -320,7 +321,7 @@ def judge_return(case: Case091, channel: Channel, method: BasicReturn) -> None:
     publishes = channel.publishes
     exchange = method.exchange
     routing_key = method.routing_key
-    if not channel.whole or not publishes.whole or publishes.forgotten or channel.state != "OPEN":
+    if not channel.whole or not publishes.whole or publishes.forgotten or channel.state != OPEN:
         return
     if exchange is None or routing_key is None:
         return
@@ -353,7 +354,7 @@ def judge_returned(case: Case091, channel: Channel, header: ContentHeader) -> No
     publishes = channel.publishes
     if returning is None or channel.deliveries.due is not None or not channel.whole or not publishes.whole:
         return
-    if publishes.forgotten or channel.state != "OPEN":
+    if publishes.forgotten or channel.state != OPEN:
         return
     may = publishes.returnable(returning[0], returning[1])
     if not may:

@@ -14,7 +14,7 @@ from amqpscope.rules.amqp091.introduction import listed
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.names import UNREADABLE
-from amqpscope.tracking.amqp091.states import STILL_DUE
+from amqpscope.tracking.amqp091.states import AGREED, ANSWERED, CHALLENGED, OPEN, OPENING, STARTED, STILL_DUE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import ConnectionClose, ConnectionOpenOk
 from dissectors.wire import i64
@@ -257,18 +257,18 @@ def judge_close(case: Case091, method: ConnectionClose) -> None:
     """A connection.close before the connection is open."""
     me = case.me
     view = case.view
-    if not me.whole or view.state == "OPEN" or (me.by_client and view.state == "OPENING"):
+    if not me.whole or view.state == OPEN or (me.by_client and view.state == OPENING):
         return
     code = method.reply_code
     if me.by_client:
         asked = view.asked_version()
-        if view.state == "STARTED" and asked is not None and view.version != asked:
+        if view.state == STARTED and asked is not None and view.version != asked:
             close_for_the_version(case)
         else:
             close_before_open(case)
         return
     state = view.state
-    if state == "ANSWERED" or state == "CHALLENGED":
+    if state in (ANSWERED, CHALLENGED):
         client = view.client
         if _wrong_mechanism(view):
             wrong_mechanism_answered(case)
@@ -276,14 +276,14 @@ def judge_close(case: Case091, method: ConnectionClose) -> None:
             login_refused_unasked(case)
         else:
             close_before_open(case)
-    elif (state == "AGREED" or state == "OPENING") and _frame_max_too_large(view):
+    elif state in (AGREED, OPENING) and _frame_max_too_large(view):
         too_large_frame_max_answered(case)
-    elif (state == "AGREED" or state == "OPENING") and _channel_max_too_large(view):
+    elif state in (AGREED, OPENING) and _channel_max_too_large(view):
         too_large_channel_max_answered(case)
     else:
         close_before_open(case)
         text = (method.reply_text or "").lower()
-        if state == "OPENING" and view.opening.virtual_host:
+        if state == OPENING and view.opening.virtual_host:
             if code in _NO_SUCH_PATH or (code == _NOT_ALLOWED and "not found" in text):
                 virtual_host_unknown(case, code)
 

@@ -6,6 +6,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.reaction import note_violation
 from amqpscope.rules.declaration import Rules
+from amqpscope.tracking.amqp091.states import ANSWERED, CHALLENGED, HEADED, START, STARTED, TUNED
 from dissectors.wire import i64
 
 __all__ = ["ALWAYS_TAKEN", "frame_cut_off", "judge_size"]
@@ -20,7 +21,7 @@ ALWAYS_TAKEN: Final = 4096
 _TOLERATED: Final = 8
 
 # In these states of the connection, frame-max is not agreed yet.
-_UNTUNED: Final = ("START", "HEADED", "STARTED", "ANSWERED", "CHALLENGED", "TUNED")
+_UNTUNED: Final = (START, HEADED, STARTED, ANSWERED, CHALLENGED, TUNED)
 
 
 def judge_size(case: Case091, size: i64) -> None:

@@ -6,6 +6,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicPublish,
@@ -174,7 +175,7 @@ def judge_pending(case: Case091, channel: Channel, method: Method) -> None:
     """A client's method on a channel in transaction mode."""
     if (
         not channel.whole
-        or channel.state != "OPEN"
+        or channel.state != OPEN
         or isinstance(method, (ChannelClose, ChannelCloseOk, ChannelFlowOk))
     ):
         return

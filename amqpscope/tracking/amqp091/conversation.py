@@ -17,6 +17,7 @@ from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.endpoint import as_read, completed_publish, out_of_order, unreadable
 from amqpscope.tracking.amqp091.events import Listener091, SentContent
 from amqpscope.tracking.amqp091.names import readable
+from amqpscope.tracking.amqp091.states import CLOSED
 from amqpscope.tracking.events import Conversation
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
@@ -137,9 +138,9 @@ class Conversation091(Conversation):
                     listener.answered(record, method, request)
             self._begin(record, method)
         elif isinstance(method, ChannelOpen):
-            if channel is not None and by_client and not channel.whole and channel.state != "CLOSED":
+            if channel is not None and by_client and not channel.whole and channel.state != CLOSED:
                 # How it ended was missed.
-                channel.state = "CLOSED"
+                channel.state = CLOSED
                 for listener in self.listeners:
                     listener.channel_ended(record, channel)
             view.method(by_client, frame.channel, method, end, record.packet, record.last_time)
@@ -225,7 +226,7 @@ class Conversation091(Conversation):
         for listener in self.listeners:
             if isinstance(method, ChannelClose):
                 listener.channel_closed(record, method, channel)
-            elif isinstance(method, ChannelCloseOk) and channel.state == "CLOSED":
+            elif isinstance(method, ChannelCloseOk) and channel.state == CLOSED:
                 listener.channel_ended(record, channel)
         if isinstance(method, _OF_CONSUMERS):
             self._consumer(record, channel, method, consumer)

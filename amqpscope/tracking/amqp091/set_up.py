@@ -5,6 +5,7 @@ and its end.
 from typing import Any
 
 from amqpscope.tracking.amqp091.closing import CloseReason
+from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.wire import i64
 
 __all__ = ["Blocking", "ConnectionEnd", "Login", "Tuning", "VirtualHostOpen"]
@@ -120,7 +121,7 @@ class ConnectionEnd:
 
     def __init__(self) -> None:
         # As in `states.CHANNEL`, where OPEN says that nobody has closed it yet.
-        self.state: str = "OPEN"
+        self.state: str = OPEN
         # The first connection.close of each peer, None if there is none.
         self.by_client: CloseReason | None = None
         self.by_server: CloseReason | None = None
