@@ -1,20 +1,21 @@
 """Why connections, sessions, links and channels ended, back to the first cause that the capture shows.
 
-Theory of operation. The frames of a connection are followed for what begins and ends: the first detach, end
-or close of two is the end, the other one its answer; what is inside ends with what is around it. When all is
-read each end is traced back, one step a cause:
+Theory of operation. Each connection is followed for what begins and ends. Of two detaches, ends or closes,
+the first is the end and the second its answer; everything inside ends with its outer layer. When all frames
+are read, each end is traced back, one step per cause:
 
-    an end with an error    the finding that it answers, if the error is the one that is due for it; or the
-                            method that a close of AMQP 0-9-1 names (`report.amqp091.diagnosis`); or the
-                            attach or login that is refused; or a silence for longer than was agreed
-    an end without          the error that its sender had been notified of just before, if it went on with
-    nothing no end, but FIN or RST  the silence before it, if that was longer than agreed
-    an end with the outer   the end of that
+* An end with an error is traced to the finding that it answers, if the error is the correct answer to the
+  finding; or to the method that a close of AMQP 0-9-1 names (`report.amqp091.diagnosis`); or to the refused
+  attach or login; or to a silence that was longer than agreed.
+* An end without an error is traced to the error that its sender had just been notified of, if it sent nothing
+  in between.
+* A FIN or RST without a close is traced to the silence before it, if that was longer than agreed.
+* The end of an inner layer is traced to the end of the outer layer.
 
-and then, in turn, that one's. What cannot be traced so is reported with what came just before: the last that
-its sender had from the other peer about the same thing, or a long silence of both. It may be the cause, and
-is not called one. Nothing that came after an end counts. Where nothing came just before, no step is reported:
-the capture does not show why.
+The cause of that cause is traced in turn. An end without a cause is shown with what came just before it: the
+last frame of the other peer about the same thing, or a long silence of both peers. This may be the cause, and
+is called `perhaps`. Frames after an end never count. If nothing came just before it, the capture does not
+show why.
 """
 
 from collections import deque

@@ -1,7 +1,7 @@
-"""The frames that an answer speaks of, as they are shown: the capture is read once more for them.
+"""The frames that an answer refers to, as they are shown: the capture is read once more for them.
 
-So that nothing is kept of the many that nobody asks for, and what may be a secret is found out as everywhere
-else: by all that its connection had said before.
+This way nothing is kept of the many frames that nobody asks for, and secrets are recognized as everywhere
+else, by all earlier frames of the connection.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What an answer consists of: frames by where they stand, and what each means for the one in question."""
+"""The parts of an answer: frames by their positions, and what each frame means for the frame in question."""
 
 from typing import NamedTuple
 
@@ -32,10 +32,10 @@ finding names it."""
 
 
 class Position(NamedTuple):
-    """Where a frame stands, without what it says.
+    """The position of a frame, without its content.
 
-    direction: of the connection. offset, end: of its first octet and behind its last, in its sender's stream.
-    packet, time (ns): of its first octet. channel: -1 if it has none.
+    direction: of the connection. offset, end: of its first octet and after its last octet, in its sender's
+    stream. packet, time (ns): of its first octet. channel: -1 if it has none.
     """
 
     direction: int
@@ -48,7 +48,7 @@ class Position(NamedTuple):
 
     @staticmethod
     def of(record: FrameRecord) -> "Position":
-        """Where a frame stands."""
+        """The position of a frame."""
         frame = record.frame
         offset = int(frame.offset)
         return Position(
@@ -63,14 +63,14 @@ class Position(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """What tells it from all others of its connection."""
+        """What distinguishes the frame from all others of its connection."""
         return self.direction, self.offset
 
 
 class Ground(NamedTuple):
-    """An earlier frame that has a say in whether a later one is right.
+    """An earlier frame that decides whether a later frame is right.
 
-    effect: one of the words above. what: what it does, in a few words. mark: None for one that is lacking.
+    effect: one of the words above. what: what it does, in a few words. mark: None if the frame is lacking.
     """
 
     effect: str
@@ -79,11 +79,11 @@ class Ground(NamedTuple):
 
 
 class Knew(NamedTuple):
-    """What one peer had of the other's frames, when it sent its newest one.
+    """Which frames of the other peer one peer had, when it sent its newest frame.
 
-    read: the newest that it must have read, by what it has sent itself. arrived: the newest that had reached
-    its host. unsure: those after `read` up to `arrived`, the newest few, and how many there are. coming: the
-    other's newest frame that the capture shows before, if it had not arrived, and how many had not.
+    read: the newest frame that it must have read, as its own frames prove. arrived: the newest frame that had
+    reached its host. unsure: the frames after `read` up to `arrived` (the newest few), and how many there
+    are. coming: the newest earlier frame of the other peer that had not arrived, and how many had not.
     """
 
     peer: str
@@ -96,14 +96,14 @@ class Knew(NamedTuple):
 
 
 class Sequel(NamedTuple):
-    """A later frame, and what it is to the one in question."""
+    """A later frame, and its relation to the frame in question."""
 
     what: str
     mark: Position
 
 
 class FrameQuestion(NamedTuple):
-    """One frame that is asked about, and all that there is to say of it.
+    """One frame that is asked about, and everything that is known about it.
 
     subject: the name of the link, or the tag of the consumer, that it is about, "" if none.
     """

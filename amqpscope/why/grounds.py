@@ -1,11 +1,11 @@
-"""What earlier frames mean for later ones: the part that no protocol has a say in.
+"""What earlier frames mean for later ones: the part that all protocols share.
 
-A `Grounds` is fed with the frames of one connection in order. Asked about the next one it says which of those
-before it grant, limit or forbid it. It remembers places, not contents, and of each kind only what can still
-matter, so that its memory does not grow with the connection.
+A `Grounds` takes the frames of one connection in order. Asked about the next frame, it lists the earlier
+frames that grant, limit or forbid it. It remembers positions, not contents, and for each kind only the frames
+that can still matter, so its memory does not grow with the connection.
 
-What a frame names itself (a handle, a delivery-tag) is enough to find them: whether it was allowed is for the
-rules, whose findings are reported beside it.
+The numbers in a frame (a handle, a delivery-tag) are enough to find these frames. Whether the frame was
+allowed is for the rules, whose findings are shown beside it.
 """
 
 from amqpscope.model.passwords import without_password
@@ -32,14 +32,14 @@ def add_known(found: list[Ground], effect: str, what: str, mark: Position | None
 
 
 class Grounds:
-    """What one connection's frames so far mean for the next. A subclass knows a protocol."""
+    """What the frames of one connection so far mean for the next frame. A subclass knows a protocol."""
 
     def of(self, record: FrameRecord) -> list[Ground]:
-        """What has a say about a frame that is not taken yet, the outermost layer first."""
+        """The earlier frames that matter for a frame that is not taken yet, the outermost layer first."""
         return []
 
     def of_end(self, direction: int, by_client: bool) -> list[Ground]:
-        """What has a say about a stream that ends now. by_client: it is the client's."""
+        """The earlier frames that matter for a stream that ends now. by_client: it is the client's stream."""
         return []
 
     def subject(self, record: FrameRecord) -> str:

@@ -1,13 +1,14 @@
-"""Why a packet is as it is: the capture is read again, and one connection of it replayed up to there and on.
+"""Explains one packet: the capture is read again, and its connection is replayed up to the packet and
+further.
 
-Theory of operation. First the packet is found as TCP sees it (`segment`), which says between whom it went.
-Then the capture is read with all its rules, as `check` does, and the frames of the connections between those
-two are replayed once more to endpoints of our own: these can be asked at any frame what they could and must
-have known, before it is applied. Beside them stand the `Grounds`, which know where each of the things was
-said that matter to a frame. Behind the frame its `AnswerWatch` looks for answers until the capture ends.
+Theory of operation. First the packet is found as a TCP segment (`segment`), which gives its endpoints. Then
+the capture is read with all its rules, as `check` does. The frames of the connections between the two
+endpoints are replayed once more to endpoints of our own, which can say at any frame what they could and must
+have known before it. The `Grounds` know where everything that matters to a frame was sent. After the frame,
+its `AnswerWatch` looks for answers until the capture ends.
 
-A frame belongs to a packet if any octet of it lies there: so a packet in the middle of a long frame is
-explained by that frame, and a packet without any by the state in which it finds the two peers.
+A frame belongs to a packet if any octet of the frame lies in it. A packet in the middle of a long frame is
+therefore explained by that frame, and a packet without a frame by the current state of both peers.
 """
 
 from collections import deque

@@ -1,7 +1,7 @@
-"""The state of both endpoints, as lines and as data: of a snapshot, what a frame has to do with.
+"""The state of both endpoints as lines and as data: the part of a snapshot that concerns a frame.
 
-Numbers that are not known, since nobody said them or what said them was not captured, are left out of the
-lines and null in the data.
+Unknown numbers, which nobody sent or which were not captured, are left out of the lines and are null in the
+data.
 """
 
 from typing import Any

@@ -395,7 +395,7 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     allow their deletion.
     """
     certainty = POSSIBLE if name in ("amq.headers", "amq.match") else CERTAIN
-    message = f"exchange {shown(name)} is not found"
+    message = f"the server does not find exchange {shown(name)}, which every virtual host has"
     return about_answer(X_PREDECLARED, certainty, message, operation)
 
 
@@ -744,7 +744,7 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
     """
     message = (
         f"a message for queue {shown(operation.key)} is returned with {int(operation.outcome.code)}, "
-        "and there is such"
+        "although this queue exists"
     )
     return about_answer(Q_DECL_DEFAULT_BIND, POSSIBLE, message, operation, made)
 

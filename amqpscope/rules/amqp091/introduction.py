@@ -308,7 +308,7 @@ def locale_not_offered(case: Case091) -> None:
     Evidence: the locales in connection.start, and the locale in connection.start-ok
     Why it matters: The server may refuse the connection or send its reply-texts in another language. RabbitMQ
     ignores the field.
-    Silent when: connection.start was not captured, or connection.connection.start offers no locale.
+    Silent when: connection.start was not captured, or connection.start offers no locale.
     How to mend it: Split the locales of connection.start at the spaces and choose one of them, spelled
     exactly so. A server must always offer the locale `en_US`.
     """

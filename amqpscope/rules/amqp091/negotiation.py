@@ -109,8 +109,8 @@ def client_out_of_order(case: Case091, name: str) -> None:
     each connection.secure, connection.tune-ok and connection.open, in this order.
     Source: G:connection open-connection; GS:2.2.4
     Evidence: the order of the methods in the connection set-up
-    Why it matters: The server cannot continue the set-up. Most servers drop the connection without sending
-    connection.close.
+    Why it matters: The server cannot continue the connection set-up. Most servers drop the connection without
+    sending connection.close.
     Silent when: the capture lacks octets of either peer, or one of the two peers sent a set-up method out of
     order before. A client may send connection.tune-ok and connection.open together.
     How to mend it: Drive the set-up by a state machine: wait for connection.start before connection.start-ok,

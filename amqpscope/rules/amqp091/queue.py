@@ -125,8 +125,8 @@ def passive_declaration_of_no_queue(case: Case091) -> None:
     Demands: A passive queue.declare with an empty queue name follows a queue.declare on the same channel.
     Source: XML domain queue-name (doc); ERR:18
     Evidence: the queue.declare-ok methods on the channel
-    Why it matters: An empty queue name stands for the queue declared last on the channel. Without such a
-    queue, the broker cannot know which queue the client asks for.
+    Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
+    declared on the channel, the broker cannot know which queue the client asks for.
     Silent when: the capture lacks octets that were sent after the channel was opened. Other rules, such as
     amqp091/Q-BIND-QKNOWN, report other methods with an empty queue name.
     Only possible because: A broker may create a queue despite the passive request.
@@ -350,7 +350,7 @@ def delivery_of_a_deleted_queue(case: Case091, tag: str) -> None:
 
 def _count(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int):
-        return "no integer"
+        return "not an integer"
     return "negative" if value < 0 else ""
 
 
@@ -365,11 +365,11 @@ def _priority(value: object) -> str:
 
 
 def _string(value: object) -> str:
-    return "" if isinstance(value, (bytes, str)) else "no string"
+    return "" if isinstance(value, (bytes, str)) else "not a string"
 
 
 def _flag(value: object) -> str:
-    return "" if isinstance(value, bool) else "no boolean"
+    return "" if isinstance(value, bool) else "not a boolean"
 
 
 _OVERFLOWS: Final = ("drop-head", "reject-publish", "reject-publish-dlx")
@@ -377,7 +377,9 @@ _OVERFLOWS: Final = ("drop-head", "reject-publish", "reject-publish-dlx")
 
 def _overflow(value: object) -> str:
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-    return _string(value) or ("" if text in _OVERFLOWS else "none of those that there are")
+    return _string(value) or (
+        "" if text in _OVERFLOWS else "not drop-head, reject-publish or reject-publish-dlx"
+    )
 
 
 # What is wrong with the value of an argument, "" if nothing is; unknown arguments are ignored.

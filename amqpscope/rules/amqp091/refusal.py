@@ -98,7 +98,7 @@ def reserved_queue_declared(case: Case091, refusal: Refusal) -> None:
     Source: XML:queue.declare.queue.reserved; GS:3.1.10
     Evidence: a queue.declare for an unknown queue named amq.*, and the server's refusal with 403
     Why it matters: Names with the prefix `amq.` are reserved for the broker. Often a client declares a
-    broker-generated name again after it has lost the connection, and with the connection the queue.
+    broker-generated name again after it has lost the connection and the queue.
     Silent when: the server does not refuse the queue.declare with 403, or the queue.declare is passive.
     Only possible because: The server may instead have refused the request because the user lacks a
     permission.
@@ -203,8 +203,8 @@ def recommended_type_missing(case: Case091, refusal: Refusal) -> None:
     Demands: A server supports the exchange types topic and headers.
     Source: XML:exchange.recommended-types; GS:3.1.3.3; GS:3.1.3.4
     Evidence: the server's answer to exchange.declare with these types
-    Why it matters: Servers should support the types topic and headers. Applications that use such exchanges
-    cannot run with this server.
+    Why it matters: Servers should support the types topic and headers. Applications that use topic or headers
+    exchanges cannot run with this server.
     Silent when: the reply-text of the server's close does not mention the type.
     Only possible because: The server may have closed for another reason.
     How to mend it: Implement the exchange types topic and headers, and accept these names in the type field
@@ -223,8 +223,8 @@ def durability_refused_of_exchange(case: Case091, refusal: Refusal) -> None:
     Demands: A server supports both durable and transient exchanges.
     Source: XML:exchange.declare.durable.support
     Evidence: the server's answer to exchange.declare with durable set and not set
-    Why it matters: A server must support both kinds of exchange. Clients that need the refused kind cannot
-    set up their routing.
+    Why it matters: A server must support both durable and transient exchanges. Clients that need the refused
+    kind cannot set up their routing.
     Silent when: the reply-code is not 540.
     Only possible because: The server may have closed for another reason.
     How to mend it: Implement exchange.declare with durable set and with durable not set. Keep durable
@@ -243,12 +243,12 @@ def durability_refused_of_queue(case: Case091, refusal: Refusal) -> None:
     Demands: A server supports both durable and transient queues.
     Source: XML:queue.declare.durable.types
     Evidence: the server's answer to queue.declare with durable set and not set
-    Why it matters: A server must support both kinds of queue. New releases of RabbitMQ refuse transient
-    queues that are not exclusive.
+    Why it matters: A server must support both durable and transient queues. New releases of RabbitMQ refuse
+    transient queues that are not exclusive.
     Silent when: the reply-code is neither 540, nor 541 with a reply-text that mentions transient queues.
     Only possible because: The server may have closed for another reason.
-    How to mend it: Accept queue.declare both with and without durable. Until the server does, clients declare
-    queues as durable, or make transient queues exclusive.
+    How to mend it: Accept queue.declare both with and without durable. As long as the server refuses
+    transient queues, clients declare queues as durable, or make transient queues exclusive.
     """
     _complain(case, Q_DECL_DURABLE, refusal, "but servers must support durable and transient queues")
 

@@ -1,4 +1,4 @@
-"""The channels of a connection: which session is meant by a frame, or by the begin that answers."""
+"""The channels of a connection: which session a frame belongs to, or a begin answers."""
 
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ NO_CHANNEL: Final = -2
 
 
 class Channels:
-    """What an endpoint knows of channels, beside the sessions that are mapped to them."""
+    """What an endpoint knows of channels, besides the sessions that are mapped to them."""
 
     def __init__(self) -> None:
         # How many sessions were begun, by either.

@@ -1,7 +1,7 @@
-"""A control link, the transactions declared on it, and the requests that are made there.
+"""Control links, the transactions declared on them, and the requests sent on them.
 
-Each fact stands with the end of the frame that said it, in the stream of who said it: see
-`tracking.amqp10.transactions`, which keeps them.
+Each fact has the offset after the frame that states it, in the stream of the frame's sender: see
+`tracking.amqp10.transactions`, which keeps the facts.
 
 Sources: transactions.xml, "coordination", "txn-declare", "txn-discharge".
 """

@@ -1,20 +1,17 @@
-"""An AMQP 1.0 connection, followed frame by frame: whose session, which link and which delivery each frame is
-about.
+"""An AMQP 1.0 connection, followed frame by frame: which session, link and delivery each frame belongs to.
 
-Theory of operation. Each direction has its sessions by channel, each half of a session its links by handle
-and its deliveries by delivery-id. The halves of a session are joined by the remote-channel of the begin that
-answers, those of a link by name and role. Begins on one channel, and attaches of one name, are answered in
-their order: a session or link may be ended and begun again before the first answer comes, and a mirror port
-may show an answer before what it answers.
+Theory of operation. Each direction has its sessions by channel; each half of a session has its links by
+handle and its deliveries by delivery-id. The remote-channel of the answering begin joins the halves of a
+session; name and role join the ends of a link. Begins on one channel, and attaches of one name, are answered
+in their order, because a session or link may be ended and begun again before the first answer comes, and a
+mirror port may show an answer before its request.
 
-What is illegal is taken as the endpoints of the rules take it (`tracking.amqp10.endpoint`): a second begin on
-a channel in use changes nothing, a second attach on a handle replaces the first. Where octets are missing the
-newest frame is believed: an end or a detach may be among them.
+Illegal frames are treated as the endpoints of the rules treat them (`tracking.amqp10.endpoint`): a second
+begin on a channel in use changes nothing, a second attach on a handle replaces the first. If octets are
+missing, the newest frame is believed, because an end or a detach may be among the missing octets.
 
-A frame of the April-2011 draft is taken in the terms of the final (`amqp10_draft2011.spoken`).
-
-A frame on a channel or handle without a begin or an attach is a stray. What it tells is kept for all that:
-the begin may not have been captured, and an attach or a delivery on it is worth to be shown.
+A frame on a channel or handle without a begin or an attach is a stray. Its content is kept, because the begin
+may not have been captured, and an attach or a delivery on it is worth showing.
 
 Sources: transport.xml, "Sessions", "Links", "Transferring a Message".
 """

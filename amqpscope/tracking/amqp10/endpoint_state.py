@@ -1,10 +1,10 @@
-"""How one end of a connection stands: its fields, and what does not follow from them any more.
+"""The state of one end of a connection: its fields, and what no longer follows from them.
 
-Each rule that says "nothing was said" rests on nothing having been missed. `whole` is that of an endpoint,
-of a session and of a link; `lost` takes it from all of them when octets of either stream turn out to be
-missing, or not to be understood: what is begun after that is whole again as far as the endpoint itself is.
+A rule that says "the peer did not send X" is valid only if nothing is missing. An endpoint, a session and a
+link have `whole` for that. When octets of either stream are missing or unreadable, `lost` clears it for all
+of them. A session or link that begins later is whole again as far as the endpoint itself knows.
 
-What changes the fields frame by frame is `Endpoint10`, which is one of these.
+`Endpoint10`, a subclass, changes the fields frame by frame.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""What happens on an AMQP 1.0 connection, for those who subscribe to a `Conversation`.
+"""The events of an AMQP 1.0 connection, for subscribers of a `Conversation`.
 
-Each method is one event and does nothing here: a subscriber has those that it needs. What they are given, and
-when they are called, is in `amqpscope.tracking.events`.
+Each method is one event and does nothing here: a subscriber overrides the methods that it needs.
+`amqpscope.tracking.events` describes their arguments and when they are called.
 """
 
 from mypy_extensions import mypyc_attr
@@ -72,9 +72,9 @@ class Listener10(Listener):
         """
 
     def stray(self, record: FrameRecord, session: Session | None) -> None:
-        """A frame names a session (None) or a link of `session` that its sender has not.
+        """A frame names a session (None) or a link of `session` that its sender does not have.
 
-        A transfer may give a `delivery_started`, too: with a delivery whose link is None.
+        A transfer may cause a `delivery_started`, too, with a delivery whose link is None.
         """
 
     def other(self, record: FrameRecord) -> None:

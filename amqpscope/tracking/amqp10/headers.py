@@ -1,7 +1,7 @@
 """The protocol headers of both peers, as one endpoint has sent and received them.
 
-Each layer is opened by a header from each side: the n-th that was sent is answered by, or answers, the n-th
-that was received. What follows rests on their being the same.
+A header of each peer opens a layer: the n-th sent header answers the n-th received one, or is answered by it.
+Everything later assumes that both headers are equal.
 """
 
 from typing import Any, Final

@@ -1,7 +1,7 @@
 """Sessions, links and deliveries of AMQP 1.0: what the frames of a connection belong to.
 
-A `Conversation` makes them and keeps them up to date. To all others they are what events speak of: the same
-object for as long as the thing lives, and for both peers.
+A `Conversation` creates these objects and keeps them up to date. All others get them from events: each object
+stays the same for its whole life, and for both peers.
 
 A *side* is 0 for the client and 1 for the server.
 """

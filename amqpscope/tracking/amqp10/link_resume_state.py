@@ -1,8 +1,8 @@
-"""How a link was attached by its sending end, and what it left unsettled: for the connections after.
+"""How the sending end attached a link, and what it left unsettled: for later connections.
 
-A link outlives its connection. Who attaches it again, on another connection of the same two containers,
-tells in the attach what it still holds unsettled; whether that is right shows only beside what was
-unsettled when the connection before ended. That is what is kept here of each link, and little of it.
+A link outlives its connection. A peer that attaches it again, on another connection of the same two
+containers, lists in the attach what is still unsettled. Only the unsettled deliveries at the end of the
+earlier connection show whether the list is right. This module keeps them for each link, in a compact form.
 
 Sources: transport.xml, "Establishing or Resuming a Link", "Resuming Deliveries"; messaging.xml, source,
 terminus-expiry-policy.

@@ -1,9 +1,9 @@
-"""What a message looked like on one connection, for another one that it passes, too.
+"""A digest of a message on one connection, to compare it with the same message on another connection.
 
-A broker takes a message on one connection and sends it on over others. It may give it another header and
-annotations; the bare message (properties, application-properties and body) it has to leave as it is. That
-shows only beside the other connection. So of the first messages of each direction what it takes to
-compare them is kept: the message-id as it is encoded, the header, and a checksum of each other section.
+A broker receives a message on one connection and forwards it on others. It may change the header and
+annotations, but must not change the bare message (properties, application-properties and body). Only a
+comparison with the other connection shows a change. For the first messages of each direction, the digest
+therefore keeps the encoded message-id, the header, and a checksum of each other section.
 
 Sources: messaging.xml, "message-format".
 """

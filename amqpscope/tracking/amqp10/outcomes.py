@@ -1,4 +1,4 @@
-"""Which outcomes a source lets the receiver choose, as far as its list of them can be understood.
+"""Which outcomes a source allows the receiver to choose, as far as its list of outcomes can be understood.
 
 Sources: messaging.xml, "source", field outcomes; types.xml, "descriptor-values".
 """

@@ -1,6 +1,6 @@
-"""What one peer did that the other one has to answer with the end of a link, session or connection.
+"""A fault of one peer that the other peer has to answer by ending a link, session or connection.
 
-It waits at the peer that has to answer until that one does, or shows that it goes on.
+The fault is kept at the peer that has to answer, until that peer answers or shows that it continues.
 """
 
 from typing import Any, Final

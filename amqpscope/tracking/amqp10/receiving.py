@@ -1,7 +1,7 @@
-"""What an endpoint gets from its peer.
+"""How an endpoint receives the frames of its peer.
 
-Of what is on its way (`deliver`) it gets each frame once it can have arrived (`receive`; when that is, is in
-`tracking.inbox`); what is illegal is taken as `tracking.amqp10.endpoint` says.
+A frame on its way (`deliver`) is received (`receive`) when it can have arrived; `tracking.inbox` decides when
+that is. Illegal frames are treated as `tracking.amqp10.endpoint` says.
 """
 
 from amqpscope.limits import MAX_STATED, MAX_UNANSWERED

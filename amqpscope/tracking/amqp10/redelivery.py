@@ -1,9 +1,9 @@
-"""What became of a message that an endpoint sent, in case it sends it again on the same connection.
+"""The outcome of a message that an endpoint sent, in case it sends the message again on the same connection.
 
-A distribution node sends a message to one receiver and, by what that says of it, to another one or never
-again. Of the first messages that a server sent with an id (see `message_digest`), what was said of them is
-kept: a message that comes again with the same id and the same bare message is compared with it. Clients are
-no distribution nodes: what they send again they may mean to.
+A distribution node sends a message to one receiver. The receiver's outcome decides whether the node sends it
+to another receiver, or never again. For the first messages that a server sent with an id (see
+`message_digest`), the outcome is kept, and a message with the same id and the same bare message is compared
+with it. Clients are not distribution nodes: they may send a message again on purpose.
 
 Sources: messaging.xml, "Message States", "delivery-state"; "addressing", source.
 """

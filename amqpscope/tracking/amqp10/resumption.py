@@ -1,4 +1,4 @@
-"""What the two ends of a link that is attached again say of unsettled deliveries.
+"""What the two ends of a link state about unsettled deliveries when the link is attached again.
 
 Sources: transport.xml, "Resuming Deliveries".
 """

@@ -1,6 +1,7 @@
 """One end of a session: its channel, its begin and end, its transfers and deliveries, its links.
 
-A session is two channels, one a direction, joined by the remote-channel of the begin that answers.
+A session consists of two channels, one in each direction. The remote-channel of the answering begin joins
+them.
 
 Sources: transport.xml, "Sessions".
 """

@@ -1,4 +1,4 @@
-"""What is kept of an AMQP 1.0 connection that is over, for those of the same capture set after it."""
+"""What is kept of a finished AMQP 1.0 connection, for comparison with later ones of the same capture set."""
 
 from typing import Any
 

@@ -1,20 +1,20 @@
-"""Transactions of a connection: what both peers say of control links, transactions, and work under them.
+"""Transactions of a connection: what both peers state about control links, transactions, and work under them.
 
-Theory of operation. A controller attaches a control link to the coordinator of a resource. It declares
-a transaction there, the resource answers with an id, and from then on both say of which transaction a
-delivery, an outcome or credit is part; until the controller discharges it on the control link, and the
-resource says whether that was done. So a transaction is known only from what *both* peers say. It is
-kept here once for the connection, in a `Ledger` beside the two endpoints, and each fact in it with the
-end of the frame that said it, in the stream of who said it:
+Theory of operation. A controller attaches a control link to the coordinator of a resource and declares a
+transaction there; the resource answers with an id. From then on both peers state which transaction a
+delivery, an outcome or credit belongs to, until the controller discharges the transaction on the control link
+and the resource states whether that was done. A transaction is therefore known only from the frames of *both*
+peers. A `Ledger` beside the two endpoints keeps it once for the connection. Each fact in the ledger has the
+offset after the frame that states it, in the stream of that frame's sender:
 
-    the peer that said it    is bound by it from its next frame on
-    the other peer           could know it where that end is below its `could`, and must below its
-                             `must` (see `tracking.knowledge`)
+* the peer that sent the frame is bound by the fact from its next frame on;
+* the other peer could know the fact if the offset is below its `could`, and must know it if the offset is
+  below its `must` (see `tracking.knowledge`).
 
-Naming a transaction shows that the frame with its id was read (`Ledger.prove`).
+A frame that names a transaction proves that its sender has read the frame with the id (`Ledger.prove`).
 
-What is over is forgotten; a transaction is over when its discharge is answered. What is kept is in
-`tracking.amqp10.control` and `tracking.amqp10.work`.
+Finished transactions are forgotten; a transaction is finished when its discharge is answered.
+`tracking.amqp10.control` and `tracking.amqp10.work` have the kept objects.
 
 Nothing here judges. An id that nobody declared changes nothing.
 

@@ -1,7 +1,8 @@
-"""Work under transactions: deliveries that were posted, acquired or retired under one, and credit asked for.
+"""Work under transactions: deliveries that were posted, acquired or retired under one, and requested credit.
 
-A delivery is here while it is under a transaction, by its sender's word (posted, or acquired by the
-controller) or by its receiver's (retired): until it is settled, its link is detached, or its session ended.
+A delivery is kept here while it belongs to a transaction, because its sender says so (posted, or acquired by
+the controller) or its receiver does (retired): until it is settled, its link is detached, or its session
+ends.
 
 Source: transactions.xml, "txn-work".
 """
