@@ -174,14 +174,14 @@ class ConnectionAnalysis(FrameSink):
 
     def look_for_layer(self, direction: i64, buf: bytes, start: i64, end: i64) -> None:
         """If a layer may begin with the first octets of a direction, have it chosen."""
-        if self.tcp.stream(direction).midstream:
+        if self.tcp.stream(direction).start.midstream:
             return
         opener = self.tcp.opener()
         octets = buf[start : min(end, start + MAX_LAYER_OPENING)]
         if not may_begin(octets, direction, opener in (direction, -1)):
             return
         other = self.tcp.stream(1 - direction)
-        passed: i64 = 1 - direction if other.midstream or other.next > 0 else -1
+        passed: i64 = 1 - direction if other.start.midstream or other.next > 0 else -1
         openers = (opener in (0, -1), opener in (1, -1))
         self.stack = LayerStack(self.notes, self.first, self.second, passed, openers)
 

@@ -169,7 +169,7 @@ class DirectionAnalysis(PlainStream):
         detection = self.detection
         if decoder is None and not detection.started:
             # Without its SYN it is not known where it begins, nor what was acknowledged of it.
-            return self.stream.syn == 0
+            return self.stream.start.syn == 0
         return not detection.whole or (decoder is not None and decoder.lost)
 
     # While the protocol is not known
@@ -233,9 +233,9 @@ class DirectionAnalysis(PlainStream):
         Without its SYN that rests on what the other end acknowledged first, which may be more than SYN.
         """
         stream = self.stream
-        if offset != self.detection.origin or stream.midstream:
+        if offset != self.detection.origin or stream.start.midstream:
             return False
-        return stream.syn != 0 or b"AMQP".startswith(buf[start : min(end, start + 4)])
+        return stream.start.syn != 0 or b"AMQP".startswith(buf[start : min(end, start + 4)])
 
     def expect(self, protocol: str) -> None:
         """The other side speaks a protocol that is decoded: so does this one, if its octets allow it."""
@@ -256,7 +256,7 @@ class DirectionAnalysis(PlainStream):
         stream = self.stream
         detection = self.detection
         self.foreign = detection.foreign is not None
-        decoder = detection.decoder(protocol, stream.syn != 0 and not stream.midstream)
+        decoder = detection.decoder(protocol, stream.start.syn != 0 and not stream.start.midstream)
         self.protocol = detection.protocol
         assembler = self.sink.assembler(protocol)
         if assembler is not None:

@@ -93,22 +93,24 @@ from amqpscope.limits import (
     NEW_CONNECTION_SILENCE,
     REASSEMBLY_LIVE_WAIT,
     REASSEMBLY_REORDER_SEGMENTS,
-    REASSEMBLY_STRAYS,
     REASSEMBLY_WAITING_OCTETS,
     REASSEMBLY_WAITING_PIECES,
     SEQUENCE_WINDOW,
 )
-from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, UNKNOWN, Direction
+from amqpscope.reassembly.bounds import NO_END, NO_RESET, PendingReset
+from amqpscope.reassembly.direction import Direction
 from amqpscope.reassembly.order import CausalOrder
 from amqpscope.reassembly.provenance import Provenance
-from amqpscope.reassembly.sequence import SEQUENCE_MASK, unwrap
+from amqpscope.reassembly.sequence import SEQUENCE_MASK, UNKNOWN, unwrap
 from amqpscope.reassembly.stalls import NEVER, RESENT, WINDOW
+from amqpscope.reassembly.strays import Strays
 from amqpscope.reassembly.stream import StreamFacts, StreamSink
+from amqpscope.reassembly.waiting import CUT, DATA, FIN, MARK
 from dissectors.wire import i64
 
 __all__ = ["TcpConnection"]
 
-_VERSION: Final = 7
+_VERSION: Final = 8
 
 _NOWHERE: Final = StreamSink()
 
@@ -184,8 +186,8 @@ class TcpConnection:
         if self._finished:
             return
         for own, other in ((self._first, self._second), (self._second, self._first)):
-            if own.reset_at != UNKNOWN and own.end_acknowledgement >= 0:
-                other.acknowledged(own.end_acknowledgement)
+            if own.reset.at != UNKNOWN and own.end.acknowledgement >= 0:
+                other.acknowledged(own.end.acknowledgement)
         self._order.finish()
         self._end_by_reset(self._first)
         self._end_by_reset(self._second)
@@ -220,19 +222,19 @@ class TcpConnection:
         if flags & _FLAG_RST:
             return False
         if flags & _FLAG_SYN:
-            if not own.known:
+            if not own.start.known:
                 # Only SYN can come before anything was acknowledged; an answering SYN is no new connection.
-                return not (flags & _FLAG_ACK) and other.seen and other.syn == 0
+                return not (flags & _FLAG_ACK) and other.seen and other.start.syn == 0
             # The first octet after SYN is offset 0, also when SYN comes late or only acknowledged yet. What
             # would begin just where the stream goes on cannot be distinguished from it: it is none, by any
             # odds.
             return 0 != unwrap(seq + 1, own.origin, own.next) != own.next
-        if header and own.known and seq != own.expected:
+        if header and own.start.known and seq != own.expected:
             # No header stands far behind the begin of a stream: a layer of security before it is short.
             place: i64 = unwrap(seq, own.origin, own.next)
             if place < -NEW_CONNECTION_HEADER or place > max(own.high, 0) + NEW_CONNECTION_HEADER:
                 return True
-        if not own.known or time - max(own.time, other.time) < NEW_CONNECTION_SILENCE:
+        if not own.start.known or time - max(own.time, other.time) < NEW_CONNECTION_SILENCE:
             return False
         # The next segment of this connection lies where the stream is, or where its acknowledgements are.
         ahead: i64 = unwrap(seq, own.origin, own.next) - own.next
@@ -245,13 +247,13 @@ class TcpConnection:
         """Whether a sequence number lies where this direction of the connection is, or has been."""
         own = self._first if direction == 0 else self._second
         ahead: i64 = unwrap(seq, own.origin, own.next) - own.next
-        return own.known and -SEQUENCE_WINDOW <= ahead <= own.high - own.next + NEW_CONNECTION_HEADER
+        return own.start.known and -SEQUENCE_WINDOW <= ahead <= own.high - own.next + NEW_CONNECTION_HEADER
 
     def opener(self) -> i64:
         """The direction that opened the connection: it sent SYN, or the other answered one; -1 unknown."""
-        if self._first.syn == 1 or self._second.syn == 2:
+        if self._first.start.syn == 1 or self._second.start.syn == 2:
             return 0
-        if self._second.syn == 1 or self._first.syn == 2:
+        if self._second.start.syn == 1 or self._first.start.syn == 2:
             return 1
         return -1
 
@@ -290,9 +292,9 @@ class TcpConnection:
         """
         own = self._first if direction == 0 else self._second
         other = self._second if direction == 0 else self._first
-        if own.end_acknowledgement < 0:
+        if own.end.acknowledgement < 0:
             return -1
-        return self._order.reported(other, other.acknowledged(own.end_acknowledgement))
+        return self._order.reported(other, other.acknowledged(own.end.acknowledgement))
 
     def ended_after(self, direction: i64) -> bool:
         """Whether this stream's FIN acknowledges the other's: who sent it had received that.
@@ -301,9 +303,9 @@ class TcpConnection:
         """
         own = self._first if direction == 0 else self._second
         other = self._second if direction == 0 else self._first
-        if other.end_sequence >= 0 or own.end_acknowledgement < 0:
-            return other.end_sequence >= 0 and own.end_acknowledgement == other.end_sequence
-        return other.acknowledged(own.end_acknowledgement) > other.next
+        if other.end.sequence >= 0 or own.end.acknowledgement < 0:
+            return other.end.sequence >= 0 and own.end.acknowledgement == other.end.sequence
+        return other.acknowledged(own.end.acknowledgement) > other.next
 
     def dump(self) -> tuple[Any, ...]:
         """All of the state as plain values, octets that wait included."""
@@ -343,8 +345,8 @@ class TcpConnection:
         size: i64 = captured + cut
         begins: bool = not own.seen
         if begins:
-            own.first_packet = packet
-            own.first_time = time
+            own.start.packet = packet
+            own.start.time = time
             self._begin(own, other, seq, flags, size)
         own.segments += 1
         own.time = time
@@ -352,44 +354,44 @@ class TcpConnection:
         own.copies.identify(segment.identification)
         if flags & _FLAG_SYN:
             seq += 1
-            if ((own.origin - seq) & SEQUENCE_MASK) == 0 and own.syn == 0:
-                own.syn = 2 if ack >= 0 else 1
-                own.midstream = False
+            if ((own.origin - seq) & SEQUENCE_MASK) == 0 and own.start.syn == 0:
+                own.start.syn = 2 if ack >= 0 else 1
+                own.start.midstream = False
         offset: i64 = unwrap(seq, own.origin, own.next)
         if flags & _FLAG_RST:
             self._reset(own, time, packet, offset, ack)
             return
         distance: i64 = offset - own.next
         if distance > SEQUENCE_WINDOW or distance + SEQUENCE_WINDOW < 0 or size > SEQUENCE_WINDOW:
-            own.stray += 1
-            if not self._take_up(own, other, seq, size):
+            if not self._take_up(own, other, own.count_stray(), seq, size):
                 return
             offset = own.next
         acknowledged: i64 = UNKNOWN
         if ack >= 0:
-            if not other.known:
-                other.opened = own.syn != 0 and offset == 0
+            if not other.start.known:
+                other.start.opened = own.start.syn != 0 and offset == 0
             acknowledged = other.acknowledged(ack)
-        if own.midstream and own.next == 0 and offset != 0 and not own.ended:
+        if own.start.midstream and own.next == 0 and offset != 0 and not own.ended:
             offset = self._unsettled(own, other, offset, size)
         self._look_at_window(own, other, segment, acknowledged)
         if own.stalls.cause != NEVER and offset + size > own.waiting_end() and acknowledged <= other.next:
             if size > 1 or own.stalls.cause != WINDOW:
                 self._stalls(own, other, NEVER, packet, time)  # else it is a window probe
-        if own.reset_at != UNKNOWN and (size > 0 or flags & _FLAG_FIN):
+        if own.reset.at != UNKNOWN and (size > 0 or flags & _FLAG_FIN):
             self._hold_against_reset(own, offset + size, flags & _FLAG_FIN != 0)
         if size > 0:
             self._octets(own, other, segment, offset, acknowledged)
-        elif not flags & _FLAGS_FIN_SYN_RST and offset > own.waiting_end() and own.limit < 0:
+        elif not flags & _FLAGS_FIN_SYN_RST and offset > own.waiting_end() and own.end.limit < 0:
             self._order.wait_end(own, MARK, offset, Provenance(packet, time, UNKNOWN))
         if flags & _FLAG_FIN:
-            if own.end_acknowledgement < 0:
-                own.end_acknowledgement = ack
-                own.end_sequence = (seq + size + 1) & SEQUENCE_MASK
+            end = own.own_end()
+            if end.acknowledgement < 0:
+                end.acknowledgement = ack
+                end.sequence = (seq + size + 1) & SEQUENCE_MASK
             self._fin(own, offset + size, Provenance(packet, time, acknowledged))
         self._order.pump()
         while (
-            own.waiting_octets > REASSEMBLY_WAITING_OCTETS or own.waiting_pieces() > REASSEMBLY_WAITING_PIECES
+            own.waiting.octets > REASSEMBLY_WAITING_OCTETS or own.waiting.count() > REASSEMBLY_WAITING_PIECES
         ):
             self._order.force(own, other)
 
@@ -398,25 +400,25 @@ class TcpConnection:
         own.seen = True
         if flags & _FLAG_SYN:
             self._settle(own, other, seq + 1)
-        elif not own.known:
-            own.midstream = True
+        elif not own.start.known:
+            own.start.midstream = True
             own.set_origin(seq)
-            own.empty_start = size == 0
+            own.start.empty = size == 0
         else:
             ahead: i64 = unwrap(seq, own.origin, 0)
-            if own.opened and own.next == 0 and ahead >= 0:
+            if own.start.opened and own.next == 0 and ahead >= 0:
                 pass  # the other side's first acknowledgement was that of our SYN
             elif flags & _FLAG_RST:
-                own.midstream = True  # its number may be taken from the other side's acknowledgement
+                own.start.midstream = True  # its number may be taken from the other side's acknowledgement
             else:
-                own.midstream = True
-                own.empty_start = size == 0
+                own.start.midstream = True
+                own.start.empty = size == 0
                 self._settle(own, other, seq)
         own.aim()
 
     def _settle(self, own: Direction, other: Direction, sequence: i64) -> None:
         """Offset 0 has this sequence number, if nothing was said yet that rests on another one."""
-        if not own.known:
+        if not own.start.known:
             own.set_origin(sequence)
         elif own.next == 0:
             self._rebase(own, other, unwrap(sequence, own.origin, 0))
@@ -424,14 +426,14 @@ class TcpConnection:
     def _rebase(self, own: Direction, other: Direction, by: i64) -> None:
         own.rebase(by)
         own.aim()
-        other.move_acks(by)
+        other.waiting.move_acks(by)
 
     def _unsettled(self, own: Direction, other: Direction, offset: i64, size: i64) -> i64:
         """A segment elsewhere than at the first one's place, when nothing was passed on from the middle yet.
 
         Returns its offset, after the origin was moved to it if it belongs there.
         """
-        if offset == 1 and own.empty_start and own.waiting_pieces() == 0:
+        if offset == 1 and own.start.empty and own.waiting.count() == 0:
             pass  # the empty first segment was a keep-alive
         elif (
             offset < 0
@@ -443,29 +445,17 @@ class TcpConnection:
         else:
             return offset
         self._rebase(own, other, offset)
-        own.empty_start = False
+        own.start.empty = False
         return 0
 
-    def _take_up(self, own: Direction, other: Direction, seq: i64, size: i64) -> bool:
+    def _take_up(self, own: Direction, other: Direction, strays: Strays, seq: i64, size: i64) -> bool:
         """A segment outside the window: whether the stream goes on there, behind a gap."""
         if own.ended or size > SEQUENCE_WINDOW:
             return False
         seq &= SEQUENCE_MASK
-        if own.stray_segments != own.segments - 1:
-            own.strays = 0
-            own.stray_next = -1
-        own.stray_segments = own.segments
-        if size == 0:
+        if not strays.follow(seq, size, own.segments):
             return False
-        if seq != own.stray_next:
-            own.strays = 0
-        own.strays += 1
-        own.stray_next = (seq + size) & SEQUENCE_MASK
-        if own.strays < REASSEMBLY_STRAYS:
-            return False
-        own.strays = 0
-        own.stray_next = -1
-        while own.waiting_pieces() > 0:
+        while own.waiting.count() > 0:
             self._order.force(own, other)
         if own.ended:
             return False
@@ -482,15 +472,15 @@ class TcpConnection:
         start: i64 = segment.start
         size: i64 = max(segment.end - start, 0)
         cut: i64 = max(segment.cut, 0)
-        own.empty_start = False
+        own.start.empty = False
         if own.ended:
-            if own.ended == "fin" and own.late == 0 and size > 1 and offset + size > own.next:
+            if own.ended == "fin" and own.gaps.late == 0 and size > 1 and offset + size > own.next:
                 # The FIN was not its sender's. Where the receiver took the stream to end is not known.
                 self._order.sink.note(
                     own.index, "capture/ignored", packet, time, "octets follow a FIN: they are not read"
                 )
                 self._order.sink.doubt(own.index, _NOWHERE_NEAR)
-            own.late += max(offset + size - max(offset, own.next), 0)
+            own.count_late(offset + size - max(offset, own.next))
             if offset < own.next:
                 own.count_old(offset, min(offset + size, own.next))
             return
@@ -511,22 +501,20 @@ class TcpConnection:
                 return
         stop: i64 = offset + size
         last: i64 = stop + cut
-        if own.limit >= 0 and last > own.limit and own.drop_last(FIN, own.limit):
+        if own.end.limit >= 0 and last > own.end.limit and own.waiting.drop_last(FIN, own.end.limit):
             # While it waits for octets before it, a FIN ends nothing: its receiver drops it for these.
             self._order.waiting -= 1
             self._order.sink.note(
                 own.index, "capture/ignored", packet, time, "a FIN ended nothing: more of its sender follows"
             )
-            own.limit = -1
-            own.end_acknowledgement = -1
-            own.end_sequence = -1
-        if own.limit >= 0 and last > own.limit:
-            own.late += max(stop - max(own.limit, offset), 0)
-            last = own.limit
+            own.end = NO_END
+        if own.end.limit >= 0 and last > own.end.limit:
+            own.count_late(stop - max(own.end.limit, offset))
+            last = own.end.limit
             stop = min(stop, last)
             if last <= offset:
                 return
-        head = own.first()
+        head = own.waiting.first()
         if offset == own.next and (head is None or last <= head.offset):
             if self._order.ready(own, other, acknowledged, packet, time):
                 if stop > offset:
@@ -538,9 +526,9 @@ class TcpConnection:
                 return
         waits = Provenance(packet, time, acknowledged)
         if stop > offset:
-            again: i64 = own.retransmitted
+            again: i64 = own.copies.again
             self._order.wait(own, DATA, offset, stop, buf, start, waits)
-            if own.retransmitted > again:
+            if own.copies.again > again:
                 self._resent(own, other, packet, time, own.acked >= stop)
         if last > stop:
             self._order.wait(own, CUT, stop, last, b"", 0, waits)
@@ -550,7 +538,7 @@ class TcpConnection:
         window: i64 = segment.window
         if segment.flags & _FLAG_SYN:
             scale: i64 = window >> 16
-            own.scale = scale if scale <= _NO_SCALE else 0
+            own.start.scale = scale if scale <= _NO_SCALE else 0
             return
         cause: i64 = other.stalls.cause
         other.stalls.seen = segment.time
@@ -559,16 +547,16 @@ class TcpConnection:
         if self._room(own, other, window & 0xFFFF) < _ROOM:
             if cause != WINDOW:
                 self._stalls(other, own, WINDOW, segment.packet, segment.time)
-        elif cause == WINDOW or (cause == RESENT and acknowledged > other.stalled_at):
+        elif cause == WINDOW or (cause == RESENT and acknowledged > other.stalls.acknowledged):
             self._stalls(other, own, NEVER, segment.packet, segment.time)
 
     def _room(self, own: Direction, other: Direction, window: i64) -> i64:
         """How many octets the window of `own` leaves for new ones of `other`."""
-        if own.scale == 0 or other.scale == 0:
+        if own.start.scale == 0 or other.start.scale == 0:
             return 0 if window == 0 else _ROOM
-        if own.scale != _NO_SCALE and other.scale != _NO_SCALE:
+        if own.start.scale != _NO_SCALE and other.start.scale != _NO_SCALE:
             # Neither is scaled unless both SYNs have the option (RFC 7323, section 2.2).
-            window <<= own.scale - 1
+            window <<= own.start.scale - 1
         return other.acked + window - max(other.next, other.acked)
 
     def _resent(self, own: Direction, other: Direction, packet: i64, time: i64, acknowledged: bool) -> None:
@@ -586,62 +574,61 @@ class TcpConnection:
         if own.stalls.cause != NEVER:
             own.stalls.end(time)
         if cause != NEVER:
-            last = own.stalls.last(time)
-            if cause == WINDOW and last is not None and last.cause == WINDOW and own.stalled_at == own.acked:
-                own.stalls.resume()
+            stalls = own.stalls
+            last = stalls.last(time)
+            same: bool = last is not None and last.cause == WINDOW and stalls.acknowledged == own.acked
+            if cause == WINDOW and same:
+                stalls.resume()
             else:
-                own.stalls.begin(cause, packet, time, max(own.high, own.waiting_end()))
-            own.stalled_at = own.acked
+                stalls.begin(cause, packet, time, max(own.high, own.waiting_end()))
+            stalls.acknowledged = own.acked
         watched: bool = own.stalls.cause != NEVER or other.stalls.cause != NEVER
         for one in (own, other):
-            one.watched = watched
+            one.stalls.watched = watched
             one.aim()
 
     def _fin(self, own: Direction, offset: i64, provenance: Provenance) -> None:
         """A FIN behind the octet at `offset - 1`."""
-        if own.limit >= 0 or own.ended:
+        if own.end.limit >= 0 or own.ended:
             return
-        if offset == own.next - 1 and own.gaps and own.gaps[-1] == (offset, own.next):
+        if offset == own.next - 1 and own.gaps.last_is(offset, own.next):
             offset += 1  # it was taken for an octet that is missing
-        if own.drop_last(MARK, offset + 1):
+        if own.waiting.drop_last(MARK, offset + 1):
             self._order.waiting -= 1  # an empty segment that counts this FIN came before it
         if offset < own.waiting_end():
             return  # octets behind it were captured: it is an old connection's, or damaged
-        own.limit = offset
+        own.own_end().limit = offset
         self._order.wait_end(own, FIN, offset, provenance)
 
     def _reset(self, own: Direction, time: i64, packet: i64, offset: i64, ack: i64) -> None:
         """RST at `offset`, that acknowledges `ack`."""
-        if own.ended or own.limit >= 0 or own.reset_at != UNKNOWN:
+        if own.ended or own.end.limit >= 0 or own.reset.at != UNKNOWN:
             return  # it only says again that the stream is over
         behind: i64 = offset - own.acked
         if behind == -1 and offset >= own.waiting_end():
             behind = 0  # what was acknowledged in between may be a FIN, which some stacks do not count
         if behind < 0 or behind > SEQUENCE_WINDOW:
             where = f"{-behind} octets before" if behind < 0 else f"{behind} octets behind"
-            own.stray += 1
+            own.count_stray()
             self._tell_ignored(own, packet, time, f"its number lies {where} what its receiver has")
             return
-        own.reset_at = offset
-        own.reset_packet = packet
-        own.reset_time = time
-        own.reset_next = own.waiting_end()
-        own.end_acknowledgement = ack
+        own.reset = PendingReset(offset, packet, time, own.waiting_end())
+        own.own_end().acknowledgement = ack
         own.aim()
 
     def _hold_against_reset(self, own: Direction, end: i64, fin: bool) -> None:
         """Octets up to `end` come, and perhaps a FIN, from a sender of whom an RST was captured before."""
-        if fin and end < own.reset_at - 1:
-            self._withdraw_reset(own, own.reset_next, "its sender's FIN has a lower number")
-        elif end > own.reset_at if fin else end > max(own.reset_at, own.reset_next):
-            self._withdraw_reset(own, own.reset_at, "more of its sender follows")
+        if fin and end < own.reset.at - 1:
+            self._withdraw_reset(own, own.reset.highest, "its sender's FIN has a lower number")
+        elif end > own.reset.at if fin else end > max(own.reset.at, own.reset.highest):
+            self._withdraw_reset(own, own.reset.at, "more of its sender follows")
 
     def _withdraw_reset(self, own: Direction, offset: i64, reason: str) -> None:
         """The RST of `own` did not end its stream: who acknowledges more than `offset` has not taken it."""
-        self._tell_ignored(own, own.reset_packet, own.reset_time, reason)
+        self._tell_ignored(own, own.reset.packet, own.reset.time, reason)
         self._order.sink.doubt(own.index, offset)
-        own.reset_at = UNKNOWN
-        own.end_acknowledgement = -1
+        own.reset = NO_RESET
+        own.own_end().acknowledgement = -1
         own.aim()
 
     def _tell_ignored(self, own: Direction, packet: i64, time: i64, reason: str) -> None:
@@ -650,13 +637,13 @@ class TcpConnection:
 
     def _end_by_reset(self, own: Direction) -> None:
         """Nothing more comes: the RST of `own`, if one stands, ends its stream."""
-        if own.reset_at == UNKNOWN:
+        if own.reset.at == UNKNOWN:
             return
         if own.ended:
-            own.reset_at = UNKNOWN
-        elif own.next < own.reset_at and own.next > own.reset_next and own.limit < 0:
-            self._withdraw_reset(own, own.reset_next, "what follows it does not reach its number")
+            own.reset = NO_RESET
+        elif own.next < own.reset.at and own.next > own.reset.highest and own.end.limit < 0:
+            self._withdraw_reset(own, own.reset.highest, "what follows it does not reach its number")
         else:
-            if own.next < own.reset_at and own.limit < 0:
-                self._order.gap(own, own.reset_at, own.reset_packet, own.reset_time)
-            self._order.end(own, "rst", own.reset_packet, own.reset_time)
+            if own.next < own.reset.at and own.end.limit < 0:
+                self._order.gap(own, own.reset.at, own.reset.packet, own.reset.time)
+            self._order.end(own, "rst", own.reset.packet, own.reset.time)

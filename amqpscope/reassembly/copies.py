@@ -1,4 +1,6 @@
-"""Packets of one direction that were captured twice, as by two taps; none of them was sent again.
+"""What came more than once of one direction, and which of it was captured twice, as by two taps.
+
+Copies are packets that were captured twice; none of them was sent again.
 
 Theory of operation. What is sent again goes in another datagram, with another identification (RFC 791,
 section 3.1; IPv6 has none, and of it nothing is known to be a copy). So it is remembered which of the last
@@ -17,19 +19,21 @@ _ALL: Final = (1 << REASSEMBLY_COPIES_REACH) - 1
 
 
 class Copies:
-    """What was captured twice of one direction.
-
-    in_hand: the segment in hand is a copy. octets, packets: of copies whose octets had been captured before.
-    first_packet, first_time (ns): of the first of them; 0 if there is none.
-    """
+    """What came more than once of one direction."""
 
     def __init__(self) -> None:
+        # The segment in hand is a copy.
         self.in_hand: bool = False
+        # Octets that had been captured before, of copies and of what was sent again.
+        self.again: i64 = 0
+        # Octets and packets of copies whose octets had been captured before.
         self.octets: i64 = 0
         self.packets: i64 = 0
+        # The packet and the time (ns) of the first of these; 0 if there is none.
         self.first_packet: i64 = 0
         self.first_time: i64 = 0
-        self._segment: i64 = 0  # the number of the last segment that was counted
+        # The number of the last segment that was counted.
+        self._segment: i64 = 0
         # Of the newest datagram; and a bit for each of the last ones, 0 for it: whether there was one.
         self._newest: i64 = 0
         self._seen: i64 = 0
@@ -62,10 +66,13 @@ class Copies:
                 self._seen |= bit
 
     def count(self, size: i64, segment: i64, packet: i64, time: i64) -> None:
-        """`size` octets of the copy in hand had been captured before. It may be reported in several parts.
+        """`size` octets of the segment in hand had been captured before. It may be reported in several parts.
 
         segment: its number in the direction. packet, time (ns): those that it came with.
         """
+        self.again += size
+        if not self.in_hand or size <= 0:
+            return
         self.octets += size
         if self._segment != segment:
             self._segment = segment
@@ -77,7 +84,7 @@ class Copies:
     def dump(self) -> tuple[Any, ...]:
         """All of it as plain values."""
         return (
-            (self._newest, self._seen, self.octets),
+            (self._newest, self._seen, self.again, self.octets),
             (self.packets, self._segment, self.first_packet, self.first_time),
         )
 
@@ -86,6 +93,6 @@ class Copies:
         """The object of what `dump` returned."""
         datagrams, counts = state
         copies = Copies()
-        copies._newest, copies._seen, copies.octets = datagrams
+        copies._newest, copies._seen, copies.again, copies.octets = datagrams
         copies.packets, copies._segment, copies.first_packet, copies.first_time = counts
         return copies

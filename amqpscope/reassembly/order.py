@@ -12,10 +12,11 @@ from amqpscope.limits import (
     REASSEMBLY_REORDER_SEGMENTS,
     REASSEMBLY_REORDER_TIME,
 )
-from amqpscope.reassembly.direction import CUT, DATA, FIN, MARK, UNKNOWN, Direction, WaitingOctets
+from amqpscope.reassembly.direction import Direction
 from amqpscope.reassembly.provenance import Provenance
-from amqpscope.reassembly.sequence import SEQUENCE_MASK
+from amqpscope.reassembly.sequence import SEQUENCE_MASK, UNKNOWN
 from amqpscope.reassembly.stream import StreamSink
+from amqpscope.reassembly.waiting import CUT, DATA, FIN, MARK, WaitingOctets
 from dissectors.wire import i64
 
 __all__ = ["CausalOrder"]
@@ -28,7 +29,7 @@ class CausalOrder:
         self.sink: StreamSink = sink
         self.first: Direction = first
         self.second: Direction = second
-        self.waiting: i64 = first.waiting_pieces() + second.waiting_pieces()
+        self.waiting: i64 = first.waiting.count() + second.waiting.count()
 
     # -- what waits --------------------------------------------------------------------------------
 
@@ -48,11 +49,12 @@ class CausalOrder:
         """
         differs: i64 = -1
         shift: i64 = start - offset
-        at: i64 = own.find(offset)
+        at: i64 = own.waiting.find(offset)
         while offset < stop:
             upto: i64 = stop
-            if at < len(own.waiting):
-                piece = own.waiting[at]
+            pieces = own.waiting.pieces
+            if at < len(pieces):
+                piece = pieces[at]
                 if piece.offset <= offset:
                     upto = min(piece.end, stop)
                     if upto > offset:
@@ -75,7 +77,7 @@ class CausalOrder:
 
     def wait_end(self, own: Direction, kind: i64, offset: i64, provenance: Provenance) -> None:
         """Puts the end of a stream, or an empty segment's place in it, behind all that waits."""
-        own.insert(len(own.waiting), WaitingOctets(kind, offset, offset, b"", provenance))
+        own.insert(len(own.waiting.pieces), WaitingOctets(kind, offset, offset, b"", provenance))
         self.waiting += 1
 
     # -- passing on --------------------------------------------------------------------------------
@@ -109,8 +111,8 @@ class CausalOrder:
 
     def differs(self, own: Direction, packet: i64, time: i64, offset: i64) -> None:
         """A second copy of the octets at `offset` contradicts the first."""
-        own.differing += 1
-        if own.differing <= REASSEMBLY_OVERLAP_NOTES:
+        own.recent.differing += 1
+        if own.recent.differing <= REASSEMBLY_OVERLAP_NOTES:
             detail = (
                 f"octets around stream offset {offset} were sent again with other content; the first counts"
             )
@@ -139,7 +141,7 @@ class CausalOrder:
         upto: i64 = other.clamped(acknowledged)
         if other.seen:
             return upto <= other.next
-        if not own.alone:
+        if not own.waiting.alone:
             return False
         if upto > other.next:
             self.gap(other, upto, packet, time)
@@ -155,8 +157,8 @@ class CausalOrder:
                 moved = True
             if moved:
                 continue
-            a = first.first()
-            b = second.first()
+            a = first.waiting.first()
+            b = second.waiting.first()
             if a is None or b is None or a.offset > first.next or b.offset > second.next:
                 return
             if a.packet <= b.packet:
@@ -167,7 +169,7 @@ class CausalOrder:
     def _drain(self, own: Direction, other: Direction) -> bool:
         """Passes on pieces of one direction until one has to wait. Returns whether there were any."""
         moved: bool = False
-        piece = own.first()
+        piece = own.waiting.first()
         while piece is not None:
             if piece.offset > own.next:
                 if not self._given_up(own, piece):
@@ -178,7 +180,7 @@ class CausalOrder:
                 break
             self._pass_on_piece(own, other, piece)
             moved = True
-            piece = own.first()
+            piece = own.waiting.first()
         return moved
 
     def _given_up(self, own: Direction, piece: WaitingOctets) -> bool:
@@ -197,11 +199,11 @@ class CausalOrder:
 
     def _may_be_fin(self, own: Direction, piece: WaitingOctets) -> bool:
         """Whether the hole before the first piece may be nothing but a FIN that was not captured."""
-        return piece.kind == MARK and piece.offset == own.next + 1 and own.waiting_pieces() == 1
+        return piece.kind == MARK and piece.offset == own.next + 1 and own.waiting.count() == 1
 
     def _pass_on_piece(self, own: Direction, other: Direction, piece: WaitingOctets) -> None:
         """The first piece, which is in order, goes out."""
-        own.pop()
+        own.waiting.pop()
         self.waiting -= 1
         if piece.kind == FIN:
             self.end(own, "fin", piece.packet, piece.time)
@@ -218,17 +220,17 @@ class CausalOrder:
 
     def force(self, own: Direction, other: Direction) -> None:
         """The first piece of `own`, which has to wait, waits no longer for what it waited for first."""
-        piece = own.first()
+        piece = own.waiting.first()
         if piece is None:
             return
         if self._may_be_fin(own, piece):
-            own.pop()
+            own.waiting.pop()
             self.waiting -= 1
         elif piece.offset > own.next:
             self.gap(own, piece.offset, piece.packet, piece.time)
         else:
             upto: i64 = other.clamped(piece.ack)
-            later = other.first()
+            later = other.waiting.first()
             shown = piece
             if later is not None and later.offset > other.next:
                 upto = min(upto, later.offset)
@@ -236,15 +238,15 @@ class CausalOrder:
             if upto > other.next:
                 self.gap(other, upto, shown.packet, shown.time)
             if not other.seen:
-                own.alone = True
+                own.waiting.alone = True
         self.pump()
 
     def force_older(self, own: Direction, other: Direction, than: i64) -> None:
         """What came before the time `than` (ns) waits no longer."""
-        piece = own.first()
+        piece = own.waiting.first()
         while piece is not None and piece.time < than:
             self.force(own, other)
-            piece = own.first()
+            piece = own.waiting.first()
 
     def finish(self) -> None:
         """Nothing follows: all that waits goes out, holes as gaps."""
@@ -255,8 +257,8 @@ class CausalOrder:
             self.imply_fin(second)
             # A piece in order says for certain what is missing; of two holes, the one captured first.
             own = first
-            a = first.first()
-            b = second.first()
+            a = first.waiting.first()
+            b = second.waiting.first()
             if a is None:
                 own = second
             elif b is not None and a.offset > first.next:
@@ -268,14 +270,14 @@ class CausalOrder:
 
     def imply_fin(self, own: Direction) -> None:
         """At the end: if all that is missing of `own` is one octet behind all others, it was its FIN."""
-        if own.limit >= 0 or own.high > own.next + 1:
+        if own.end.limit >= 0 or own.high > own.next + 1:
             return
         shown: bool = own.high > own.next
-        if own.drop_last(MARK, own.next + 1):
+        if own.waiting.drop_last(MARK, own.next + 1):
             self.waiting -= 1
             shown = True
-        if shown and own.waiting_pieces() == 0:
-            own.limit = own.next
+        if shown and own.waiting.count() == 0:
+            own.own_end().limit = own.next
 
     def _finish_tail(self, own: Direction, other: Direction) -> None:
         """What was acknowledged behind the last octet seen was not captured."""

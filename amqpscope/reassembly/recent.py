@@ -15,12 +15,18 @@ __all__ = ["RecentOctets"]
 _FIRST_SLOTS: Final = 4  # of a connection that says little
 
 
+# mypyc: null object, the ring of a stream of which nothing is remembered. Nothing writes to it.
+_EMPTY: Final[list[bytes]] = []
+
+
 class RecentOctets:
     """The newest octets of one stream, without holes between them; they end where the stream is now."""
 
     def __init__(self) -> None:
+        # Segments whose second copy contradicts the first one.
+        self.differing: i64 = 0
         # Its size is a power of two, and grows with what there is: most connections say little.
-        self._ring: list[bytes] = []
+        self._ring: list[bytes] = _EMPTY
         self._mask: i64 = 0  # the ring's size - 1
         self._first: i64 = 0  # slots count up for ever, and are taken modulo the ring's size
         self._after: i64 = 0
@@ -47,7 +53,7 @@ class RecentOctets:
         """What follows does not join what was added (a gap lies between)."""
         self._first = self._after
         self._octets = 0
-        self._ring = []
+        self._ring = _EMPTY
 
     def _resize(self, slots: i64) -> None:
         ring = [b""] * slots
@@ -86,13 +92,15 @@ class RecentOctets:
         return False
 
     def dump(self) -> tuple[Any, ...]:
-        """The octets remembered, as plain values."""
-        return tuple(self._ring[at & self._mask] for at in range(self._first, self._after))
+        """The octets remembered, and the count, as plain values."""
+        pieces = tuple(self._ring[at & self._mask] for at in range(self._first, self._after))
+        return (self.differing, pieces)
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "RecentOctets":
         """The object of what `dump` returned."""
         recent = RecentOctets()
-        for piece in state:
+        recent.differing, pieces = state
+        for piece in pieces:
             recent.add(piece, 0, len(piece))
         return recent

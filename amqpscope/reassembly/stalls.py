@@ -40,24 +40,33 @@ class Stall:
         self.offset: i64 = offset
 
 
-class Stalls:
-    """When the sender of one direction could not write. Times in ns.
+# mypyc: null object, of all `Stalls` without a time. Nothing appends to it.
+_NO_TIMES: Final[list[Stall]] = []
 
-    cause: what keeps it from writing now. times: in order, two of them made one where there are too many.
-    windows, resent: for how long it was kept by either, without a time that lasts. seen: when the receiver
-    was last looked at.
-    """
+
+class Stalls:
+    """When the sender of one direction could not write. Times in ns."""
 
     def __init__(self) -> None:
+        # What keeps it from writing now.
         self.cause: i64 = NEVER
+        # Something keeps it, or the sender of the other direction, from writing.
+        self.watched: bool = False
+        # The offset up to which its octets were acknowledged when the newest of the times began.
+        self.acknowledged: i64 = 0
+        # For how long it was kept by a window, and by octets sent again, without a time that lasts.
         self.windows: i64 = 0
         self.resent: i64 = 0
+        # When the receiver was last looked at.
         self.seen: i64 = 0
-        self.times: list[Stall] = []
+        # In order; two of them are made one where there are too many.
+        self.times: list[Stall] = _NO_TIMES
 
     def begin(self, cause: i64, packet: i64, time: i64, offset: i64) -> None:
         """From `time` on the peer, whose stream is at `offset`, cannot write, as `packet` shows."""
         self.cause = cause
+        if self.times is _NO_TIMES:
+            self.times = []
         self.times.append(Stall(time, -1, cause, packet, offset))
         if len(self.times) > MAX_STALLS:
             # That excuses more.
@@ -146,12 +155,13 @@ class Stalls:
             (int(one.since), int(one.until), int(one.cause), int(one.packet), int(one.offset))
             for one in self.times
         )
-        return (int(self.cause), int(self.windows), int(self.resent), int(self.seen), times)
+        state = (int(self.cause), self.watched, int(self.acknowledged))
+        return (*state, int(self.windows), int(self.resent), int(self.seen), times)
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Become what `dump` returned."""
-        self.cause, self.windows, self.resent, self.seen, times = state
-        self.times = [Stall(*one) for one in times]
+        self.cause, self.watched, self.acknowledged, self.windows, self.resent, self.seen, times = state
+        self.times = [Stall(*one) for one in times] if times else _NO_TIMES
 
 
 # mypyc: null object, of a peer of whose TCP nothing is known: it could always write. Nothing writes to it.

@@ -39,20 +39,30 @@ def test_what_lags_by_more_than_the_reach_is_none() -> None:
 
 def test_a_segment_is_counted_once_however_many_parts_it_has() -> None:
     copies = Copies()
+    copies.identify(6)
+    copies.identify(6)
     copies.count(10, 3, 30, 300)
     copies.count(5, 3, 30, 300)
     copies.count(1, 4, 40, 400)
-    assert (copies.packets, copies.octets) == (2, 16)
+    assert (copies.packets, copies.octets, copies.again) == (2, 16, 16)
     assert (copies.first_packet, copies.first_time) == (30, 300)
+
+
+def test_what_is_sent_again_in_another_datagram_is_no_copy() -> None:
+    copies = Copies()
+    copies.identify(6)
+    copies.count(10, 3, 30, 300)
+    assert (copies.packets, copies.octets, copies.again) == (0, 0, 10)
 
 
 def test_it_goes_on_elsewhere() -> None:
     copies = Copies()
     copies.identify(6)
     copies.identify(7)
+    copies.identify(7)
     copies.count(10, 3, 30, 300)
     moved = Copies.load(copies.dump())
     assert moved.dump() == copies.dump()
-    moved.count(1, 3, 31, 310)
     moved.identify(6)
+    moved.count(1, 3, 31, 310)
     assert (moved.packets, moved.octets, moved.first_packet, moved.in_hand) == (1, 11, 30, True)
