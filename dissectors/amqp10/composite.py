@@ -693,7 +693,7 @@ class Reader(ValueReader):
             elif owner.definition().name == "source" and requires == "outcome":
                 code = "M-OUTCOME-VALID"
             self.problem(
-                code, start, f"{sent_name(value)} does not provide {requires}", self.leaf(owner, index)
+                code, start, f"{sent_name(value)} is not a valid type for {requires}", self.leaf(owner, index)
             )
         return None
 
@@ -730,7 +730,7 @@ class Reader(ValueReader):
             field = owner.definition().fields[index]
             if value is not None:
                 shown = value if isinstance(value, int) else "the symbol sent"
-                reason = f"{shown} is no {field.type}"
+                reason = f"{shown} is not a valid {field.type}"
             else:
                 if excused or (owner.odd is not None and index in owner.odd):
                     continue

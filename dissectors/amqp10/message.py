@@ -271,7 +271,10 @@ def _section(reader: Reader, value: object, start: i64, sound: bool) -> Section:
             name, _, wanted = SECTIONS[code]
             if sound and wanted != "*" and type_name(value.value) != wanted:
                 reader.problem(
-                    "M-SECT-TYPE", start, f"{name} wraps {sent_name(value.value)}, not {wanted}", name
+                    "M-SECT-TYPE",
+                    start,
+                    f"the section {name} holds {sent_name(value.value)}, not {wanted}",
+                    name,
                 )
             return Section(name, value.value, start, 0)
     if sound:

@@ -99,7 +99,7 @@ def _judge_handle(case: Case10, session: SessionEnd, body: Attach) -> None:
 
 
 def _remember_attach_in_the_same_role(case: Case10, session: SessionEnd, body: Attach) -> None:
-    """An attach in the role of one that waits for its answer: `ending` judges it."""
+    """Whether an attach has the role of an attach that waits for its answer: `ending` judges it."""
     if body.name is None or body.role is None or (body.name, not body.role) in session.links:
         return
     asked = session.links.get((body.name, body.role))
@@ -137,7 +137,7 @@ def resumed_without_unsettled_map(case: Case10, link: LinkEnd) -> None:
 
 
 def _judge_again(case: Case10, session: SessionEnd, body: Attach) -> None:
-    """The rules about an attach without unsettled map of a link that was attached on the session before."""
+    """Judge an attach without an unsettled map if the link was already attached on the session."""
     if body.name is None or body.role is None or body.unsettled is not None:
         return
     if body.unread(_UNSETTLED):
@@ -168,7 +168,7 @@ def _judge_again(case: Case10, session: SessionEnd, body: Attach) -> None:
 
 
 def judge_attach(case: Case10, session: SessionEnd, body: Attach) -> None:
-    """The rules about attach."""
+    """Judge an attach."""
     _judge_handle(case, session, body)
     _remember_attach_in_the_same_role(case, session, body)
     _judge_again(case, session, body)
@@ -180,8 +180,8 @@ L_REFUSE_NULL: Final = RULES.rule(
 
 
 def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
-    """A peer refuses a link, but its answering attach does not leave its own terminus null. The own terminus
-    is the source for a sender and the target for a receiver.
+    """A peer refuses a link, but its answering attach does not leave its own terminus null. A sender's own
+    terminus is its source, and a receiver's own terminus is its target.
 
     Demands: A peer that refuses a link answers with an attach whose own terminus is null: the source if it is
     the sender, the target if it is the receiver.
@@ -206,7 +206,7 @@ def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
 
 
 def judge_detach(case: Case10, session: SessionEnd, body: Detach) -> None:
-    """The rules about detach."""
+    """Judge a detach."""
     me = case.me
     if body.error is None or not body.closed or body.handle is None or not me.whole:
         return
@@ -219,7 +219,7 @@ def judge_detach(case: Case10, session: SessionEnd, body: Detach) -> None:
 
 
 def _without_terminus(link: LinkEnd) -> bool:
-    """Whether an end attached without the terminus that is its own."""
+    """Whether a peer attached its end of the link without its own terminus."""
     attach = link.attach
     if attach is None:
         return True
@@ -249,8 +249,8 @@ def credit_on_a_refused_link(case: Case10, link: LinkEnd) -> None:
     """
     case.report(
         L_REFUSE_DETACH,
-        f"link-credit is granted, but the attach that answers (packet {link.attachment.packet}) has no "
-        "target: a detach is due",
+        f"link-credit is granted, but the answering attach (packet {link.attachment.packet}) has no "
+        "target, so a detach is due",
         POSSIBLE,
         {"link_state": link.state},
         [int(link.attachment.packet)],
@@ -258,7 +258,7 @@ def credit_on_a_refused_link(case: Case10, link: LinkEnd) -> None:
 
 
 def judge_flow(case: Case10, link: LinkEnd, body: Flow) -> None:
-    """The rules about a flow for a link that is not, or not any more, there."""
+    """Judge a flow for a link that does not exist or no longer exists."""
     if link.attachment.peer_failed and link.whole:
         input_for_a_failed_link(case, link)
     if (
@@ -365,7 +365,7 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
 
 
 def judge_first_transfer(case: Case10, link: LinkEnd, resumes: bool, certainty: i64) -> None:
-    """The rules about the first transfer since the attach. certainty: that the receiver's attach was read."""
+    """Judge the first transfer after the attach. certainty: of the receiver's attach having been read."""
     theirs = link.peer_attach
     if theirs is not None and link.whole and theirs.target is None:
         if not theirs.unread(_TARGET):

@@ -1,4 +1,4 @@
-"""What a rule of AMQP 1.0 is given: a frame, and both endpoints as they were before it."""
+"""The frame and the two endpoints that a rule of AMQP 1.0 judges."""
 
 from amqpscope.model.certainty import CERTAIN
 from amqpscope.model.finding import Finding
@@ -55,15 +55,15 @@ class Case10(Case):
             finding.addresses = _addresses(attaches)
 
     def rule_of_the_final(self, rule: str) -> str:
-        """The rule of the final specification that a finding's rule is; "" if it is none of those."""
+        """The rule of the final specification to which a finding's rule belongs; "" if there is none."""
         return rule
 
     def message(self) -> Message | None:
-        """What the frame completes."""
+        """The message that the frame completes, or None."""
         return Message.of(self.record.message)
 
     def delivery_id(self) -> i64:
-        """The delivery-id that the frame is about, of a disposition the first one, -1 if it is about none."""
+        """The delivery-id that the frame names, the first one of a disposition, or -1."""
         body = self.record.frame.body
         if isinstance(body, Transfer):
             if body.delivery_id is not None:
@@ -79,7 +79,7 @@ class Case10(Case):
 def attach_read(case: Case10, link: LinkEnd) -> i64:
     """How certain it is that a sender had read the receiver's attach when it sent this transfer.
 
-    Credit comes behind the attach: who uses any lawfully has read that.
+    A receiver grants credit after its attach, so a sender that uses credit lawfully has read the attach.
     """
     if link.open is not None or (
         len(link.credit.limits) > 0 and link.credit.limits.judge(link.credit.count) != CERTAIN
@@ -89,7 +89,7 @@ def attach_read(case: Case10, link: LinkEnd) -> i64:
 
 
 def _addresses(attaches: list[Attach | None]) -> tuple[str, ...]:
-    """The addresses of the sources and targets that these name, each once."""
+    """The addresses in the sources and targets of these attaches, each once."""
     found: dict[str, None] = {}
     for attach in attaches:
         if attach is not None:

@@ -16,8 +16,8 @@ __all__ = ["judge_error", "judge_error_of_end"]
 RULES: Final = Rules("amqp10/condition")
 
 
-# Which frame carries the conditions of a family. One is at home on two: the names put handle-in-use with the
-# session's, the text of attach.handle wants it on close.
+# The frame that carries the conditions of a family. handle-in-use is an exception: its name belongs to the
+# session conditions, but the text of attach.handle demands it on close.
 _CARRIERS: Final[dict[str, str]] = {
     "connection-error": "close",
     "session-error": "end",
@@ -71,8 +71,8 @@ def condition_of_another_frame(case: Case10, condition: str, carrier: str) -> No
     Source: transport.xml section definitions > connection-error, session-error, link-error; transport.xml
     section performatives > attach.handle
     Evidence: the family of the error condition, and the frame that carries the error
-    Why it matters: The condition names the endpoint that failed. On another frame, the receiver cannot tell
-    whether the connection, the session or only the link is over.
+    Why it matters: The condition names the endpoint that failed. If the condition arrives on another frame,
+    the receiver cannot tell whether the connection, the session or only the link is over.
     Silent when: the frame is a close with amqp:session:handle-in-use, because the text about attach demands
     this close.
     Only possible because: The specification ties a condition to a frame only by the condition's name.
@@ -172,7 +172,7 @@ def _judge_description(case: Case10, text: str) -> None:
 
 
 def judge_error(case: Case10, error: Error) -> None:
-    """The rules about the error that a close, end or detach carries."""
+    """Judge the error that a close, end or detach carries."""
     if error.description is not None:
         _judge_description(case, error.description)
     if error.condition is None:
@@ -220,7 +220,7 @@ def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
 
 
 def judge_error_of_end(case: Case10, session: SessionEnd, error: Error) -> None:
-    """The rules about the error with which a session is ended."""
+    """Judge the error with which a peer ends a session."""
     if error.condition != "amqp:frame-size-too-small":
         return
     for link in session.links.values():

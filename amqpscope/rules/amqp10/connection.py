@@ -100,7 +100,7 @@ _INPUTS: Final = {"open": SEND_OPEN, "close": SEND_CLOSE}
 
 
 def _judge_illegal(case: Case10) -> bool:
-    """The rules about a frame that is illegal in the state of the connection; True if it broke one."""
+    """Judge a frame that is illegal in the state of the connection; True if a rule reports it."""
     me = case.me
     if me.closing.sent:
         frame_after_close(case)
@@ -434,18 +434,18 @@ def _judge_channel(case: Case10) -> bool:
 
 
 def judge_any(case: Case10) -> bool:
-    """The rules about every AMQP frame. False if after that no inner layer can make sense of it."""
+    """Judge an AMQP frame by itself. False if no inner layer can make sense of the frame."""
     me = case.me
     frame = case.record.frame
     if not me.may_send:
-        # Before its own header a peer may send nothing at all, whatever it has received.
+        # Before its own protocol header, a peer may send nothing, whatever it has received.
         legal = me.layer != "" and CONNECTION.allows(me.state, _INPUTS.get(frame.name, SEND_FRAME))
         if not legal and _judge_illegal(case):
             return False
     if frame.missing == 0:
         _judge_size(case, frame.size)
     elif not frame.guessed:
-        # Its header tells it, whatever of it was captured, or sent.
+        # The frame header alone shows the size, even if the rest was not captured or not sent.
         _judge_size(case, frame.declared_size)
     return frame.channel <= 0 or not _judge_channel(case)
 
@@ -491,7 +491,7 @@ def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
     even be able to send its open.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Announce a max-frame-size of at least 512, and provide receive buffers of that size.
-    Reject smaller values in the configuration.
+    Reject a configured max-frame-size below 512.
     """
     size = body.max_frame_size
     if size is not None and size < case.least_max_frame_size:
@@ -535,8 +535,8 @@ def other_host_than_in_sasl(case: Case10, body: Open) -> None:
     Demands: If SASL or TLS already named a host, the hostname of open should be null or name the same host.
     Source: transport.xml section performatives > open.hostname
     Evidence: the hostnames of sasl-init, of the TLS client hello and of open
-    Why it matters: The server authenticates the client by the first name, but selects the host to open by the
-    second. The login may be valid for another host than the opened host.
+    Why it matters: The server authenticates the client for the hostname of sasl-init, but opens the host that
+    the open names. The login may be valid for another host than the opened host.
     Silent when: either frame names no hostname, or the sasl-init was not captured.
     How to mend it: Take the hostname of open and of sasl-init from the same setting, or leave hostname out of
     open.
@@ -596,7 +596,7 @@ def speaks_the_draft(case: Case10, body: Open) -> bool:
 
 
 def judge_open(case: Case10, body: Open) -> None:
-    """The rules about open."""
+    """Judge an open."""
     second_open(case)
     max_frame_size_below_the_floor(case, body)
     locale_that_is_no_language_tag(case, body)
@@ -632,7 +632,7 @@ def redirect_without_address(case: Case10, body: Close) -> None:
 
 
 def judge_close(case: Case10, body: Close) -> None:
-    """The rules about close."""
+    """Judge a close."""
     redirect_without_address(case, body)
 
 

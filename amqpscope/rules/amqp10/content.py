@@ -97,8 +97,8 @@ def content_type_of_another_body(case: Case10, content_type: str, body: str) -> 
     """A sender sets a content-type on a message whose body is not a data section.
 
     Demands: A message whose body is not a data section needs no content-type. The final specification permits
-    only message/x-amqp+data, message/x-amqp+map or message/x-amqp+list there; the drafts csd01 and csprd02
-    say SHOULD NOT set any.
+    only message/x-amqp+data, message/x-amqp+map or message/x-amqp+list for such a message; the drafts csd01
+    and csprd02 say that a sender SHOULD NOT set a content-type.
     Source: messaging.xml section message-format > properties.content-type
     Evidence: the content-type, and the kind of the body
     Why it matters: A body of AMQP values states its own types. A content-type states the type a second time,
@@ -160,8 +160,8 @@ def identity_as_content_encoding(case: Case10) -> None:
     Demands: A sender does not use the content-encoding `identity`, but leaves the field null.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: the text of the content-encoding
-    Why it matters: The value states that nothing is to be decoded. An unset content-encoding states the same,
-    and every receiver understands it.
+    Why it matters: The content-encoding `identity` states that the body is not encoded. A null
+    content-encoding states the same, and every receiver understands a null content-encoding.
     Silent when: a part of the message was not captured, or the message has a message-format other than 0. The
     finding is only possible, not certain, when a server sends the message, because a server may hand on what
     it received.
@@ -400,7 +400,7 @@ def message_id_used_twice(case: Case10, first: MessageDigest) -> None:
 
 
 def judge_ids(case: Case10) -> None:
-    """The messages of a peer that are kept, when its stream has ended."""
+    """Judge the kept messages of a peer when its stream has ended."""
     known: dict[tuple[str, bytes], MessageDigest] = {}
     end = case.spot
     for message_digest in case.me.messages.digests:
@@ -412,7 +412,7 @@ def judge_ids(case: Case10) -> None:
 
 
 def judge_content(case: Case10, sections: list[Section]) -> None:
-    """The rules about what a message's annotations and properties say; its sections are in order."""
+    """Judge the annotations and properties of a message whose sections are in order."""
     properties: Properties | None = None
     body = ""
     for section in sections:

@@ -1,6 +1,6 @@
-"""Control links: how they are attached, and what a controller says on them (transactions.xml).
+"""Control links: their attaches and the messages of the controller (transactions.xml).
 
-What its coordinator answers is judged in `coordinator`; what names a transaction elsewhere, in `transaction`.
+`coordinator` judges the answers of the coordinator, and `transaction` judges txn-ids on other links.
 """
 
 from collections.abc import Callable
@@ -81,8 +81,8 @@ def capability_that_is_none(case: Case10, capability: str) -> None:
     Demands: The capabilities of a coordinator are symbols of the type txn-capability.
     Source: transactions.xml section coordination > txn-capability
     Evidence: the symbols in the capabilities of the coordinator
-    Why it matters: The other peer does not understand the symbol. A controller that asks for this capability
-    or relies on it does not get it.
+    Why it matters: The other peer does not understand the symbol. A controller that asks for an unknown
+    capability does not get the capability.
     Silent when: a part of the frame was not captured.
     Only possible because: The peers may have agreed on other capabilities.
     How to mend it: Use only the symbols of txn-capability, for example `amqp:local-transactions` or
@@ -117,7 +117,7 @@ def control_link_without_rejected(case: Case10) -> None:
 
 
 def judge_attach(case: Case10, body: Attach) -> None:
-    """The rules that an attach of a control link breaks by itself."""
+    """Judge an attach of a control link by itself."""
     target = body.target
     if not isinstance(target, Coordinator):
         return
@@ -143,11 +143,11 @@ def value_that_is_no_such(case: Case10, problem: Problem) -> None:
         prove(case, T_COMP_REQUIRES, problem)
 
 
-# The rules of problems that take more than the octets to judge.
+# Rules whose problems need more than the octets to judge.
 PROBLEMS: Final[dict[str, Callable[[Case10, Problem], None]]] = {T_COMP_REQUIRES: value_that_is_no_such}
 
 
-# What a controller says on it
+# The messages of a controller
 
 
 TX_CTRL_NOWORK: Final = RULES.rule(
@@ -408,7 +408,7 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
 
 
 def _judge_discharge(case: Case10, txn_id: bytes) -> None:
-    """The rules about the moment at which a transaction is discharged."""
+    """Judge the moment at which a transaction is discharged."""
     me = case.me
     ledger = case.ledger
     found = case.found
@@ -429,7 +429,7 @@ def _judge_discharge(case: Case10, txn_id: bytes) -> None:
 
 
 def _judge_declare(case: Case10, session: SessionEnd, link: LinkEnd, declare: Declare) -> None:
-    """The rules about what a declare asks for."""
+    """Judge the contents of a declare."""
     me = case.me
     ledger = case.ledger
     if not me.whole or ledger.overfull:
@@ -474,7 +474,7 @@ def _inside(value: object) -> object:
 
 
 def _judge_message(case: Case10, session: SessionEnd, link: LinkEnd, message: Message, settled: bool) -> None:
-    """What is said on a control link."""
+    """Judge a message on a control link."""
     named = 0
     strange = ""
     for section in message.sections():
@@ -511,7 +511,7 @@ def _judge_message(case: Case10, session: SessionEnd, link: LinkEnd, message: Me
 
 
 def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
-    """The rules about what a transfer says on a control link."""
+    """Judge a transfer on a control link."""
     if isinstance(body.state, Declared):
         declared_as_a_state(case)
     if named_in(body.state) is not None:

@@ -260,8 +260,8 @@ def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work)
     transaction before it answers.
     Source: transactions.xml section txn-work > Transactional Acquisition
     Evidence: a delivery of the transaction that is incomplete when the discharge is answered
-    Why it matters: Transfers of the rolled-back acquisition continue after the rollback. The controller
-    receives these transfers although it treats the transaction as ended.
+    Why it matters: After the rollback, the controller still receives transfers of the transaction, although
+    the controller treats the transaction as ended.
     Silent when: octets of either peer were not captured.
     How to mend it: On a discharge with fail true, first complete or abort every partly sent delivery of the
     transaction. Answer the discharge afterwards.
@@ -453,7 +453,7 @@ def _judge_discharge(case: Case10, request: ControlRequest, state: object) -> No
 
 
 def _judge_work(case: Case10, request: ControlRequest, transaction: Transaction) -> None:
-    """What has to be done under a transaction before its discharge is accepted."""
+    """Judge the work that a resource has to finish before it accepts the discharge of a transaction."""
     me = case.me
     session = case.session
     body = case.record.frame.body
@@ -463,7 +463,7 @@ def _judge_work(case: Case10, request: ControlRequest, transaction: Transaction)
     for key, deliveries in case.ledger.work.deliveries.items():
         named: list[int] = []
         if key == here:
-            # Stated by this very disposition.
+            # This very disposition states the outcome.
             named = among_raw(deliveries, body.first, body.first if body.last is None else body.last)
         for number, work in deliveries.items():
             if work.transaction is not transaction or work.odd:
@@ -478,7 +478,9 @@ def _judge_work(case: Case10, request: ControlRequest, transaction: Transaction)
 
 
 def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> None:
-    """The rules about what a receiver, as coordinator, says of requests; and of others as if they were."""
+    """Judge the dispositions of a coordinator for requests, and for other deliveries as if they were
+    requests.
+    """
     if body.first is None or not case.me.whole or case.ledger.overfull or not session.whole:
         return
     first = body.first

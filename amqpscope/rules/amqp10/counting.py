@@ -151,7 +151,7 @@ def judge_stated_credit(case: Case10, link: LinkEnd, body: Flow) -> bool:
     total = count + body.link_credit
     sure = link.credit.uncounted == 0 and link.open is None
     if body.link_credit == 0 and (not link.credit.read or count >= min(limits.bounds)):
-        # Credit is zero at first, and where a receiver takes back what was used already it is not below that.
+        # Credit is zero at first, and never below zero where a receiver withdraws used credit.
         return False
     if (
         sure

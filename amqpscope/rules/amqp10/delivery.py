@@ -119,9 +119,10 @@ def first_transfer_without_message_format(case: Case10, several: bool) -> None:
     Why it matters: Only transfers that continue a delivery may leave out message-format. Without
     message-format, the receiver has to guess how to decode the message.
     Silent when: octets since the attach were not captured. The finding is only possible, not certain, when
-    the delivery is a single transfer, because the sentence with MUST is about deliveries of several
+    the delivery is a single transfer, because the specification demands the message-format with MUST only for
+    deliveries of several transfers.
+    Possible because: The specification demands the message-format with MUST only for messages of several
     transfers.
-    Possible because: The sentence of the specification that says MUST is about messages of several transfers.
     How to mend it: Set message-format in the first transfer of every delivery, with the value 0 for AMQP
     messages.
     """
@@ -151,8 +152,8 @@ D_ABORT_ONLYOPEN: Final = RULES.rule(
 def aborted_before_it_began(case: Case10) -> None:
     """A sender aborts a delivery with the first transfer of this delivery.
 
-    Demands: A sender aborts only a delivery that it has already begun to send. The examples for resumed
-    deliveries are an exception.
+    Demands: A sender aborts only a delivery that it has already begun to send. The specification's examples
+    of resumed deliveries are an exception.
     Source: transport.xml section links > Transferring Large Messages (fragmentation diagrams)
     Evidence: a transfer with aborted=true that is the first of its delivery and has no resume
     Why it matters: No delivery exists yet that could be aborted. The receiver may wait for or count a
@@ -521,13 +522,13 @@ def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
 
 
 def judge_transfer_alone(case: Case10, body: Transfer) -> None:
-    """The rules that a transfer breaks by itself."""
+    """Judge a transfer by itself."""
     tag_too_long(case, body)
     abort_with_more(case, body)
 
 
 def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
-    """The rules about a delivery's transfers."""
+    """Judge a transfer as a part of its delivery."""
     delivery = link.open
     if delivery is None:
         _judge_first_transfer(case, link, body)

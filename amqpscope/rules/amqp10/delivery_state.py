@@ -9,7 +9,7 @@ __all__ = ["is_outcome", "position", "position_text", "state_name"]
 
 
 def is_outcome(state: object) -> bool:
-    """Whether a delivery state is a terminal one of messaging.xml."""
+    """Whether a delivery state is a terminal state of messaging.xml."""
     return (
         isinstance(state, Composite)
         and "outcome" in state.definition().provides
@@ -18,7 +18,7 @@ def is_outcome(state: object) -> bool:
 
 
 def position(state: object) -> tuple[int, int] | None:
-    """Where a delivery state says that a message goes on; None if it says something else."""
+    """The position at which the state received says that a message continues; None for other states."""
     if state is None:
         return (0, 0)
     if isinstance(state, Received) and state.section_number is not None and state.section_offset is not None:

@@ -201,8 +201,8 @@ destroyed.
 Silent when: the peer may not have received the attach, or the peer sent nothing on the session afterwards.
 The finding is only possible, not certain, when a minute passed without proof that the peer had read the
 attach, or when the peer ended the session without an error.
-How to mend it: After you detach a link with an error, accept an attach of the same link only if its unsettled
-field is not null. Otherwise send end with `amqp:session:errant-link`.
+How to mend it: After you detach a link with an error, accept an attach of the same link only if its
+unsettled field is not null. If the unsettled field is null, send end with `amqp:session:errant-link`.
 """
 
 
@@ -322,7 +322,7 @@ _TOLERABLE: Final = (L_ERR_DETACH, L_REDUCE_REACT)
 
 
 def offend(case: Case10, rule: str, due: str, condition: str, channel: i64, handle: i64) -> None:
-    """For the frame before the judge the other peer owes an answer, for its sender's channel and handle."""
+    """Note that the other peer owes an answer to this frame, for its sender's channel and handle."""
     record = case.record
     pending_errors = case.peer.pending_errors
     if len(pending_errors) >= MAX_VIOLATIONS:

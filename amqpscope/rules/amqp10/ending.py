@@ -1,9 +1,9 @@
 """What is missing when a stream ends: closes, answers, the rest of a frame.
 
-Nothing absent is certain here: what an endpoint was about to say when it ended, no capture shows. An answer
-is owed once the endpoint has shown that it read what it has to answer, and as long as the session and the
-connection last: who ends these needs to answer nothing else. How long it may take nobody says; it is missed
-when the endpoint went on for a minute without it (`ANSWER_PATIENCE`).
+A missing frame is never certain here: no capture shows what an endpoint was about to send when its stream
+ended. An endpoint owes an answer from the time at which its frames show that it read the question, until the
+session or the connection ends. The specification sets no time limit; the rules report an answer as missing
+when the endpoint sent other frames for a minute (`ANSWER_PATIENCE`).
 """
 
 from typing import Final
@@ -383,7 +383,7 @@ def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
 
 
 def judge_end_of_session(case: Case10, session: SessionEnd) -> None:
-    """What a peer owed on the links of a session that it ends, or that is over."""
+    """Judge the answers that a peer still owed on the links of a session that ends."""
     if not session.whole:
         return
     me = case.me
@@ -455,7 +455,7 @@ def echo_never_answered(case: Case10, packet: i64) -> None:
 
 
 def _judge_answers(case: Case10) -> None:
-    """What was read and not answered for long, on a connection that nobody has closed."""
+    """Judge frames that stayed without an answer for long on an open connection."""
     me = case.me
     must = me.knowledge.must
     since = me.stalls.reach(me.stream.last_time, ANSWER_PATIENCE)

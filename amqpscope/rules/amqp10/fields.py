@@ -15,8 +15,8 @@ T_COMP_LIST: Final = RULES.rule(
 Demands: A composite value is a described list; no other encoding is allowed.
 Source: types.xml section composite-types > List Encoding
 Evidence: the format code after the descriptor of the composite
-Why it matters: The receiver identifies the fields of a composite by their positions in the list, so it
-cannot identify them in another type. The receiver may refuse the frame with amqp:decode-error.
+Why it matters: The receiver identifies the fields of a composite by their positions in the list, and
+other types have no such positions. The receiver may refuse the frame with amqp:decode-error.
 Silent when: a part of the frame was not captured.
 How to mend it: Encode every composite as its descriptor followed by a list (`0x45`, `0xc0` or `0xd0`) with
 the fields in the order of the definition. Do not encode a composite as a map or an array.
@@ -189,7 +189,7 @@ P_BEGIN_MAND: Final = RULES.rule(
 
 Demands: A begin has next-outgoing-id, incoming-window and outgoing-window.
 Source: transport.xml section performatives > begin
-Evidence: these three fields of the begin, null or missing
+Evidence: next-outgoing-id, incoming-window and outgoing-window of the begin, null or missing
 Why it matters: Without these fields the peers cannot count transfers or apply flow control. The other peer
 may refuse the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -205,7 +205,7 @@ P_ATTACH_MAND: Final = RULES.rule(
 
 Demands: An attach has name, handle and role.
 Source: transport.xml section performatives > attach
-Evidence: these three fields of the attach, null or missing
+Evidence: name, handle and role of the attach, null or missing
 Why it matters: The other peer cannot distinguish the link from other links, or does not know the
 direction of the link. The other peer may end the session.
 Silent when: a part of the frame was not captured.
@@ -221,7 +221,7 @@ P_FLOW_MAND: Final = RULES.rule(
 
 Demands: A flow has incoming-window, next-outgoing-id and outgoing-window.
 Source: transport.xml section performatives > flow
-Evidence: these three fields of the flow, null or missing
+Evidence: incoming-window, next-outgoing-id and outgoing-window of the flow, null or missing
 Why it matters: The other peer does not learn the state of the session. The other peer may keep a wrong
 window, or end the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -259,7 +259,7 @@ P_DISP_MAND: Final = RULES.rule(
 
 Demands: A disposition has role and first.
 Source: transport.xml section performatives > disposition
-Evidence: these two fields of the disposition, null or missing
+Evidence: role and first of the disposition, null or missing
 Why it matters: The disposition names no deliveries. The deliveries that the peer meant stay unsettled, and
 the other peer may end the session.
 Silent when: a part of the frame was not captured.
@@ -317,7 +317,7 @@ P_RECEIVED_MAND: Final = RULES.rule(
 
 Demands: The delivery state received has section-number and section-offset.
 Source: messaging.xml section delivery-state > received
-Evidence: these two fields of the delivery state, null or missing
+Evidence: section-number and section-offset of the delivery state, null or missing
 Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. The
 sender has to send the whole message again.
 Silent when: a part of the frame was not captured.

@@ -1,7 +1,7 @@
-"""Filters: what a sender says that it applies is compared with what it sends (messaging.xml, "filter-set").
+"""Filters: a sender's stated filters are compared with its messages (messaging.xml, "filter-set").
 
-Only filters whose meaning is beyond doubt are looked at, and of those only what a message cannot pass: a
-name or property that is there, and has another value than the filter asks for.
+The rule examines only filters whose meaning is beyond doubt. It reports only messages that cannot pass: a
+name or property is present and has another value than the filter asks for.
 """
 
 import re

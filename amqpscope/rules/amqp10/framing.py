@@ -1,4 +1,4 @@
-"""Framing: what the octets of a frame's header, and where its body lies, prove (transport.xml, "framing").
+"""Framing: faults that a frame's header and the place of its body prove (transport.xml, "framing").
 
 The dissector finds where the octets break a rule; the rule's function reports it.
 """

@@ -1,7 +1,8 @@
-"""Silence: idle time-outs that are not kept, and what peers do about them (transport.xml, "Idle Time-out").
+"""Silence: idle time-outs that a peer exceeds, and the other peer's reaction (transport.xml, "Idle
+Time-out").
 
-Time is what the capturing machine took it for. A step of its clock looks like a silence; so a silence is
-certain only as far as frames in between attest it (`tracking.pace`), or the other peer's own clock does.
+The times are those of the capturing machine. A step of its clock looks like a silence. A silence is therefore
+certain only if frames in between confirm it (`tracking.pace`), or the other peer's own clock does.
 """
 
 from typing import Final
@@ -45,11 +46,11 @@ def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i6
     the connection then end.
     Silent when: the other peer's open was not captured, octets may be missing, one of the peers had sent
     close, or the peer could not write during one whole idle-time-out because the other peer's TCP window was
-    closed or its octets were not acknowledged. The rule allows a tenth of the idle-time-out, at least 100 ms,
-    for the way from the peer to the capture. The finding is only possible, not certain, when the peer may not
-    have read the idle-time-out yet, or when nothing confirms the silence, so that a step of the capturing
-    machine's clock may explain the gap. Frames of the other peer during the silence confirm the silence, and
-    so does its close with amqp:resource-limit-exceeded.
+    closed or its octets were not acknowledged. The rule tolerates a tenth of the idle-time-out more, at least
+    100 ms, because frames need time to reach the capture. The finding is only possible, not certain, when the
+    peer may not have read the idle-time-out yet, or when nothing confirms the silence, so that a step of the
+    capturing machine's clock may explain the gap. Frames of the other peer during the silence confirm the
+    silence, and so does its close with amqp:resource-limit-exceeded.
     Possible because: The capturing machine's clock may have been set forward, because no other frame confirms
     the silence; or the {peer} had not read the idle-time-out yet.
     How to mend it: Read idle-time-out (in milliseconds) from the other peer's open and send an empty frame
@@ -83,8 +84,8 @@ def silent_again_and_again(case: Case10, time_out: int) -> None:
     Silent when: the peer exceeded the idle-time-out less than three times.
     Only possible because: The capture does not show whether the {peer} is unable to meet the idle-time-out.
     How to mend it: If you cannot send a frame within each idle-time-out of the other peer, close the
-    connection with an error that says so. Otherwise send heartbeats from a timer that other work does not
-    delay.
+    connection with an error that says so. If you can meet the idle-time-out, send heartbeats from a timer
+    that other work does not delay.
     """
     case.report(
         C_IDLE_REFUSE,
@@ -96,7 +97,7 @@ def silent_again_and_again(case: Case10, time_out: int) -> None:
 
 
 def judge_silence(case: Case10) -> None:
-    """The rules about a frame that ends its sender's silence. Called for every frame behind its open."""
+    """Judge a frame that ends its sender's silence. Called for every frame after its open."""
     me = case.me
     theirs = me.peer_open
     if theirs is None or not theirs.idle_time_out or not me.whole or me.closing.sent:
@@ -109,7 +110,7 @@ def judge_silence(case: Case10) -> None:
     limit = _allowed(theirs.idle_time_out)
     if me.stalls.free(since, until, me.sent_end) <= limit:
         return
-    # Its host had the open before it said its last word: from there on it can be asked to keep to it.
+    # The open had reached the host before the last frame, so the idle-time-out counts from that frame.
     asked = me.stream.last_acknowledged >= me.opening.peer_end
     attested = case.pace.attested(since, until) > limit or case.peer.closing.condition == _GIVEN_UP
     certainty: i64 = CERTAIN if asked and attested else POSSIBLE
@@ -121,13 +122,13 @@ def judge_silence(case: Case10) -> None:
 
 
 def _allowed(time_out: i64) -> i64:
-    """For how long (ns) a peer may be silent, with what the way takes. time_out: in ms."""
+    """How long (ns) a peer may be silent, with the time that frames travel. time_out: in ms."""
     allowed: i64 = time_out * _MILLISECOND
     return allowed + max(allowed // 10, 100 * _MILLISECOND)
 
 
 def overdue(connection: Connection, me: Endpoint10, peer: Endpoint10, now: i64) -> Overdue | None:
-    """Whether a peer, `me`, is silent at `now` for longer than the other one allows."""
+    """Whether a peer, `me`, is silent at `now` for longer than the other peer allows."""
     theirs = me.peer_open
     if theirs is None or not theirs.idle_time_out or not me.whole or me.closing.sent or peer.closing.sent:
         return None
@@ -165,7 +166,7 @@ def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) ->
 
 
 def judge_close(case: Case10, body: Close) -> None:
-    """The rules about a close that may be for the other one's silence."""
+    """Judge a close whose reason may be the other peer's silence."""
     me = case.me
     peer = case.peer
     if me.open is None or not me.open.idle_time_out or not me.whole or not peer.whole or peer.closing.sent:

@@ -46,7 +46,7 @@ class _Way:
         return finding
 
     def waited(self) -> i64:
-        """How long (ns) the broker had it."""
+        """How long (ns) the broker had the message."""
         return self.left.spot.time - self.came.spot.time
 
 
@@ -56,8 +56,8 @@ M_BARE_NOINSERT: Final = RULES.rule("M-BARE-NOINSERT", "MUST NOT", "lower-case")
 def section_added(way: _Way, name: str) -> Finding:
     """A broker forwards a message with a bare-message section that the message did not have when it arrived.
 
-    Demands: An intermediary adds no section to the bare message. The final specification says 'may not' in
-    lower case, csd01 and csprd02 say MUST NOT.
+    Demands: An intermediary adds no section to the bare message. The final specification forbids additions
+    with 'may not', csd01 and csprd02 with MUST NOT.
     Source: messaging.xml section message-format
     Evidence: the sections of the message before and after the broker
     Why it matters: The receiver attributes the added section to the original sender, although the sender left
@@ -82,8 +82,8 @@ M_PROPS_UNALTERED: Final = RULES.rule("M-PROPS-UNALTERED", "MUST", "lower-case")
 def properties_altered(way: _Way) -> Finding:
     """A broker forwards a message with a changed properties section.
 
-    Demands: An intermediary does not change the properties section. The final specification says so in lower
-    case, csd01 and csprd02 with MUST.
+    Demands: An intermediary does not change the properties section. The final specification says 'must' in
+    lower case, csd01 and csprd02 say MUST.
     Source: messaging.xml section message-format > properties
     Evidence: the octets of the properties section before and after the broker
     Why it matters: The properties belong to the original sender. Receivers act on values that the sender did
@@ -176,8 +176,8 @@ def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
     """A broker keeps a message for a while and forwards the message with a ttl that is not lower than on
     arrival.
 
-    Demands: An intermediary reduces the ttl by the time that it kept the message. The draft csprd02 says
-    SHOULD.
+    Demands: An intermediary reduces the ttl by the time that it kept the message (SHOULD in the draft
+    csprd02).
     Source: messaging.xml section message-format > header.ttl
     Evidence: the ttl of the message before and after the broker, and the time between
     Why it matters: The receiver assumes a longer remaining lifetime than the message has. A message that
@@ -253,7 +253,7 @@ def counted_before_the_first(way: _Way, count: i64) -> Finding:
 
 
 def _value(section: bytes) -> object:
-    """What a section holds, None if there is none."""
+    """The value of a section, None if the message lacks the section."""
     for one in Message(0, [section], len(section), True).sections():
         return one.value
     return None
@@ -297,9 +297,9 @@ def _judge_bare(way: _Way) -> Finding | None:
 def judge_forwarded(
     came: MessageDigest, to: Connection, left: MessageDigest, by: Connection, first: bool
 ) -> list[Finding]:
-    """A message as it came to a broker, and as it left it.
+    """Judge a message as it came to a broker and as it left the broker.
 
-    first: it is known that the broker sent it to nobody before.
+    first: the broker surely sent the message to nobody before.
     """
     way = _Way(came, to, left, by)
     findings: list[Finding] = []

@@ -126,7 +126,7 @@ class Judge10(Judge):
         case.astray = NOTHING
         frame = record.frame
         if (record.unseen or not record.started) and me.whole:
-            # What is missing lies before this frame, whenever the capture comes to say so.
+            # The missing octets lie before this frame, even if the capture reports them later.
             me.lost()
         if frame.missing > 0 and frame.payload_size == 0:
             # Fields may not have been captured, so the effect of the frame is unknown.
@@ -158,14 +158,14 @@ class Judge10(Judge):
         else:
             me.send(record)
         peer.deliver(record, max(unread, case.astray))
-        # The frame lies in the reader's buffer, which a connection that says nothing more would keep.
+        # The frame refers to the reader's buffer, which an idle connection would otherwise keep in memory.
         case.record = NO_RECORD
 
     def error(self, me: Endpoint10, record: FrameRecord, processed: i64) -> PeerError | None:
-        """The error that a frame has, and what it is for; None if it has none.
+        """The error of a frame and its reason; None if the frame has no error.
 
-        A close without an error is taken for one: it may be the reaction to a fault all the same. processed:
-        octets of the other peer's that its sender had shown to have processed before.
+        A close without an error counts as an error, because it may be the reaction to a fault. processed:
+        octets of the other peer that the sender's earlier frames show to be processed.
         """
         body = record.frame.body
         if not isinstance(body, (Close, End, Detach)):
@@ -192,9 +192,9 @@ class Judge10(Judge):
         return error
 
     def send_unread(self, me: Endpoint10, record: FrameRecord, unread: i64) -> None:
-        """A frame of which not all could be read: what this endpoint says from then on may rest on it.
+        """Process a frame that could not be read completely: later frames of this endpoint may depend on it.
 
-        What the peer says may, too, once it can have received the frame.
+        Later frames of the peer may depend on it, too, once the peer can have received the frame.
         """
         frame = record.frame
         session = me.session_on(frame.channel)
@@ -207,10 +207,11 @@ class Judge10(Judge):
         me.blur(unread, session, link)
 
     def answers(self, finding: Finding, error: PeerError) -> bool:
-        """An end is for its session, a detach for its link and for what was said of none on its session.
+        """Whether an error is a reaction to a finding.
 
-        Nothing is for what its sender cannot have had yet. A silence is answered by a close for it. What
-        asks for no error, and was processed, as what was said since shows, was let pass.
+        An end reacts to faults of its session, a detach to faults of its link and to faults of no link. No
+        error reacts to a frame that its sender cannot have received. Only a close for silence reacts to a
+        silence. A fault without a demanded answer that its receiver processed gets no reaction.
         """
         if finding.since < finding.time:
             return error.name == "close" and error.condition in _OF_SILENCE
@@ -368,7 +369,7 @@ class Judge10(Judge):
         self.errors = [PeerError.load(error) for error in errors]
 
     def judge(self, case: Case10, record: FrameRecord) -> None:
-        """Bring the frame before the rules."""
+        """Judge the frame by the rules."""
         frame = record.frame
         body = frame.body
         if case.me.draft:
@@ -420,7 +421,7 @@ class Judge10(Judge):
             # Fields that seem absent may merely not have been captured.
             return
         if frame.problems and obscure(frame):
-            # Nor is all known of what this one says. That it is said there needs a session all the same.
+            # This frame is not fully known either, but it needs a session in any case.
             if isinstance(body, Begin):
                 session.begin_on_used_channel(case)
             elif isinstance(body, (Attach, Flow, Transfer, Disposition, Detach, End)):
@@ -469,7 +470,7 @@ class Judge10(Judge):
         return attached.mixed or delivery.resumed or attached.differences(body) > 0
 
     def proved(self, case: Case10, problem: Problem) -> None:
-        """A problem that the dissector found: the rule it breaks, unless it accuses nobody."""
+        """Judge a problem that the dissector found by its rule, unless no peer is at fault."""
         if problem.code == FOREIGN:
             framing.stream_of_another_protocol(case, problem)
             return
@@ -520,7 +521,7 @@ class Judge10(Judge):
             filtering.judge_message(case, attached, whole)
 
     def disposition(self, case: Case10, body: Disposition) -> None:
-        """A disposition: what it says of transactions, and of deliveries."""
+        """Judge a disposition by the rules of transactions and of deliveries."""
         settlement.judge_disposition_alone(case, body)
         ends = session.on_session(case)
         if ends is None:
@@ -538,7 +539,7 @@ class Judge10(Judge):
         settlement.judge_disposition(case, ends, body)
 
     def flow(self, case: Case10, body: Flow) -> None:
-        """A flow: its session's rules, and its link's."""
+        """Judge a flow by the rules of its session and of its link."""
         session.judge_flow_alone(case, body)
         ends = session.on_session(case)
         if ends is None:
@@ -557,7 +558,7 @@ class Judge10(Judge):
             transaction.judge_flow(case, ends, body)
 
     def attach(self, case: Case10, body: Attach) -> None:
-        """An attach: what it says by itself, then its session's rules, its link's, its termini's."""
+        """Judge an attach by itself, and by the rules of its session, link and termini."""
         link.judge_attach_alone(case, body)
         terminus.judge_attach(case, body)
         control_link.judge_attach(case, body)
@@ -572,7 +573,7 @@ class Judge10(Judge):
         terminus.judge_kept(case, ends, body)
 
     def detach(self, case: Case10, body: Detach) -> None:
-        """A detach: its link's rules, and its error's."""
+        """Judge a detach by the rules of its link and of its error."""
         ends = session.on_session(case)
         if ends is not None:
             case.session = ends
@@ -587,7 +588,7 @@ class Judge10(Judge):
             condition.judge_error(case, body.error)
 
     def end_of_session(self, case: Case10, body: End) -> None:
-        """An end: what is left open in its session, and its error."""
+        """Judge an end by the open work of its session and by its error."""
         ends = session.on_session(case)
         if ends is not None:
             case.session = ends
@@ -605,7 +606,7 @@ _END: Final = "end of stream"
 _CONTAINER_ID: Final = 0
 _PROPERTIES: Final = 9
 
-# The conditions of a close that may be for a silence; without one it may be, too.
+# The conditions of a close whose reason may be a silence; a close without an error may be one, too.
 _OF_SILENCE: Final = ("", "amqp:resource-limit-exceeded", "amqp:connection:forced")
 
 # Conditions of a detach that concern its link, whatever else was sent on the session.
@@ -616,7 +617,7 @@ _JUDGED: Final[dict[str, Callable[[Case10, Problem], None]]] = {**framing.PROBLE
 
 
 def _container(end: Endpoint10) -> str:
-    """An endpoint's container-id, "" if it said none."""
+    """An endpoint's container-id, "" if its open was not captured."""
     if end.open is None or end.open.container_id is None:
         return ""
     return end.open.container_id

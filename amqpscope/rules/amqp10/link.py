@@ -273,13 +273,13 @@ def name_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
 
 
 def judge_attach_alone(case: Case10, body: Attach) -> None:
-    """The rules that an attach breaks by itself."""
+    """Judge an attach by itself."""
     sender_without_initial_delivery_count(case, body)
     _judge_unsettled_map(case, body)
 
 
 def judge_attach(case: Case10, session: SessionEnd, body: Attach) -> None:
-    """The rules about attach."""
+    """Judge an attach."""
     handle_in_use(case, session, body)
     name_in_use(case, session, body)
     attachment.judge_attach(case, session, body)
@@ -460,7 +460,7 @@ def message_larger_than_agreed(case: Case10, link: LinkEnd, octets: int) -> None
 
 
 def judge_transfer(case: Case10, link: LinkEnd, body: Transfer) -> None:
-    """The link's rules about transfer."""
+    """Judge a transfer by the rules of its link."""
     if link.attachment.peer_failed and link.whole:
         attachment.input_for_a_failed_link(case, link)
     if link.open is None and link.credit.count == link.initial_count:
@@ -487,7 +487,7 @@ def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flo
     the sender computes another link-credit than the receiver intended.
     Silent when: octets of the sender were not captured.
     How to mend it: Leave delivery-count unset in a receiver's flow until the sender's attach has arrived.
-    Afterwards, count from the initial-delivery-count of that attach. Do not send the default value 0.
+    After the sender's attach, count from its initial-delivery-count. Do not send the default value 0.
     """
     if link.sender or body.delivery_count is None or link.peer_attach is not None:
         return
@@ -702,7 +702,7 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
 
 
 def judge_flow(case: Case10, link: LinkEnd, body: Flow) -> None:
-    """The link's rules about flow."""
+    """Judge a flow by the rules of its link."""
     attachment.judge_flow(case, link, body)
     if link.sender:
         before = case.found

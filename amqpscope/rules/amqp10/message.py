@@ -31,7 +31,7 @@ _ORDER: Final = {
 _STRUCTURE: Final = ("T-SIZE-OVERRUN", "T-DESC-CTOR", "T-CODE-UNKNOWN", "T-CODE-EXT", "limit")
 
 
-# What `outline` calls sections: those before the body, and the footer, go up; the body is one kind.
+# The sections in the words of `outline`: those before the body and the footer ascend; the body is one kind.
 _DATA: Final = 0x75 - 0x6F
 _SEQUENCE: Final = 0x76 - 0x6F
 _VALUE: Final = 0x77 - 0x6F
@@ -354,7 +354,7 @@ types to ulong, and symbols to string.
 
 
 def judge_message(case: Case10, message: Message) -> None:
-    """The rules about a message that was captured whole."""
+    """Judge a message that was captured completely."""
     if not message.complete:
         return
     if message.message_format != 0:

@@ -1,7 +1,8 @@
 """Protocol headers: the layer and version on which both peers agree (transport.xml, "version-negotiation").
 
-Each peer sends a header for each layer, and the n-th of the one is answered by the n-th of the other. Where
-these differ there is no layer: both end their streams, and what they say nevertheless nobody can read.
+Each peer sends a header for each layer, and the n-th header of one peer answers the n-th header of the other
+peer. If the two headers differ, there is no layer: both peers have to end their streams, and nobody can read
+later octets.
 """
 
 from typing import Final
@@ -152,8 +153,8 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     at all, so both peers may misread each other.
     Silent when: the first octets of the client were not captured, or the server may not have received them.
     The finding is only possible, not certain, when the server may not have read the client's first octets.
-    How to mend it: Check the first 8 octets of every connection. If these octets are not a protocol header,
-    send a protocol header that you support, close the TCP connection, and send no frames.
+    How to mend it: Check the first 8 octets of every connection. If the first 8 octets are not a protocol
+    header, send a protocol header that you support, close the TCP connection, and send no frames.
     """
     me = case.me
     case.report(
@@ -299,7 +300,7 @@ def reused_after_both_closes(case: Case10) -> None:
 
 
 def judge_header(case: Case10, body: ProtocolHeader) -> None:
-    """The rules about a protocol header."""
+    """Judge a protocol header."""
     me = case.me
     if me.closing.sent and me.closing.received:
         reused_after_both_closes(case)
@@ -342,7 +343,7 @@ def reset_after_another_header(case: Case10) -> None:
 
 
 def judge_end(case: Case10, reason: str, after_peer: bool) -> None:
-    """The rules about the end of a stream after headers that differ, to which `case.spot` points."""
+    """Judge the end of a stream after two different headers. `case.spot` points to the end."""
     me = case.me
     spot = case.spot
     if spot is None or not me.headers.differ() or not _clear(case):

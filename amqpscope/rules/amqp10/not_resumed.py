@@ -1,6 +1,6 @@
 """Deliveries that a sender had to resume or send again before it closed a link.
 
-Which these are follows from how the two attaches list them: see `rules.amqp10.resumed_state`.
+The unsettled maps of the two attaches decide which deliveries these are: see `rules.amqp10.resumed_state`.
 """
 
 from typing import Final
@@ -85,8 +85,9 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     """A sender closes a link without sending again any of the deliveries that the receiver's unsettled map
     does not list.
 
-    Demands: The sender sends an unknown delivery again if its delivery guarantee demands that. The final
-    specification names at least once and at most once; csd01 and csprd02 name exactly once and at least once.
+    Demands: If the receiver does not know an unsettled delivery, the sender sends the message again as far as
+    its delivery guarantee demands. The final specification names at least once and at most once; csd01 and
+    csprd02 name exactly once and at least once.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: unsettled deliveries that the receiver does not list, and the messages after the link was
     resumed
@@ -137,7 +138,7 @@ def _judge_leaving(case: Case10, link: LinkEnd) -> None:
 
 
 def judge_leaving(case: Case10, session: SessionEnd, handle: int) -> None:
-    """The rules about what a sender leaves undone that closes a link."""
+    """Judge the deliveries that a sender leaves when it closes a link."""
     link = session.handles.get(handle)
     if link is not None and link.sender:
         before = case.link

@@ -126,7 +126,7 @@ def _judge_aborted(case: Case10, session: SessionEnd, first: i64, last: i64, sta
 
 
 def judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition, first: i64, last: i64) -> None:
-    """The rules about what a receiver says of deliveries from `first` to `last`, as counts."""
+    """Judge a receiver's disposition for the deliveries from `first` to `last`, as counts."""
     state = body.state
     if session.received.aborted and last - first < len(session.received.aborted):
         _judge_aborted(case, session, first, last, state)
@@ -222,7 +222,7 @@ def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> No
 
 
 def judge_as_sender(case: Case10, session: SessionEnd, body: Disposition, named: list[Delivery]) -> None:
-    """The rules about what a sender says of deliveries."""
+    """Judge a sender's disposition."""
     me = case.me
     if not named:
         if session.sent.aborted and body.first is not None:
@@ -330,7 +330,7 @@ def _judge_stated(case: Case10, session: SessionEnd, since: i64) -> None:
 
 
 def judge_end(case: Case10, reason: str) -> None:
-    """What a peer has left to do when a capture ends within a connection."""
+    """Judge what a peer has left undone when a capture ends within a connection."""
     me = case.me
     if (
         reason != "capture"

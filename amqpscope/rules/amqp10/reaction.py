@@ -1,8 +1,8 @@
 """The reactions of a peer to faults of the other peer: the rules about the error that is due.
 
-An answer is owed from when the peer can have received the fault. That it is not given is certain when the
-peer shows that it has processed the fault, and says in the same frame or behind it what it would say had
-there been none. What it leaves unsaid at the end of a connection proves nothing.
+A peer owes an answer from the time at which it can have received the fault. The missing answer is certain
+when the peer's frames show that it has processed the fault, and the same or a later frame continues as if
+there were no fault. An answer that is missing at the end of a connection proves nothing.
 """
 
 from typing import Final
@@ -111,7 +111,7 @@ _FRAMING: Final = "amqp:connection:framing-error"
 _UNATTACHED: Final = "amqp:session:unattached-handle"
 _LIMIT: Final = "amqp:link:transfer-limit-exceeded"
 
-# What is due for which rule broken for certain: the rule of the answer, the answer, its condition.
+# The answer that is due for a certain violation: the rule of the answer, the frame, its condition.
 _DUE: Final[dict[str, tuple[str, str, str]]] = {
     C_MAXFRAME: (C_MAXFRAME_REACT, CLOSE, _FRAMING),
     C_CHMAX: (C_CHMAX_REACT, CLOSE, _FRAMING),
@@ -129,7 +129,7 @@ _DUE: Final[dict[str, tuple[str, str, str]]] = {
 
 
 def owe_for(case: Case10, finding: Finding) -> None:
-    """The frame before the judge is found to break a rule: what the other peer owes for it, if anything."""
+    """Note the answer that the other peer owes for the broken rule of this frame, if any."""
     broken = case.rule_of_the_final(finding.rule)
     due = _DUE.get(broken)
     if due is None or finding.spot.offset != case.record.frame.offset:
@@ -148,7 +148,7 @@ def owe_for(case: Case10, finding: Finding) -> None:
 
 
 def judge_answers(case: Case10) -> None:
-    """The rules about a frame of a peer that may owe answers. Called while there are any."""
+    """Judge a frame of a peer that owes answers. Called while the peer owes any."""
     me = case.me
     frame = case.record.frame
     if frame.kind != "amqp" or frame.body is None or not me.whole or not case.peer.whole:
@@ -163,7 +163,7 @@ def judge_answers(case: Case10) -> None:
 
 
 def _settled(case: Case10, pending_error: PendingErrorResponse) -> bool:
-    """Whether this frame answers a fault, or shows that it will not be answered."""
+    """Whether this frame answers a fault, or shows that the peer will not answer."""
     me = case.me
     body = case.record.frame.body
     if isinstance(body, Close):
@@ -204,7 +204,7 @@ def _settled(case: Case10, pending_error: PendingErrorResponse) -> bool:
 
 
 def _not_closed(case: Case10, pending_error: PendingErrorResponse, certainty: i64) -> bool:
-    """A frame other than close, of a peer that has to close."""
+    """Judge a frame other than close of a peer that has to send close."""
     body = case.record.frame.body
     if isinstance(body, End):
         if body.error is None:
@@ -221,7 +221,7 @@ def _not_closed(case: Case10, pending_error: PendingErrorResponse, certainty: i6
 def _not_detached(
     case: Case10, pending_error: PendingErrorResponse, session: SessionEnd, certainty: i64
 ) -> bool:
-    """A frame on the session of a peer that has to detach a link."""
+    """Judge a frame on a session on which the peer has to detach a link."""
     body = case.record.frame.body
     link = session.peer_handles.get(int(pending_error.handle))
     if link is None or link.attachment.peer_end >= pending_error.end:
@@ -244,7 +244,7 @@ def _not_detached(
 
 
 def _about(session: SessionEnd, link: LinkEnd, pending_error: PendingErrorResponse, body: object) -> bool:
-    """Whether a frame is for the link, or of the delivery with which it was offended."""
+    """Whether a frame belongs to the link or to the delivery of the fault."""
     if isinstance(body, (Flow, Transfer)):
         return body.handle is not None and session.handles.get(body.handle) is link
     if isinstance(body, Disposition) and body.role and body.first is not None and pending_error.delivery >= 0:

@@ -1,7 +1,7 @@
 """Messages that a server sends again, judged by their earlier deliveries (messaging.xml, "Message States").
 
-A message is the same if it has the same message-id and the same bare message. Nothing here is more than
-possible: it may have been sent to the server a second time.
+A message is the same if it has the same message-id and the same bare message. No finding here is
+certain: a client may have sent the message to the server a second time.
 """
 
 from typing import Final
@@ -504,7 +504,7 @@ def _judge_modified(
 
 
 def _annotated(message: Message) -> bool:
-    """Whether it has the delivery-annotation that holds the error of a rejection."""
+    """Whether the message has the delivery-annotation with the error of a rejection."""
     for section in message.sections():
         if section.name == "delivery-annotations" and isinstance(section.value, Map):
             return section.value.get("rejected") is not None
@@ -512,7 +512,7 @@ def _annotated(message: Message) -> bool:
 
 
 def _rolled_back(case: Case10, txn_id: bytes) -> bool:
-    """Whether a transaction of the peer's was rolled back."""
+    """Whether a transaction of the peer was rolled back."""
     transaction = case.ledger.transaction(case.peer.peer, txn_id)
     if transaction is None or transaction.answered_end < 0:
         return False
@@ -520,7 +520,7 @@ def _rolled_back(case: Case10, txn_id: bytes) -> bool:
 
 
 def judge_message(case: Case10, session: SessionEnd, link: LinkEnd, message: Message) -> None:
-    """The rules about a message that a server sends, beside those it has sent."""
+    """Judge a message that a server sends by the messages that it has sent before."""
     me = case.me
     attach = link.attach
     if (

@@ -28,10 +28,10 @@ RULES: Final = Rules("amqp10/refusal")
 _NOT_IMPLEMENTED: Final = "amqp:not-implemented"
 _PRECONDITION_FAILED: Final = "amqp:precondition-failed"
 
-# What a peer says of a field that it cannot take.
+# The conditions with which a peer refuses a field.
 _OF_A_FIELD: Final = ("amqp:decode-error", "amqp:invalid-field", "amqp:not-implemented")
 
-# What a peer says of an outcome that it cannot take.
+# The conditions with which a peer refuses an outcome.
 _OF_AN_OUTCOME: Final = (
     "amqp:illegal-state",
     "amqp:invalid-field",
@@ -119,8 +119,8 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     rejected.
 
     Demands: A receiver that cannot store a durable message rejects the message with precondition-failed if
-    rejected is an allowed outcome, and otherwise detaches with that error. The final specification says so in
-    lower case, csprd02 with SHOULD and MUST.
+    rejected is an allowed outcome, and otherwise detaches with that error. The final specification makes
+    these demands in lower case, csprd02 with SHOULD and MUST.
     Source: messaging.xml section message-format > header.durable
     Evidence: the outcomes of the source, the receiver's disposition, and the error of the detach
     Why it matters: A rejected message leaves the link open for other messages. The detach stops all
@@ -148,8 +148,8 @@ def accepted_refused(case: Case10, condition: str) -> None:
     """A sender whose source lists no outcomes and no default-outcome detaches the link with an error after a
     delivery was accepted.
 
-    Demands: A source with neither outcomes nor a default-outcome supports the outcome accepted. The draft
-    csprd02 says MUST.
+    Demands: A source with neither outcomes nor a default-outcome supports the outcome accepted (MUST in the
+    draft csprd02).
     Source: messaging.xml section addressing > source.outcomes
     Evidence: the source in the sender's attach, and the sender's reaction to accepted
     Why it matters: With neither outcomes nor a default-outcome, accepted is the only outcome that every
@@ -192,7 +192,7 @@ def empty_array_refused(case: Case10, field: str, condition: str) -> None:
 
 
 def judge_detach(case: Case10, session: SessionEnd, link: LinkEnd, error: Error) -> None:
-    """A detach with an error."""
+    """Judge a detach with an error."""
     condition = error.condition
     if condition is None:
         return
@@ -210,7 +210,7 @@ def judge_detach(case: Case10, session: SessionEnd, link: LinkEnd, error: Error)
 
 
 def judge_close(case: Case10, error: Error) -> None:
-    """A close with an error."""
+    """Judge a close with an error."""
     opened = case.me.peer_open
     condition = error.condition
     if (
@@ -225,7 +225,7 @@ def judge_close(case: Case10, error: Error) -> None:
 
 
 def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> None:
-    """A disposition of a receiver, whose sender has sent messages with reserved annotations."""
+    """Judge a receiver's disposition after messages with reserved annotations."""
     if body.role is not True or body.first is None or not isinstance(body.state, Accepted):
         return
     theirs = case.peer.sessions.get(int(session.peer_channel))
@@ -265,13 +265,13 @@ def _judge_receiver(case: Case10, session: SessionEnd, link: LinkEnd, condition:
 
 
 def _answered(session: SessionEnd, delivery: Delivery) -> bool:
-    """Whether this receiver has settled a delivery, or stated what becomes of it."""
+    """Whether this receiver has settled a delivery or stated its outcome."""
     number = delivery.number
     return session.received.settled.cover(number, number) or int(number) in session.received.stated
 
 
 def _just_accepted(case: Case10, link: LinkEnd) -> bool:
-    """Whether accepted is the last outcome that came, on this link, and nothing was sent since."""
+    """Whether the last received outcome, accepted, was for this link, and nothing was sent since."""
     me = case.me
     return (
         me.messages.accepted_on == link.name and me.messages.accepted_end > me.stream.last_acknowledged >= 0
@@ -287,7 +287,7 @@ def _lists_none(link: LinkEnd) -> bool:
 
 
 def _empty_array(composite: Composite) -> str:
-    """The path of a field that holds an array of no values, "" if none does."""
+    """The path of a field that holds an array without values, "" if no field does."""
     for field, value in composite.fields():
         if field.multiple and value == []:
             return f"{composite.definition().name}.{field.name}"

@@ -45,7 +45,7 @@ def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> N
 
 
 def judge_attach(case: Case10, session: SessionEnd, body: Attach) -> None:
-    """The rules about what a receiver lists when it attaches a link again."""
+    """Judge the unsettled map of a receiver that attaches a link again."""
     if body.role is not True or body.name is None or body.unsettled is None:
         return
     link = session.links.get((body.name, False))
@@ -90,7 +90,7 @@ def outcome_not_echoed(case: Case10, number: i64, own: object, state: object) ->
     outcome.
 
     Demands: If the outcomes of a resumed delivery differ, the receiver repeats the sender's outcome and
-    settles the delivery. The draft csprd02 says SHOULD.
+    settles the delivery (SHOULD in the draft csprd02).
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
     Evidence: the receiver's disposition after the transfer with resume=true
     Why it matters: Only the sender's outcome takes effect. The two peers go on disagreeing about the
@@ -111,7 +111,7 @@ def outcome_not_echoed(case: Case10, number: i64, own: object, state: object) ->
 
 
 def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> None:
-    """The rules about what a receiver says of resumed deliveries."""
+    """Judge a receiver's disposition for resumed deliveries."""
     first = body.first
     theirs = case.peer.sessions.get(int(session.peer_channel))
     if first is None or theirs is None or not session.whole or not case.me.whole or not case.peer.whole:

@@ -1,16 +1,16 @@
 """The ways to resume a delivery, by the states that both ends hold.
 
-What has to be done with a delivery follows from how the two attaches list it (messaging.xml, "Resuming
-Deliveries Using Delivery States", whose example has fourteen of them):
+The unsettled maps of the two attaches decide what the sender does (messaging.xml, "Resuming Deliveries Using
+Delivery States", whose example has fourteen deliveries):
 
     receiver's map     sender's map                 what the sender does
     not listed         anything                     sends it anew, or not; without resume (tags 1, 5, 10)
     an outcome         the same outcome             resumes it settled (12)
                        another outcome              resumes it and states its own (13)
-                       none                         resumes it and states what became of it (3, 8)
+                       none                         resumes it and states its outcome (3, 8)
     null, received     an outcome                   aborts: it cannot go on (11, 14)
-                       a position behind            aborts: what is between is lost (7, 9)
-                       a position not behind        resumes from between the two positions (2, 4, 6)
+                       a later position             aborts: the data between is lost (7, 9)
+                       no later position            resumes from between the two positions (2, 4, 6)
 
 null stands for the position 0, 0.
 """
@@ -67,8 +67,8 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     """A sender resumes a delivery for which both peers hold the same outcome, and does not settle the
     delivery.
 
-    Demands: If both peers hold the same outcome, the sender resumes the delivery with settled=true. The draft
-    csprd02 says SHOULD.
+    Demands: If both peers hold the same outcome, the sender resumes the delivery with settled=true (SHOULD in
+    the draft csprd02).
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 12)
     Evidence: both unsettled maps, and the settled flag of the transfer with resume=true
     Why it matters: Both peers agree, but both go on keeping the state of the delivery.
@@ -117,7 +117,7 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
 def _judge_outcomes(
     case: Case10, link: LinkEnd, body: Transfer, own: object, theirs: object, certainty: i64
 ) -> None:
-    """A delivery of which the receiver holds an outcome is resumed."""
+    """Judge a resumed delivery for which the receiver holds an outcome."""
     if not is_outcome(own):
         if not is_outcome(body.state) and not body.aborted:
             resumed_without_its_outcome(case, link, theirs, certainty)
@@ -280,8 +280,8 @@ def resumed_at_another_position(
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not have read the receiver's attach.
     How to mend it: Start the resumed data at or before the position in the receiver's unsettled map, and not
-    before the position in your own. State the position of the start with the state received on the first
-    transfer.
+    before the position in your own. On the first transfer, state the start position in the delivery state
+    received.
     """
     case.report(
         M_RES_START,
@@ -300,7 +300,7 @@ def resumed_at_another_position(
 def _judge_positions(
     case: Case10, link: LinkEnd, body: Transfer, own: object, theirs: object, certainty: i64
 ) -> None:
-    """A delivery is resumed of which the receiver has a part, or nothing."""
+    """Judge a resumed delivery of which the receiver has a part, or nothing."""
     frame = case.record.frame
     data = frame.payload_size + frame.missing
     if body.aborted or (body.more and data == 0):
@@ -369,7 +369,7 @@ def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> Non
 def judge_state(
     case: Case10, link: LinkEnd, body: Transfer, own: object, theirs: object, certainty: i64
 ) -> None:
-    """The first transfer of a resumed delivery, of which the sender's map and the receiver's say this."""
+    """Judge the first transfer of a resumed delivery by the states in both unsettled maps."""
     if is_outcome(theirs):
         _judge_outcomes(case, link, body, own, theirs, certainty)
     else:
@@ -377,7 +377,7 @@ def judge_state(
 
 
 def judge_completion(case: Case10, link: LinkEnd, body: Transfer) -> None:
-    """The rules about the last transfer of a resumed delivery."""
+    """Judge the last transfer of a resumed delivery."""
     delivery = link.open
     own = link.resumption.listed
     theirs = link.resumption.peer_listed

@@ -1,8 +1,8 @@
 """The deliveries that a sender resumes when a link is attached again (transport.xml, "Resuming Deliveries").
 
-Each of the two attaches lists what its end holds unsettled. A sender resumes what its own list has, with the
-resume flag; what the receiver's has not, the receiver ignores. How a delivery goes on is
-`rules.amqp10.resumed_state`.
+Each of the two attaches lists the unsettled deliveries of its end. A sender resumes the deliveries of its own
+list with resume=true. The receiver ignores deliveries that its own list lacks. `rules.amqp10.resumed_state`
+judges the data and states of resumed deliveries.
 """
 
 from typing import Final
@@ -152,7 +152,8 @@ def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certa
     incomplete. The finding is only possible, not certain, when the sender may not have read the receiver's
     attach, because a sender may resume deliveries before it has read that attach.
     How to mend it: Look up each unsettled delivery-tag in the unsettled map of the receiver's attach. If the
-    map is complete and does not list the tag, send the message again as a new delivery without resume.
+    receiver's map is complete and does not list the delivery-tag, send the message again as a new delivery
+    without resume.
     """
     case.report(
         M_RES_RESEND_NEW,
@@ -164,7 +165,7 @@ def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certa
 
 
 def judge_first(case: Case10, link: LinkEnd, body: Transfer) -> None:
-    """The rules about the first transfer of a delivery on a link that was attached with an unsettled map."""
+    """Judge the first transfer of a delivery on a link that was attached with an unsettled map."""
     own = link.resumption.listed
     theirs = link.resumption.peer_listed
     tag = body.delivery_tag
@@ -186,6 +187,6 @@ def judge_first(case: Case10, link: LinkEnd, body: Transfer) -> None:
 
 
 def judge_continuation(case: Case10, link: LinkEnd, delivery: Delivery, body: Transfer) -> None:
-    """The rules about a later transfer of a delivery."""
+    """Judge a later transfer of a delivery."""
     if link.whole and body.resume and not delivery.resumed:
         continuation_resumes(case, delivery)

@@ -140,7 +140,7 @@ def header_after_failure(case: Case10, certainty: int) -> None:
 
 
 def judge_header(case: Case10, body: ProtocolHeader) -> None:
-    """The rules about a protocol header behind a SASL exchange."""
+    """Judge a protocol header after a SASL exchange."""
     me = case.me
     if me.layer != "SASL":
         return
@@ -150,7 +150,7 @@ def judge_header(case: Case10, body: ProtocolHeader) -> None:
         if me.whole and state in _WITH_SUCCESS:
             no_header_after_the_outcome(case)
     elif SASL.allows(state, CLIENT_HEADER if client else SERVER_HEADER) or state == ACCEPTED_EARLY:
-        return  # success that came too early is success, and reported already
+        return  # an early success is a success, and is already reported
     elif state not in _WITH_FAILURE:
         if me.whole:
             header_before_the_outcome(case)
@@ -159,7 +159,7 @@ def judge_header(case: Case10, body: ProtocolHeader) -> None:
 
 
 def judge_amqp_frame(case: Case10) -> None:
-    """The rules about an AMQP frame in the SASL layer."""
+    """Judge an AMQP frame in the SASL layer."""
     me = case.me
     if not me.whole or case.record.frame.name.startswith("sasl-"):
         return
@@ -228,8 +228,8 @@ def frame_with_octets_6_and_7(case: Case10) -> None:
     Demands: Octets 6 and 7 of a SASL frame are zero.
     Source: security.xml section sasl > SASL Frames
     Evidence: octets 6 and 7 of the SASL frame
-    Why it matters: In AMQP frames, these two octets hold the channel. SASL frames have no channel, so a
-    strict receiver may refuse the frame.
+    Why it matters: In AMQP frames, octets 6 and 7 hold the channel. SASL frames have no channel, so a strict
+    receiver may refuse the frame.
     Silent when: the frame was not captured.
     How to mend it: Write zero into octets 6 and 7 of every SASL frame. Initialize the frame buffer before you
     fill in the header.
@@ -282,7 +282,7 @@ def init_before_the_mechanisms(case: Case10) -> None:
 
     Demands: The client sends sasl-init only after the server's sasl-mechanisms.
     Source: security.xml section sasl > SASL Negotiation
-    Evidence: the order of the two frames
+    Evidence: the order of sasl-mechanisms and sasl-init
     Why it matters: The client can only guess which mechanisms the server accepts. A wrong guess fails the
     authentication.
     Silent when: octets of either peer were not captured.
@@ -415,7 +415,7 @@ def success_before_init(case: Case10) -> None:
 
     Demands: A successful sasl-outcome comes after the client's sasl-init.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
-    Evidence: the order of the two frames
+    Evidence: the order of sasl-init and sasl-outcome
     Why it matters: The client has stated neither its identity nor its mechanism. The server accepts a login
     that did not take place.
     Silent when: octets of either peer were not captured, or the sasl-outcome is a failure, which a server may
@@ -465,7 +465,7 @@ def frame_after_outcome(case: Case10) -> None:
 
 
 def judge_frame(case: Case10) -> None:
-    """The rules about frames of the SASL layer."""
+    """Judge a frame of the SASL layer."""
     me = case.me
     body = case.record.frame.body
     if me.whole and me.layer == "AMQP 1.0":
@@ -491,7 +491,7 @@ def judge_frame(case: Case10) -> None:
 
 
 def _judge_init(case: Case10, body: SaslInit, illegal: bool) -> None:
-    """A client's sasl-init. illegal: it has no cell in the table."""
+    """Judge a client's sasl-init. illegal: the table has no cell for it."""
     state = case.me.sasl.state
     if illegal and state in _WITH_INIT:
         second_init(case)
@@ -501,7 +501,7 @@ def _judge_init(case: Case10, body: SaslInit, illegal: bool) -> None:
 
 
 def _judge_server(case: Case10, body: object, illegal: bool) -> None:
-    """What a server says in the exchange. illegal: it has no cell in the table."""
+    """Judge a server's SASL frame. illegal: the table has no cell for it."""
     me = case.me
     state = me.sasl.state
     found = case.found
@@ -537,9 +537,9 @@ def reset_after_failure(case: Case10) -> None:
     client then sees a broken connection instead of an authentication failure.
     Silent when: the sasl-outcome was not captured, or the other peer had ended its stream.
     Only possible because: The capture does not show which program or host reset the connection.
-    How to mend it: After an unsuccessful outcome shut down the outgoing stream first. Read the incoming
-    stream until the other peer ends the stream, and close the socket afterwards. Closing a socket with unread
-    data causes a reset.
+    How to mend it: After an unsuccessful outcome shut down the outgoing stream first. Afterwards, read until
+    the other peer ends its stream, and then close the socket. Closing a socket with unread data causes a
+    reset.
     """
     outcome = case.me.sasl.outcome
     if outcome is not None and outcome.code is not None and outcome.code != 0:

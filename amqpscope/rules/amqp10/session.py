@@ -79,11 +79,11 @@ def frame_after_end(case: Case10, ended: SessionEnd) -> None:
 
 
 def on_session(case: Case10) -> SessionEnd | None:
-    """The session of a frame that needs one, judged whether there is one."""
+    """The session of a frame that needs a session; reports a frame without a session."""
     channel = case.record.frame.channel
     session = case.me.session_on(channel)
     if session is None:
-        # A channel to which a session is mapped has one in a state in which all frames may be sent.
+        # A channel with a mapped session has a session in which all frames may be sent.
         ended = case.me.channels.ended.get(int(channel))
         if not SESSION.allows(UNMAPPED if ended is None else ended.state, SEND_FRAME):
             if ended is not None:
@@ -101,7 +101,7 @@ def begin_on_used_channel(case: Case10) -> None:
 
     Demands: A peer sends begin only on a channel that none of its sessions uses.
     Source: transport.xml section sessions > Establishing a Session
-    Evidence: a second begin on a channel without an end between
+    Evidence: a second begin on a channel, and no end between the two begins
     Why it matters: The receiver cannot distinguish the frames of the two sessions and may close the
     connection.
     Silent when: octets since the first begin were not captured, and may contain the end of the first session.
@@ -171,7 +171,7 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
 
 
 def begun_beyond_agreed(case: Case10) -> bool:
-    """Whether the other peer has begun on a channel that it may not use: it may mean another one."""
+    """Whether the other peer has begun on a forbidden channel, and so may mean another channel."""
     opened = case.me.open
     if opened is None or opened.channel_max is None:
         return False
@@ -239,7 +239,7 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
 
 
 def _remember_begin_beside_the_one_to_answer(case: Case10, body: Begin) -> None:
-    """A begin without remote-channel while the peer's waits for its answer: `ending` judges it."""
+    """Note a begin without remote-channel while the peer's begin waits for an answer: `ending` judges it."""
     me = case.me
     if (
         body.remote_channel is None
@@ -254,7 +254,7 @@ def _remember_begin_beside_the_one_to_answer(case: Case10, body: Begin) -> None:
 
 
 def judge_begin(case: Case10, body: Begin) -> None:
-    """The rules about begin."""
+    """Judge a begin."""
     _remember_begin_beside_the_one_to_answer(case, body)
     begin_on_used_channel(case)
     remote_channel_of_no_begin(case, body)
@@ -491,7 +491,7 @@ def session_flow_with_drain(case: Case10) -> None:
 
 
 def judge_flow_alone(case: Case10, body: Flow) -> None:
-    """The rules that a flow breaks by itself."""
+    """Judge a flow by itself."""
     if body.handle is not None or body.unread(4):
         return
     if body.delivery_count is not None:
@@ -505,7 +505,7 @@ def judge_flow_alone(case: Case10, body: Flow) -> None:
 
 
 def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
-    """The session's rules about flow."""
+    """Judge a flow by the rules of its session."""
     window.judge_flow(case, session, body)
     flow_with_other_next_outgoing_id(case, session, body)
     flow_without_next_incoming_id(case, session, body)
@@ -585,7 +585,7 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
 
 
 def judge_attach(case: Case10, session: SessionEnd, body: Attach) -> None:
-    """The session's rules about attach."""
+    """Judge an attach by the rules of its session."""
     if 1 < len(case.me.sessions) <= MAX_SESSIONS_SEARCHED:
         link_on_two_sessions(case, session, body)
     if session.mapping.peer_begin_end != UNKNOWN:

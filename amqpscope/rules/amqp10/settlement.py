@@ -52,7 +52,7 @@ def sender_changes_its_outcome(case: Case10, delivery: Delivery) -> None:
 
 
 def changes(before: object, after: object) -> bool:
-    """Whether an outcome is replaced by another one. Provisional ones, in a transaction, may be."""
+    """Whether another outcome replaces an outcome. Provisional outcomes in a transaction may change."""
     if not isinstance(before, Composite) or not isinstance(after, Composite):
         return False
     if "outcome" not in before.definition().provides or isinstance(before, (TransactionalState, Declared)):
@@ -145,7 +145,7 @@ def disposition_of_unknown_deliveries(case: Case10, first: int, last: i64, mine:
 
 
 def _judge_named(case: Case10, session: SessionEnd, body: Disposition) -> None:
-    """Whether a disposition names deliveries there are."""
+    """Whether a disposition names existing deliveries."""
     first = body.first
     if first is None or body.role is None or not session.whole or not case.me.whole:
         return
@@ -157,7 +157,7 @@ def _judge_named(case: Case10, session: SessionEnd, body: Disposition) -> None:
         last = received
         opposite = sent
     mine = "received" if body.role else "sent"
-    # Those without a delivery-id may have been given the ones that follow.
+    # Deliveries without a delivery-id may have the ids that follow.
     unnumbered = session.received.unnumbered if body.role else session.sent.unnumbered
     if last != UNKNOWN and nearest(first, last) <= last + unnumbered:
         return
@@ -279,7 +279,7 @@ def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) ->
 
 
 def _offers(attach: Attach | None, outcome: Composite) -> bool:
-    """Whether a sender's source lets a receiver choose this outcome, as far as it says."""
+    """Whether a sender's source, as far as it states outcomes, allows this outcome."""
     if attach is None or not isinstance(attach.source, Source):
         return True
     source = attach.source
@@ -293,7 +293,7 @@ def _offers(attach: Attach | None, outcome: Composite) -> bool:
 
 
 def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> None:
-    """The rules about what a receiver says of deliveries it has received."""
+    """Judge a receiver's disposition for deliveries that it has received."""
     if body.first is None or not session.whole or not case.me.whole:
         return
     first = session.received.number(body.first)
@@ -322,7 +322,7 @@ def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> 
             settled_before_the_sender(case, number)
             return
         if isinstance(said, Composite) and not _offers(link.peer_attach, said):
-            # Who speaks of a delivery has read it, and the attach before it; but not one behind it.
+            # A peer that names a delivery has read the delivery and the attach before, but no later attach.
             again = link.attachment.peer_times > 1
             certainty = case.me.knowledge.certainty(link.attachment.peer_end) if again else CERTAIN
             outcome_not_offered(case, number, said.definition().name, certainty)
@@ -331,7 +331,7 @@ def _judge_as_receiver(case: Case10, session: SessionEnd, body: Disposition) -> 
 
 
 def _judge_as_sender(case: Case10, session: SessionEnd, body: Disposition) -> None:
-    """The rules about what a sender says of deliveries it has sent."""
+    """Judge a sender's disposition for deliveries that it has sent."""
     state = body.state
     if body.first is None or not session.whole:
         return
@@ -357,12 +357,12 @@ def _judge_states(case: Case10, state: object, named: list[Delivery]) -> None:
 
 
 def judge_disposition_alone(case: Case10, body: Disposition) -> None:
-    """The rules that a disposition breaks by itself."""
+    """Judge a disposition by itself."""
     disposition_backwards(case, body)
 
 
 def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> None:
-    """The rules about disposition."""
+    """Judge a disposition."""
     if case.found > 0:
         return
     _judge_named(case, session, body)

@@ -55,7 +55,7 @@ M_FILTER_KEY: Final = RULES.rule(
 )
 """A peer sends a filter-set with a key that is not a symbol.
 
-Demands: The keys of a filter-set are symbols. The draft csprd02 says MUST.
+Demands: The keys of a filter-set are symbols (MUST in the draft csprd02).
 Source: messaging.xml section addressing > filter-set
 Evidence: the keys of the filter in the source
 Why it matters: The other peer looks up filters by symbol and does not find this filter. Messages may
@@ -71,7 +71,7 @@ M_FILTER_VALUE: Final = RULES.rule(
 )
 """A peer sends a filter-set with a value that is neither null nor a described value.
 
-Demands: The values of a filter-set are null or described values. The draft csprd02 says MUST.
+Demands: The values of a filter-set are null or described values (MUST in the draft csprd02).
 Source: messaging.xml section addressing > filter-set
 Evidence: the values of the filter in the source
 Why it matters: The descriptor of the value says which filter is meant. Without a descriptor the other peer
@@ -190,8 +190,8 @@ M_DYNPROPS_UNSET: Final = RULES.rule(
 def dynamic_properties_without_dynamic(case: Case10, what: str) -> None:
     """A peer sends a source or target with dynamic-node-properties although dynamic is not true.
 
-    Demands: A source or target has dynamic-node-properties only if its field dynamic is true. The draft
-    csprd02 says MUST.
+    Demands: A source or target has dynamic-node-properties only if its field dynamic is true (MUST in the
+    draft csprd02).
     Source: messaging.xml section addressing > source.dynamic-node-properties, target.dynamic-node-properties
     Evidence: dynamic-node-properties in a source or target whose dynamic is not true
     Why it matters: The properties describe a dynamically created node, but the source or target names no
@@ -260,8 +260,8 @@ def supported_modes_that_are_no_symbols(case: Case10, what: str, value: object) 
     modes.
     Source: messaging.xml section addressing > node-properties
     Evidence: the type of supported-dist-modes
-    Why it matters: The peers do not agree on the way in which the node distributes its messages. The other
-    peer may ignore the property or refuse the attach.
+    Why it matters: The peers do not agree whether the node moves or copies its messages. The other peer may
+    ignore the property or refuse the attach.
     Silent when: a part of the frame was not captured.
     How to mend it: Encode supported-dist-modes as one symbol (`move` or `copy`) or as an array of symbols,
     not as a string or a list.
@@ -349,7 +349,7 @@ def generated_address_that_tells_nothing(case: Case10, address: str, name: str, 
 
 
 def _judge_wishes(case: Case10, what: str, wishes: Map | None) -> None:
-    """The properties wished for a dynamic node."""
+    """Judge the requested properties of a dynamic node."""
     if wishes is None:
         return
     policy = wishes.get("lifetime-policy")
@@ -363,7 +363,7 @@ def _judge_wishes(case: Case10, what: str, wishes: Map | None) -> None:
 
 
 def _judge_outcomes(case: Case10, outcomes: list[Symbol]) -> None:
-    """The symbols that a source lists as outcomes; the first that is none is enough."""
+    """Judge the symbols that a source lists as outcomes; report the first one that is not an outcome."""
     found = foreign(outcomes)
     if found is not None:
         outcomes_with_symbol_that_stands_for_none(case, *found)
@@ -380,7 +380,7 @@ def _judge_address(case: Case10, body: Attach, address: object) -> None:
 
 
 def judge_attach(case: Case10, body: Attach) -> None:
-    """The rules that the termini of an attach break by themselves."""
+    """Judge the termini of an attach by themselves."""
     source = body.source
     target = body.target
     if isinstance(source, Source):
@@ -410,7 +410,7 @@ def judge_attach(case: Case10, body: Attach) -> None:
 
 
 def judge_request(case: Case10, session: SessionEnd, body: Attach) -> None:
-    """The rules about an attach that is the first of its link."""
+    """Judge the first attach of a link."""
     if body.name is None or body.role is None or body.unsettled is not None:
         return
     if not case.me.whole or (body.name, not body.role) in session.links:
@@ -458,7 +458,7 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
 
 
 def judge_kept(case: Case10, session: SessionEnd, body: Attach) -> None:
-    """The rules about the attach of a link that was detached before."""
+    """Judge the attach of a link that was detached before."""
     if body.name is None or body.role is None or not case.me.whole:
         return
     link = session.links.get((body.name, not body.role))

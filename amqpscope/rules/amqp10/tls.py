@@ -56,7 +56,7 @@ def hello_without_server_name(case: Case10) -> None:
 
 
 def judge_hello(case: Case10, body: TlsHello) -> None:
-    """The rules about the first record."""
+    """Judge the first TLS record."""
     if not case.me.whole:
         return
     if body.client != (case.me.peer == CLIENT):

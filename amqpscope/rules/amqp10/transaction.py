@@ -1,7 +1,7 @@
 """Transactions that transfers, dispositions and flows name by a txn-id (transactions.xml, "txn-work").
 
-What is said on control links is judged in `control_link`, what comes of work under a transaction that may be
-named, in `transactional_work`.
+`control_link` judges messages on control links, and `transactional_work` judges work under live
+transactions.
 """
 
 from typing import Final
@@ -117,7 +117,7 @@ def work_after_its_control_link(case: Case10, certainty: i64) -> None:
 
 
 def judge_control_link_of(case: Case10, transaction: Transaction) -> None:
-    """Whether the control link of a transaction that its controller names is there."""
+    """Whether the control link of a transaction that its controller names is still attached."""
     control = transaction.control
     knowledge = case.me.knowledge
     certainty: i64 = LEGAL
@@ -179,7 +179,7 @@ def lacks(case: Case10, control: Control, capability: str) -> i64:
 
 
 def judge_id(case: Case10, session: SessionEnd, txn_id: bytes, what: str) -> Transaction | None:
-    """The rules about a transaction's id that is named; gives it if work may be done under it."""
+    """Judge a txn-id in a frame; return its transaction if work under the transaction is allowed."""
     me = case.me
     ledger = case.ledger
     if len(txn_id) > 32:
@@ -189,7 +189,7 @@ def judge_id(case: Case10, session: SessionEnd, txn_id: bytes, what: str) -> Tra
         return None
     transaction = ledger.transaction(me.peer, txn_id)
     if transaction is None:
-        # As resource it names one that it declared itself.
+        # A resource names a transaction that it declared itself.
         transaction = ledger.transaction(case.peer.peer, txn_id)
         if transaction is None:
             work_in_no_transaction(case, what, None)
@@ -237,7 +237,7 @@ def declared_as_a_state(case: Case10) -> None:
 
 
 def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
-    """The rules about the transaction that a transfer names on a link to anything but a coordinator."""
+    """Judge the transaction that a transfer names on a link that is not a control link."""
     state = body.state
     if isinstance(state, Declared):
         declared_as_a_state(case)
@@ -247,7 +247,7 @@ def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Trans
 
 
 def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
-    """The rules about the transaction under which a link is to acquire."""
+    """Judge the transaction under which a link is to acquire messages."""
     value = asked_of(body)
     if value is None:
         return
@@ -258,6 +258,6 @@ def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
 
 
 def judge_disposition(case: Case10, session: SessionEnd, body: Disposition) -> Transaction | None:
-    """The rules about the id that a receiver's disposition names; gives the transaction, see `judge_id`."""
+    """Judge the txn-id in a receiver's disposition; return the transaction, see `judge_id`."""
     named = named_in(body.state)
     return None if named is None else judge_id(case, session, named, "an outcome is given")

@@ -108,7 +108,7 @@ def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
 
 
 def _judge_first(case: Case10, session: SessionEnd, link: LinkEnd, named: bytes | None) -> None:
-    """A resource sends: is it under what its controller asked for?"""
+    """Judge whether a resource's delivery is under the transaction that the controller asked for."""
     me = case.me
     ledger = case.ledger
     controller = case.peer.peer
@@ -131,13 +131,13 @@ def _judge_first(case: Case10, session: SessionEnd, link: LinkEnd, named: bytes 
 
 
 def judge_transfer(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer) -> None:
-    """The rules about the transaction that a transfer is under, on a connection with transactions."""
+    """Judge the transaction of a transfer on a connection with transactions."""
     me = case.me
     ledger = case.ledger
     if link.coordinator or not link.whole or not me.whole or ledger.overfull:
         return
     if isinstance(body.state, Described):
-        return  # a state that we do not know; it may name a transaction
+        return  # an unknown state, which may name a transaction
     delivery = link.open
     named = named_in(body.state)
     if delivery is None:
@@ -328,7 +328,7 @@ def settled_after_the_rollback(case: Case10, work: Work) -> None:
 
 
 def _judge_as_controller(case: Case10, work: Work, under: Transaction, body: Disposition) -> bool:
-    """An outcome of a delivery that was acquired. Gives whether something was found."""
+    """Judge an outcome of an acquired delivery. Return whether a rule reported a finding."""
     if under.discharge_end != UNKNOWN or under.control.over():
         return False
     named = named_in(body.state)
@@ -342,7 +342,7 @@ def _judge_as_controller(case: Case10, work: Work, under: Transaction, body: Dis
 
 
 def _judge_as_resource(case: Case10, work: Work, under: Transaction, body: Disposition) -> bool:
-    """An outcome of a posting. Gives whether something was found."""
+    """Judge an outcome of a posted delivery. Return whether a rule reported a finding."""
     state = body.state
     if work.settled or work.odd or state is None:
         return False
@@ -406,7 +406,7 @@ def judge_disposition(
 
 
 def _judge_settled(case: Case10, work: Work | None) -> None:
-    """A resource, as sender, settles a delivery."""
+    """Judge a settlement of a delivery by a resource as sender."""
     retired = None if work is None else work.retired
     if work is None or retired is None or retired.control.controller == case.me.peer:
         return
@@ -415,7 +415,7 @@ def _judge_settled(case: Case10, work: Work | None) -> None:
 
 
 def _judge_plain_postings(case: Case10, session: SessionEnd, body: Disposition) -> None:
-    """A resource names a transaction of deliveries: were they posted under any?"""
+    """Judge whether deliveries for which a resource names a transaction were posted under a transaction."""
     peer = case.peer
     theirs = peer.sessions.get(int(session.peer_channel))
     if theirs is None or not peer.whole:
@@ -457,7 +457,7 @@ def not_settled_after_the_discharge(case: Case10, work: Work, since: i64) -> Non
 
 
 def judge_end(case: Case10, reason: str) -> None:
-    """What a controller has left to do, when a capture ends within a connection."""
+    """Judge what a controller has left undone when a capture ends within a connection."""
     me = case.me
     if reason != "capture" or not case.ledger.active or not me.whole or not case.peer.whole:
         return

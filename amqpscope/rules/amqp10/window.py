@@ -105,7 +105,7 @@ def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
     How to mend it: Decrease the other peer's incoming-window and increase next-outgoing-id by one for every
     transfer frame, not once per message. Stop in the middle of a large delivery when the window is zero.
     """
-    _tell(case, S_WIN_DECR, session, CERTAIN, "; further transfers of a delivery count, too")
+    _tell(case, S_WIN_DECR, session, CERTAIN, "; the sender does not count further transfers of a delivery")
 
 
 def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str) -> None:
@@ -157,7 +157,7 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
 
 
 def judge_transfer(case: Case10, session: SessionEnd) -> None:
-    """The windows' rules about transfer."""
+    """Judge a transfer by the windows of its session."""
     limits = session.outgoing.limits
     if not session.whole:
         return
@@ -216,7 +216,7 @@ def next_incoming_id_not_taken_over(case: Case10, session: SessionEnd) -> None:
 
 
 def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
-    """The windows' rules about flow."""
+    """Judge a flow by the windows of its session."""
     if session.incoming.sync_end < 0 or body.next_incoming_id is None:
         return
     if nearest(body.next_incoming_id, session.incoming.sync_id) >= session.incoming.sync_id:
