@@ -21,7 +21,7 @@ _TABLE = "expected.tsv"
 _COLUMNS = ("rule", "captures", "peer", "packet", "certainty", "cut", "cut_packet")
 
 # A folder of captures; a table that names any other is not ours.
-_FOLDER = re.compile(r"[a-z0-9]+/[A-Z0-9-]+\Z")
+_FOLDER = re.compile(r"[a-z0-9-]+/[A-Z0-9-]+\Z")
 
 
 class Verdict(NamedTuple):

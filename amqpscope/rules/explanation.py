@@ -73,11 +73,12 @@ def explanation(rule: str) -> Explanation | None:
     if words is None:
         return None
     rules = SUBJECTS[declared.subject]
+    sections = "sections" if "," in declared.section else "section"
     return Explanation(
         words.file,
         words.function,
         *(rules.in_its_terms(text) for text in words[2:]),
-    )._replace(source=f"{rules.document}, section {declared.section}")
+    )._replace(source=f"{rules.document}, {sections} {declared.section}")
 
 
 @cache

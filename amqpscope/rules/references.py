@@ -38,6 +38,8 @@ _CLASS_NAMES = frozenset(name.partition(".")[0] for name in _METHOD_NAMES)
 _SECTION = re.compile(r"([a-z]+)\.xml(?: section ([a-z-]+))?(?: >)? ?(.*)")
 # The names are those of `catalogue.editions`.
 _DRAFT = re.compile(r"OASIS (cs[a-z]+[0-9]+)")
+# A working draft that stands at no public address.
+_UNPUBLISHED = "AMQP 1.0, draft of 5 April 2011"
 _NAMED = re.compile(r"(?:XML|RMQX) (domain|class|constant) ([a-z-]+)")
 _REMARK = re.compile(r"\([^)]*\)")
 
@@ -70,6 +72,8 @@ def references(source: str) -> list[Reference]:
             found.update(dict.fromkeys(_amqp10(section[1], section[2] or "", section[3])))
         elif text.startswith("amqp.dtd"):
             found[Reference("AMQP 1.0, amqp.dtd", "")] = None
+        elif text.startswith(_UNPUBLISHED):
+            found[Reference(text, "")] = None
         elif (draft := _DRAFT.search(text)) is not None:
             found[Reference(text, _DRAFTS.format(edition=draft[1]))] = None
         elif text and not text.startswith("("):

@@ -48,6 +48,11 @@ METHODS = "https://www.rabbitmq.com/amqp-0-9-1-reference.html"
             "AMQP 0-9-1, domain delivery-tag",
             f"{METHODS}#domain.delivery-tag",
         ),
+        (
+            "AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.4.3, 3.7.9",
+            "AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.4.3, 3.7.9",
+            "",
+        ),
         ("RMQX:confirm.all queues", "AMQP 0-9-1, class confirm", f"{METHODS}#class.confirm"),
     ],
 )
