@@ -1,4 +1,4 @@
-"""The pairs of the rules that the draft has in the same words as the final, told in the draft."""
+"""The pairs of the rules that the draft has in the same words as the final, played in the draft."""
 
 from __future__ import annotations
 
