@@ -76,7 +76,7 @@ class Frame:
         where the stream ended inside it.
     kind: `header`, `amqp`, `sasl`, `skipped`, or a kind of another protocol.
     name: what it is, in the specification's word: `transfer`, `sasl-init`, `empty`, `header`.
-    channel: -1 where the kind has none.
+    channel: -1 where the kind has none. dialect: of a protocol that has several; "" is the usual one.
     body: mostly a `Body`, its class depends on the protocol; None where there is none; or any value.
     missing: octets of it that were not captured, not kept, or never sent. uncaptured: those of its `size`
         that were not captured. guessed: it stands behind a boundary that was only searched for.
@@ -91,6 +91,7 @@ class Frame:
         self.kind: str = kind
         self.name: str = name
         self.channel: i64 = channel
+        self.dialect: str = ""
         self.body: object = None
         self.missing: i64 = 0
         self.uncaptured: i64 = 0
@@ -185,6 +186,7 @@ class Frame:
     def kept(self, most: i64) -> "Frame":
         """A copy to be kept: with at most so many octets, taken out of the large buffer they may lie in."""
         copy = Frame(self.offset, self.size, self.kind, self.name, self.channel)
+        copy.dialect = self.dialect
         copy.body = self.body
         copy.problems = self.problems
         copy.uncaptured = self.uncaptured

@@ -327,6 +327,9 @@ class StreamDecoder(Dissector, ABC):
 
     # Dialects
 
+    def take_for(self, dialect: str) -> None:
+        """The direction is in this dialect, if the protocol has it; "" to find out. Before any octets."""
+
     def settle_dialect(self) -> None:
         """Nobody waits any longer for frames that tell the dialect: it is the usual one."""
 

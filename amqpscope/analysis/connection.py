@@ -34,7 +34,7 @@ from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.limits import MAX_LAYER_OPENING, MAX_WAITING_RECORDS
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.model.records import Connection, FrameRecord, endpoint
-from amqpscope.protocols import PROTOCOLS, is_amqp, protocol_of
+from amqpscope.protocols import DIALECTS, PROTOCOLS, is_amqp, protocol_of
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.provenance import Provenance
@@ -42,11 +42,15 @@ from amqpscope.rules.judge import Judge
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
 from dissectors.detect import UNKNOWN
 from dissectors.interface import Assembler, Frame
+from dissectors.limits import RESYNC_WINDOW
 from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 23
+_DUMP_VERSION: Final = 24
+
+# The protocols that have dialects.
+_AMBIGUOUS: Final = frozenset([usual for usual, dialect in DIALECTS if dialect])
 
 
 class ConnectionAnalysis(FrameSink):
@@ -64,8 +68,10 @@ class ConnectionAnalysis(FrameSink):
         self.notes: ConnectionNotes = ConnectionNotes(connection, output.notes)
         # Comes with the first frame: most connections of a scan, or of a flood, have none.
         self.judge: Judge | None = None
-        # Its protocol is one that is decoded.
+        # Its protocol is one that is decoded, and the dialect is known, if there are several.
         self.named: bool = False
+        # So is the dialect of both sides, as far as these have said anything: nothing has to wait for that.
+        self.settled: bool = False
         # Both streams are over and judged.
         self.concluded: bool = False
         # What it left to connections after it.
@@ -78,7 +84,7 @@ class ConnectionAnalysis(FrameSink):
         self.order: i64 = 0
         # Which directions have sent FIN (1 and 2), both for RST. The table's; see there.
         self.closing: i64 = 0
-        # Records that wait until it is known who the client is.
+        # Records that wait until it is known who the client is, and in which dialects the two speak.
         self.waiting: list[FrameRecord] = []
         # Of each direction, the offset of the RST that its receiver may have taken, -1: of none.
         self.doubts: tuple[int, int] | None = None
@@ -103,6 +109,8 @@ class ConnectionAnalysis(FrameSink):
         self.entry(0).finish(reason)
         self.entry(1).finish(reason)
         connection = self.connection
+        if not self.settled:
+            self.settle_dialects(True)
         if connection.client < 0:
             self.set_client(-1)
         self.give_waiting(True)
@@ -203,6 +211,8 @@ class ConnectionAnalysis(FrameSink):
         """Both streams are over: judge how they ended, and let go of all but what is left to others."""
         if self.concluded:
             return
+        if not self.settled:
+            self.settle_dialects(True)
         self.concluded = True
         self.first.release()
         self.second.release()
@@ -272,20 +282,36 @@ class ConnectionAnalysis(FrameSink):
         record = FrameRecord(connection, direction, first, last, frame)
         if self.stack is not None:
             record.acknowledged = self.heard(direction, record.acknowledged)
-        assembler = own.assembler
-        if assembler is not None:
-            record.message = assembler.take(frame)
         record.started = own.detection.whole
         record.unseen = other.unclear()
         decoder = own.decoder
-        if decoder is not None and decoder.wants_frames:
-            self.observe(frame)
+        if decoder is not None:
+            if decoder.wants_frames:
+                self.observe(frame)
+            if decoder.suspect:
+                self.settled = False
+        if not self.settled:
+            self.settle_dialects(not self.may_wait() or frame.size > RESYNC_WINDOW)
         if connection.client < 0 and not self.settle_client(direction, frame):
             self.wait(record)
-        elif not self.named and self.may_wait():
+        elif not self.settled and self.may_wait():
             self.wait(record)
         else:
+            self.assemble(own, record)
             self.give(record)
+
+    def assemble(self, side: DirectionAnalysis, record: FrameRecord) -> None:
+        """Put a side's next frame to its messages."""
+        frame = record.frame
+        dialect = frame.dialect
+        if dialect is not side.dialect and dialect and dialect != side.dialect:
+            side.assemble(self.spoken(), dialect)
+        assembler = side.assembler
+        if assembler is not None:
+            record.message = assembler.take(frame)
+
+    def dialect(self) -> str:
+        return self.output.dialect
 
     def observe(self, frame: Frame) -> None:
         """A frame may tell both decoders how to go on."""
@@ -299,16 +325,18 @@ class ConnectionAnalysis(FrameSink):
         return PROTOCOLS[protocol].assembler(output.records is not None) if output.messages else None
 
     def spoken(self) -> str:
-        protocol = self.connection.protocol
-        return protocol if protocol in PROTOCOLS else ""
+        protocol = PROTOCOLS.get(self.connection.protocol)
+        return "" if protocol is None else protocol.usual or protocol.name
 
     def name(self, direction: i64, protocol: str) -> None:
         connection = self.connection
-        if not self.named:
-            self.named = True
+        if not self.named and not self.spoken():
             connection.protocol = protocol
-            if connection.client >= 0:
-                self.give_waiting(False)
+            if protocol not in _AMBIGUOUS:
+                self.named = True
+                self.settled = True
+                if connection.client >= 0:
+                    self.give_waiting(False)
         # What the other side has said comes before the frames of this one.
         other = self.second if direction == 0 else self.first
         other.expect(protocol)
@@ -370,17 +398,66 @@ class ConnectionAnalysis(FrameSink):
         self.give_waiting(False)
 
     def wait(self, record: FrameRecord) -> None:
-        """Keep a record of a header or of skipped octets until the client, and the protocol, is known."""
-        # As its own copy: a frame lies in the reader's buffer, which is not to be kept for a few octets.
-        self.waiting.append(FrameRecord.load(record.dump(), self.connection))
+        """Keep a record until the client, the protocol and its dialect are known."""
+        # A frame lies in the reader's buffer, which is not to be kept for a few octets.
+        record.frame.detach()
+        self.waiting.append(record)
 
     def give_waiting(self, at_last: bool) -> None:
         """The client is known, and the protocol; at_last: or will never be."""
         waiting = self.waiting
-        if waiting and (at_last or self.named):
+        if waiting and (at_last or self.settled):
             self.waiting = []
             for record in waiting:
+                side = self.first if record.direction == 0 else self.second
+                if side.decoder is not None:
+                    record.frame = side.decoder.decode_again(record.frame)
+                self.assemble(side, record)
                 self.give(record)
+
+    # Dialects
+
+    def settle_dialects(self, at_last: bool) -> None:
+        """See whether the dialects of both sides are known by now; at_last: nobody waits any longer."""
+        spoken = self.spoken()
+        if not spoken:
+            return
+        if not self.named:
+            name = self.spoken_dialect(spoken, at_last)
+            if not name:
+                return
+            self.connection.protocol = name
+            self.named = True
+        for side in (self.first, self.second):
+            decoder = side.decoder
+            if decoder is not None and decoder.suspect:
+                if not at_last:
+                    return
+                decoder.settle_dialect()
+        self.settled = True
+        if self.connection.client >= 0:
+            self.give_waiting(False)
+
+    def spoken_dialect(self, spoken: str, at_last: bool) -> str:
+        """The protocol that stands for the dialect of both sides, "" if that is not known yet.
+
+        Where they differ, and at last where nothing is known, it is the usual one.
+        """
+        found = self.output.dialect
+        open_ = False
+        for side in (self.first, self.second):
+            decoder = side.decoder
+            if side.foreign:
+                continue
+            if decoder is None or (decoder.undecided and not decoder.opaque):
+                open_ = True
+            elif not decoder.dialect:
+                return spoken
+            else:
+                found = decoder.dialect
+        if open_ and not at_last and not self.output.dialect:
+            return ""
+        return DIALECTS.get((spoken, found), spoken)
 
     def give(self, record: FrameRecord) -> None:
         """Give out the record of a frame, and have it judged."""
@@ -413,7 +490,7 @@ class ConnectionAnalysis(FrameSink):
         return (
             _DUMP_VERSION,
             self.connection.dump(),
-            self.ignored,
+            (self.ignored, self.named, self.settled),
             self.closing,
             tuple(record.dump() for record in self.waiting),
             self.notes.dump(),
@@ -434,15 +511,15 @@ class ConnectionAnalysis(FrameSink):
         """
         if not state or state[0] != _DUMP_VERSION:
             raise ValueError(f"state of a connection in version {state[:1]}, not {_DUMP_VERSION}")
-        _, about, ignored, closing, waiting, noted, tcp, first, second, judge, over = state[:11]
+        _, about, standing, closing, waiting, noted, tcp, first, second, judge, over = state[:11]
         doubts, layers = state[11:]
         assert isinstance(about, tuple) and isinstance(tcp, tuple) and isinstance(closing, int)
         assert isinstance(waiting, tuple) and isinstance(noted, tuple)
         assert isinstance(first, tuple) and isinstance(second, tuple) and isinstance(over, tuple)
         connection = Connection.load(about)
         analysis = ConnectionAnalysis(connection, output)
-        analysis.named = connection.protocol in PROTOCOLS
-        analysis.ignored = bool(ignored)
+        assert isinstance(standing, tuple)
+        analysis.ignored, analysis.named, analysis.settled = standing
         analysis.closing = closing
         analysis.waiting = [FrameRecord.load(record, connection) for record in waiting]
         analysis.notes.restore(noted)

@@ -15,7 +15,7 @@ AMQP than the connection has, is `foreign` to it. Its octets are counted, too.
 from typing import Any, Final
 
 from amqpscope.limits import MAX_UNDECIDED
-from amqpscope.protocols import PROTOCOLS, label
+from amqpscope.protocols import PROTOCOLS, detected, label
 from amqpscope.protocols.detect import detect, detect_header, detect_midstream
 from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNDECODED, UNKNOWN
 from dissectors.foreign import ForeignDecoder
@@ -46,7 +46,9 @@ class Detection:
     decoded, or not the connection's.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: str = "") -> None:
+        # The dialect that the direction is taken for, "" to find out.
+        self.dialect: str = dialect
         self.protocol: str = MORE
         self.started: bool = False
         self.whole: bool = False
@@ -180,14 +182,15 @@ class Detection:
             return foreign
         self.protocol = protocol
         self.resting = False
-        for probe, name in zip(self.probes, PROTOCOLS, strict=True) if self.probes else ():
-            if name == protocol:
+        for probe, known in zip(self.probes, detected(), strict=True) if self.probes else ():
+            if known.name == protocol:
                 self.probes = []
                 self.held = b""
                 return probe
         if not self.started:
             self.whole = whole
         decoder = PROTOCOLS[protocol].decoder(not self.whole)
+        decoder.take_for(self.dialect)
         decoder.begin_at(self.origin, self.headed)
         decoder.feed(self.held, 0, len(self.held))
         self.held = b""
@@ -306,11 +309,11 @@ class Detection:
         """If a probe has found a frame, decide for it; of several for the one whose frame stands first."""
         best: i64 = -1
         chosen = ""
-        for probe, name in zip(self.probes, PROTOCOLS, strict=True) if self.probes else ():
+        for probe, known in zip(self.probes, detected(), strict=True) if self.probes else ():
             found = _first_frame(probe)
             if found >= 0 and (best < 0 or found < best):
                 best = found
-                chosen = name
+                chosen = known.name
         if best >= 0:
             self.protocol = chosen
 
@@ -325,8 +328,9 @@ class Detection:
         """Have the decoders that search for a frame."""
         if self.probes:
             return
-        for protocol in PROTOCOLS.values():
+        for protocol in detected():
             probe = protocol.decoder(True)
+            probe.take_for(self.dialect)
             probe.begin_at(self.origin, self.headed)
             if self.whole:
                 probe.cause = protocol.no_header
@@ -358,15 +362,15 @@ class Detection:
         )
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "Detection":
+    def load(state: tuple[Any, ...], dialect: str = "") -> "Detection":
         """The object of what `dump` returned."""
         reported, (started, whole, resting), (held, octets, searched, origin, headed), probes, foreign = state
-        detection = Detection()
+        detection = Detection(dialect)
         detection.protocol, detection.expected = reported
         detection.started, detection.whole, detection.resting = started, whole, resting
         detection.held, detection.held_octets, detection.searched = held, octets, searched
         detection.origin, detection.headed = origin, headed
-        for probe, known in zip(probes, PROTOCOLS.values(), strict=True) if probes else ():
+        for probe, known in zip(probes, detected(), strict=True) if probes else ():
             detection.probes.append(known.load_decoder(probe))
         if foreign is not None:
             detection.foreign = ForeignDecoder.load(foreign)
@@ -380,7 +384,7 @@ def _header(octets: bytes, at: i64) -> ProtocolHeader:
 
 def _taken_by(undecoded: str) -> str:
     """The protocol whose servers may take this one's header and go on in their own; "" if there is none."""
-    for protocol in PROTOCOLS.values():
+    for protocol in detected():
         if undecoded in protocol.takes_header_of:
             return protocol.name
     return ""

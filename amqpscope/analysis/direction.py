@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from amqpscope.analysis.detection import Detection
 from amqpscope.analysis.layer import PlainStream
 from amqpscope.analysis.provenance import OctetProvenance
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import DIALECTS, PROTOCOLS
 from amqpscope.reassembly.direction import Direction
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.stream import StreamSink
@@ -56,6 +56,10 @@ class FrameSink(StreamSink, ABC):
     def assembler(self, protocol: str) -> Assembler | None:
         """What puts a side's messages together, None if that is not wanted."""
 
+    @abstractmethod
+    def dialect(self) -> str:
+        """The dialect that sides are taken for, "" to find out."""
+
 
 class DirectionAnalysis(PlainStream):
     """One direction: which protocol it speaks, its dissector, and the evidence for octets under way.
@@ -68,12 +72,13 @@ class DirectionAnalysis(PlainStream):
         self.sink: FrameSink = sink
         self.stream: Direction = stream
         self.direction: i64 = stream.index
-        self.detection: Detection = Detection()
+        self.detection: Detection = Detection(sink.dialect())
         self.protocol: str = MORE  # what its octets show
         self.decoder: StreamDecoder | None = None
         self.foreign: bool = False  # the decoder only counts: the side speaks another protocol
         self.evidence: OctetProvenance = OctetProvenance()
         self.assembler: Assembler | None = None  # comes with the decoder
+        self.dialect: str = ""  # of the messages that it puts together
         self.ended: str = ""
         self.end_packet: i64 = 0
         self.end_time: i64 = 0
@@ -258,15 +263,19 @@ class DirectionAnalysis(PlainStream):
         self.foreign = detection.foreign is not None
         decoder = detection.decoder(protocol, stream.start.syn != 0 and not stream.start.midstream)
         self.protocol = detection.protocol
-        assembler = self.sink.assembler(protocol)
-        if assembler is not None:
-            if not detection.whole:
-                assembler.joined_midstream()
-            self.assembler = assembler
         self.decoder = decoder
+        self.assemble(protocol, decoder.dialect)
         if self.ended:
             decoder.end(self.ended)
         self.collect(decoder)
+
+    def assemble(self, protocol: str, dialect: str) -> None:
+        """Put together the messages of a protocol in this dialect from here on."""
+        self.dialect = dialect
+        assembler = self.sink.assembler(DIALECTS.get((protocol, dialect), protocol))
+        if assembler is not None and not self.detection.whole:
+            assembler.joined_midstream()
+        self.assembler = assembler
 
     # Between processes
 
@@ -286,16 +295,17 @@ class DirectionAnalysis(PlainStream):
             self.evidence.dump(),
             None if self.assembler is None else self.assembler.dump(),
             (self.ended, int(self.end_packet), int(self.end_time)),
-            self.foreign,
+            (self.foreign, self.dialect),
         )
 
     def restore(self, state: tuple[object, ...]) -> None:
         """Go on where `dump` left off, with nothing passed on yet."""
         detection, decoder, evidence, assembler, ended, foreign = state
         assert isinstance(detection, tuple) and isinstance(evidence, tuple) and isinstance(ended, tuple)
-        self.detection = Detection.load(detection)
+        self.detection = Detection.load(detection, self.sink.dialect())
         self.protocol = self.detection.protocol
-        self.foreign = bool(foreign)
+        assert isinstance(foreign, tuple)
+        self.foreign, self.dialect = foreign
         spoken = self.sink.spoken()
         if isinstance(decoder, tuple):
             if self.foreign:
@@ -304,5 +314,5 @@ class DirectionAnalysis(PlainStream):
                 self.decoder = PROTOCOLS[spoken].load_decoder(decoder)
         self.evidence = OctetProvenance.load(evidence)
         if isinstance(assembler, tuple):
-            self.assembler = PROTOCOLS[spoken].load_assembler(assembler)
+            self.assembler = PROTOCOLS[DIALECTS.get((spoken, self.dialect), spoken)].load_assembler(assembler)
         self.ended, self.end_packet, self.end_time = ended

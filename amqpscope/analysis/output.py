@@ -27,6 +27,8 @@ class AnalysisOutput:
     ) -> None:
         # Put messages together.
         self.messages: bool = messages
+        # The dialect that is spoken, of a protocol that has several; "" to find out.
+        self.dialect: str = ""
         # Give findings the frames around them.
         self.context: bool = context
         # The capture goes on while it is looked at.

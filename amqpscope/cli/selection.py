@@ -7,7 +7,7 @@ import re
 
 from amqpscope.errors import FilterError
 from amqpscope.model.records import Connection, FrameRecord
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import detected
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.tracking.amqp10.identity import Link
 
@@ -24,12 +24,12 @@ __all__ = [
 # The names that frames of no protocol have, or of any.
 _PLAIN_NAMES = ("header", "undecodable", "skipped", "tls")
 
-FRAME_NAMES = (*_PLAIN_NAMES, *(name for one in PROTOCOLS.values() for name in one.json_renderer().names()))
+FRAME_NAMES = (*_PLAIN_NAMES, *(name for one in detected() for name in one.json_renderer().names()))
 
 # What a class of methods has before the dot of their names: `basic`.
 FRAME_CLASSES = tuple(dict.fromkeys(name.partition(".")[0] for name in FRAME_NAMES if "." in name))
 
-FRAME_KINDS = tuple(kind for one in PROTOCOLS.values() for kind in one.kinds)
+FRAME_KINDS = tuple(kind for one in detected() for kind in one.kinds)
 
 _MOST_CHANNELS = 65_536
 """Channels on which what goes on is followed."""

@@ -244,7 +244,7 @@ class Recorder:
             self._current = followed
         log = self._current.log
         if self._with_deliveries and log is None:
-            protocol = protocol_of_kind(record.frame.kind)
+            protocol = protocol_of_kind(record.frame.kind, record.frame.dialect)
             if protocol is not None:
                 log = protocol.delivery_log(self._names, connection)
                 self._current.log = log

@@ -11,14 +11,34 @@ from typing import Final
 
 from amqpscope.protocols.amqp091 import Amqp091
 from amqpscope.protocols.amqp10 import Amqp10
+from amqpscope.protocols.amqp10_draft2011 import Amqp10Draft2011
 from amqpscope.protocols.interface import Protocol
 from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNDECODED, UNKNOWN
 from dissectors.foreign import NAMES
 
-__all__ = ["PROTOCOLS", "Protocol", "is_amqp", "label", "protocol_of", "protocol_of_kind"]
+__all__ = [
+    "DIALECTS",
+    "PROTOCOLS",
+    "Protocol",
+    "detected",
+    "is_amqp",
+    "label",
+    "protocol_of",
+    "protocol_of_kind",
+]
 
-PROTOCOLS: Final[dict[str, Protocol]] = {one.name: one for one in (Amqp10(), Amqp091())}
+PROTOCOLS: Final[dict[str, Protocol]] = {one.name: one for one in (Amqp10(), Amqp091(), Amqp10Draft2011())}
 """By name. The order is that in which they are believed where octets could be either's."""
+
+DIALECTS: Final[dict[tuple[str, str], str]] = {
+    (one.usual or one.name, one.dialect): one.name for one in PROTOCOLS.values()
+}
+"""The name of the protocol that stands for a dialect (`StreamDecoder.dialect`) of a detected one."""
+
+
+def detected() -> list[Protocol]:
+    """Those that the beginning of a direction shows. Dialects show behind it."""
+    return [one for one in PROTOCOLS.values() if not one.usual]
 
 
 _UNDECODED: Final = frozenset(UNDECODED.values())
@@ -38,9 +58,9 @@ def protocol_of(name: str) -> Protocol:
     raise LookupError(f"no protocol is called {name!r}")
 
 
-def protocol_of_kind(kind: str) -> Protocol | None:
-    """The protocol whose frames are of this kind (`Frame.kind`); None if all protocols have such, or none."""
-    return next((one for one in PROTOCOLS.values() if kind in one.kinds), None)
+def protocol_of_kind(kind: str, dialect: str = "") -> Protocol | None:
+    """The protocol whose frames are of this kind (`Frame.kind`) and dialect; None if all have it, or none."""
+    return next((one for one in PROTOCOLS.values() if kind in one.kinds and one.dialect == dialect), None)
 
 
 def is_amqp(name: str) -> bool:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from amqpscope.protocols.interface import Protocol
 from dissectors.amqp10.delivery import MessageAssembler
-from dissectors.amqp10.frame import NO_HEADER, FrameDecoder, credible_frame
+from dissectors.amqp10.frame import NO_HEADER, credible_frame
+from dissectors.amqp10_draft2011.frame import DialectDecoder, credible_draft
 from dissectors.detect import MORE, UNKNOWN
 from dissectors.interface import Assembler, Frame
 from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, StreamDecoder
@@ -44,7 +45,7 @@ class Amqp10(Protocol):
     version = "1.0"
     kinds = ("amqp", "sasl")
     no_header = NO_HEADER
-    headers = ("AMQP 1.0", "TLS", "SASL")
+    headers: tuple[str, ...] = ("AMQP 1.0", "TLS", "SASL")
     unchecked = "amqp10.tsv"
     guards = "amqp10-guards.tsv"
     editions = "amqp10-editions.tsv"
@@ -64,6 +65,8 @@ class Amqp10(Protocol):
     def detect(self, buf: bytes) -> str:
         # Alone: what follows a frame may have come already or not, and must make no difference.
         verdict = credible_frame(buf, 0, len(buf))
+        if verdict == NOT_CREDIBLE:
+            verdict = credible_draft(buf, 0, len(buf))
         if verdict == CREDIBLE:
             return self.name
         return UNKNOWN if verdict == NOT_CREDIBLE else MORE
@@ -77,10 +80,10 @@ class Amqp10(Protocol):
         return -1
 
     def decoder(self, midstream: bool) -> StreamDecoder:
-        return FrameDecoder(midstream)
+        return DialectDecoder(midstream)
 
     def load_decoder(self, state: tuple[object, ...]) -> StreamDecoder:
-        return FrameDecoder.load(state)
+        return DialectDecoder.load(state)
 
     def assembler(self, keeping: bool) -> Assembler:
         return MessageAssembler()
@@ -88,7 +91,7 @@ class Amqp10(Protocol):
     def load_assembler(self, state: tuple[object, ...]) -> Assembler:
         return MessageAssembler.load(state)
 
-    def rules(self) -> ModuleType:
+    def rules(self) -> ModuleType | None:
         from amqpscope.rules import amqp10
 
         return amqp10

@@ -8,7 +8,7 @@ Names are those of `PROTOCOLS`, and those of `dissectors.detect`. What was detec
 for any longer beginning of the same stream.
 """
 
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import detected
 from dissectors.detect import MORE, UNDECODED, UNKNOWN, detect_foreign, tls_midstream
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64
@@ -26,7 +26,7 @@ def detect(buf: bytes) -> str:
     reported = detect_foreign(buf)
     if size < 6 or (reported != MORE and reported != UNKNOWN):
         return reported
-    for protocol in PROTOCOLS.values():
+    for protocol in detected():
         found = protocol.detect(buf)
         if found == MORE:
             reported = MORE
@@ -38,7 +38,7 @@ def detect(buf: bytes) -> str:
 def detect_header(header: ProtocolHeader) -> str:
     """The protocol that an AMQP protocol header announces."""
     announced = header.protocol()
-    for protocol in PROTOCOLS.values():
+    for protocol in detected():
         if announced in protocol.headers:
             return protocol.name
     return UNDECODED[announced]
@@ -48,7 +48,7 @@ def detect_midstream(buf: bytes, start: i64, end: i64) -> str:
     """Name the protocol of a direction by a segment from its middle, buf[start:end]; MORE if none shows."""
     if tls_midstream(buf, start, end):
         return "tls"
-    for protocol in PROTOCOLS.values():
+    for protocol in detected():
         if protocol.detect_midstream(buf, start, end):
             return protocol.name
     return MORE

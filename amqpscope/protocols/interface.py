@@ -51,6 +51,12 @@ class Protocol(ABC):
     kinds: tuple[str, ...]
     """The kinds of its frames (`Frame.kind`)."""
 
+    dialect: str = ""
+    """The dialect of its frames (`Frame.dialect`), if they are of a dialect."""
+
+    usual: str = ""
+    """The name of the protocol that it is a dialect of: both begin alike, and only that one is looked for."""
+
     no_header: str = ""
     """The rule, without namespace, that a stream breaks that begins with neither a protocol header nor a
     frame; "" if there is none."""

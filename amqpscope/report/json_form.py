@@ -63,7 +63,7 @@ class FrameForm:
         if frame.missing > 0 and frame.absent > 0:
             rest += f', "missing": {frame.absent}'
         if form.has_payload(frame):
-            rest += f', "payload": {digits(frame.payload_size)}'
+            rest += f', "payload": {digits(form.payload(frame))}'
         if link is not None:
             rest += self._link(link)
         if record.message is not None:
@@ -84,7 +84,8 @@ class FrameForm:
     def payload(self, record: FrameRecord) -> int | None:
         """What `payload` is in the frame's line: octets of message; None where there is none."""
         frame = record.frame
-        return int(frame.payload_size) if self._forms.of(frame).has_payload(frame) else None
+        form = self._forms.of(frame)
+        return int(form.payload(frame)) if form.has_payload(frame) else None
 
     def message(self, record: FrameRecord, link: Link | None) -> str:
         """What `message` is in the line of a frame that completes one."""

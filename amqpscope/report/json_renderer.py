@@ -17,6 +17,7 @@ from amqpscope.report.secrets import problem_path, size_of
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.interface import Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
+from dissectors.wire import i64
 
 __all__ = ["JsonRenderer", "float_json", "hidden_json", "problems_json", "text_json"]
 
@@ -84,6 +85,10 @@ class JsonRenderer:
     def has_payload(self, frame: Frame) -> bool:
         """Whether its payload is a message, or part of one."""
         return False
+
+    def payload(self, frame: Frame) -> i64:
+        """The octets of message in a frame that `has_payload`."""
+        return frame.payload_size
 
     def message(self, record: FrameRecord, link: Link | None, names: LinkNames, bodies: bool) -> str:
         """The contract's `message` of a frame that completes one, as JSON. bodies: with its body."""

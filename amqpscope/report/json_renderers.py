@@ -1,4 +1,4 @@
-"""Which `JsonRenderer` a frame's kind belongs to: that of the protocol whose frames are of this kind."""
+"""Which `JsonRenderer` a frame belongs to: that of the protocol whose frames are of its kind and dialect."""
 
 from typing import Final
 
@@ -14,24 +14,28 @@ class JsonRenderers:
 
     def __init__(self) -> None:
         self._of_none: JsonRenderer = JsonRenderer()
-        self._of_kind: dict[str, JsonRenderer] = {}
+        self._of_kind: dict[tuple[str, str], JsonRenderer] = {}
         # That of the last frame: nearly always the next one's too.
         self._kind: str = ""
+        self._dialect: str = ""
         self._last: JsonRenderer = self._of_none
 
     def of(self, frame: Frame) -> JsonRenderer:
         """The renderer of this frame."""
-        if frame.kind is not self._kind:
+        if frame.kind is not self._kind or frame.dialect is not self._dialect:
             self._kind = frame.kind
-            self._last = self._of_kind.get(frame.kind) or self._new(frame.kind)
+            self._dialect = frame.dialect
+            self._last = self._of_kind.get((frame.kind, frame.dialect)) or self._new(
+                frame.kind, frame.dialect
+            )
         return self._last
 
-    def _new(self, kind: str) -> JsonRenderer:
+    def _new(self, kind: str, dialect: str) -> JsonRenderer:
         """The renderer of a kind that comes for the first time: one serves all kinds of a protocol."""
-        protocol = protocol_of_kind(kind)
+        protocol = protocol_of_kind(kind, dialect)
         renderer = self._of_none if protocol is None else protocol.json_renderer()
         for one in (kind,) if protocol is None else protocol.kinds:
-            self._of_kind[one] = renderer
+            self._of_kind[one, dialect] = renderer
         return renderer
 
 

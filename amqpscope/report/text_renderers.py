@@ -11,10 +11,10 @@ __all__ = ["text_renderer"]
 
 def text_renderer(frame: Frame) -> TextRenderer:
     """How this frame is reported."""
-    return _of_kind(frame.kind)
+    return _of_kind(frame.kind, frame.dialect)
 
 
 @cache
-def _of_kind(kind: str) -> TextRenderer:
-    protocol = protocol_of_kind(kind)
+def _of_kind(kind: str, dialect: str) -> TextRenderer:
+    protocol = protocol_of_kind(kind, dialect)
     return TextRenderer() if protocol is None else protocol.text_renderer()

@@ -40,7 +40,8 @@ def _known() -> dict[str, Rule]:
     known = {}
     for name, row in {**catalogue(), **guards()}.items():
         known[name.upper()] = row
-        known[name.partition("/")[2].upper()] = row
+        # A rule of several protocols is that of the first.
+        known.setdefault(name.partition("/")[2].upper(), row)
     return known
 
 

@@ -327,6 +327,7 @@ class FrameDecoder(StreamDecoder):
             channel = u16(buf, at + 6)
         frame = Frame(self.offset, size, "sasl" if sasl else "amqp", "empty", channel)
         frame.missing = size - kept
+        frame.dialect = self.dialect
         self.framed = True
         if body_at >= last:
             frame.place(buf, at, last, last, last)
@@ -338,6 +339,7 @@ class FrameDecoder(StreamDecoder):
             return
         if self.undecided:
             self.decide(buf, body_at, last)
+            frame.dialect = self.dialect
         reader = self.reader
         reader.buf = buf
         reader.pos = body_at

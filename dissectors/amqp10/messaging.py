@@ -26,7 +26,7 @@ __all__ = [
     "Target",
 ]
 
-TERMINUSEXPIRYPOLICY: Final = ('link-detach', 'session-end', 'connection-close', 'never')
+TERMINUSEXPIRYPOLICY = ('link-detach', 'session-end', 'connection-close', 'never')
 
 RECEIVED: Final = CompositeType(
     'received',

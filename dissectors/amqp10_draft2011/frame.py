@@ -39,16 +39,18 @@ def credible_draft(buf: bytes, at: i64, end: i64, last: bool = False) -> i64:
 
 
 class DialectDecoder(FrameDecoder):
-    """Decodes one direction of an AMQP 1.0 connection into `frames`.
+    """Decodes one direction of an AMQP 1.0 connection into `frames`."""
 
-    forced: the dialect that it is taken for, "" to find out.
-    """
-
-    def __init__(self, midstream: bool, forced: str = "") -> None:
-        super().__init__(midstream, DRAFT if forced == DRAFT_2011 else FINAL)
-        self.dialect = DRAFT_2011 if forced == DRAFT_2011 else ""
-        self.undecided = forced == ""
+    def __init__(self, midstream: bool) -> None:
+        super().__init__(midstream)
+        self.undecided = True
         self.evidence: DialectEvidence = DialectEvidence()
+
+    def take_for(self, dialect: str) -> None:
+        if dialect == DRAFT_2011:
+            self.become(DRAFT_2011, DRAFT)
+        elif dialect == FINAL_2011:
+            self.become("", FINAL)
 
     def decide(self, buf: bytes, at: i64, end: i64) -> None:
         evidence = self.evidence

@@ -62,7 +62,7 @@ FRAGMENT: Final = CompositeType(
         DraftField('section-code', 'section-codes'),
         DraftField('section-number', 'uint', origin='2011-02'),
         DraftField('section-offset', 'ulong', origin='2011-02'),
-        DraftField('payload', 'binary', origin='2011-02'),
+        DraftField('payload', 'binary', secret=True, origin='2011-02'),
     ),
 )
 

@@ -55,8 +55,8 @@ CLOSED_CHOICES = {
     "sasl-code": "T-ENUM-SASLCODE",
 }
 
-# Fields whose content is a credential.
-SECRET = {("sasl-init", "initial-response"), ("sasl-response", "response")}
+# Fields whose content is a credential, or may be a message with one.
+SECRET = {("sasl-init", "initial-response"), ("sasl-response", "response"), ("fragment", "payload")}
 
 # Map types whose keys a rule restricts; other maps may have any.
 KEYED_MAPS = {"fields", "annotations", "filter-set", "application-properties", "message-attributes"}

@@ -9,7 +9,7 @@ from support import draft2011_encode as draft
 from dissectors.amqp10.frame import FrameDecoder
 from dissectors.amqp10.values import Symbol
 from dissectors.amqp10_draft2011 import performatives
-from dissectors.amqp10_draft2011.frame import DRAFT_2011, DialectDecoder
+from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011, DialectDecoder
 from dissectors.amqp10_draft2011.message import DraftAssembler, DraftMessage
 
 HEADER = final.AMQP_HEADER
@@ -101,9 +101,13 @@ def test_nobody_waits_for_ever() -> None:
 
 
 def test_the_dialect_may_be_forced() -> None:
-    octets = HEADER + draft.frame(draft.open_(container_id="c"))
-    assert isinstance(decode(octets, DialectDecoder(False, DRAFT_2011)).frames[1].body, performatives.Open)
-    assert decode(HEADER + OPENINGS["open"], DialectDecoder(False, "final")).dialect == ""
+    decoder = DialectDecoder(False)
+    decoder.take_for(DRAFT_2011)
+    decode(HEADER + draft.frame(draft.open_(container_id="c")), decoder)
+    assert isinstance(decoder.frames[1].body, performatives.Open)
+    decoder = DialectDecoder(False)
+    decoder.take_for(FINAL_2011)
+    assert decode(HEADER + OPENINGS["open"], decoder).dialect == ""
 
 
 def test_the_draft_in_the_middle_of_a_stream() -> None:

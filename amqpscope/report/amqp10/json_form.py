@@ -181,7 +181,8 @@ def _field_json(field: Field, value: object) -> str:
     if isinstance(value, bytes):
         return '"' + value.hex() + '"'
     if isinstance(value, list):
-        return "[" + ", ".join([text_json(item) for item in value if isinstance(item, str)]) + "]"
+        items = [text_json(item) if isinstance(item, str) else value_json(item) for item in value]
+        return "[" + ", ".join(items) + "]"
     if isinstance(value, Map):
         return _map_json(value, Symbol)
     return value_json(value)
@@ -193,7 +194,7 @@ def _fields_json(composite: Composite) -> list[str]:
     values = composite.values()
     definition = composite.definition()
     odd = composite.odd
-    secretive = definition.is_sasl_frame
+    secretive = definition.is_sasl_frame or definition.secret
     index: i64 = 0
     for field in definition.fields:
         value = values[index]

@@ -9,7 +9,6 @@ from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.legibility import ALL
 from amqpscope.tracking.amqp10.states import CONNECTION, SEND_CLOSE, SEND_FRAME, SEND_OPEN
 from dissectors.amqp10.performatives import Begin, Close, Open
-from dissectors.amqp10.values import Map, UInt
 from dissectors.wire import i64
 
 __all__ = ["frame_before_header", "judge_any", "judge_close", "judge_open", "speaks_the_draft"]
@@ -558,41 +557,24 @@ C_DIALECT_1239: Final = RULES.rule(
 )
 
 
-def speaks_the_draft(case: Case10, body: Open) -> bool:
+def speaks_the_draft(case: Case10) -> None:
     """A peer announces AMQP 1.0 but encodes its frames by the draft of April 2011, in which each list begins
-    with `options`.
+    with `options`, while the other peer speaks the final specification.
 
     Demands: A peer that announces AMQP 1.0.0 may not encode its frames by the draft of April 2011.
     Source: transport.xml section version-negotiation
-    Evidence: the types of the fields of open, begin, attach, flow and transfer
-    Why it matters: The draft has the same protocol header, but all fields stand one position later. A
-    receiver of AMQP 1.0 misreads every field of the peer.
-    Silent when: the open fits the final specification, or fits neither the final specification nor the draft.
-    After an open of the draft, no rule judges the frames of the peer.
+    Evidence: the types of the fields of a performative
+    Why it matters: The draft has the same protocol header, but all fields stand one position later. Each of
+    the two peers misreads every field of the other peer.
+    Silent when: both peers speak the draft. Also when a frame fits the final specification, or does not show
+    the draft by at least two signs. After a frame of the draft, no rule judges the frames of either peer.
     Only possible because: Other drafts of the specification existed, and the {peer} may follow another draft.
     How to mend it: Encode performatives by the final specification of October 2011, without the leading field
     `options`. Replace a library that is built for the draft.
     """
-    odd = body.odd
-    if odd is None or body.container_id is not None or body.hostname is None:
-        return False
-    options = odd.get(0)
-    if options is not None and not isinstance(options, Map):
-        return False
-    # The final text has two numbers there: max-frame-size, and a channel-max of two octets.
-    signs = (
-        int(isinstance(options, Map)) + int(isinstance(odd.get(2), str)) + int(isinstance(odd.get(3), UInt))
-    )
-    if signs < 2:
-        return False
     case.me.draft = True
-    case.report(
-        C_DIALECT_1239,
-        "the open follows the draft of April 2011: its fields stand one position later",
-        POSSIBLE,
-        {"signs": signs},
-    )
-    return True
+    reason = "its frames are those of the draft of April 2011: all fields stand one place further on"
+    case.report(C_DIALECT_1239, reason, POSSIBLE)
 
 
 def judge_open(case: Case10, body: Open) -> None:

@@ -251,7 +251,7 @@ class Judge10(Judge):
         case.session = None
         case.link = None
         case.found = 0
-        if not me.draft:
+        if not me.draft and not peer.draft:
             ending.judge_end(case, reason, after_peer)
             content.judge_ids(case)
             transactional_work.judge_end(case, reason)
@@ -368,13 +368,18 @@ class Judge10(Judge):
         self.case.garbled = list(reported[1])
         self.errors = [PeerError.load(error) for error in errors]
 
+    def expects(self, dialect: str) -> bool:
+        """Whether the connection's peers speak this dialect, as far as they agree."""
+        return False
+
     def judge(self, case: Case10, record: FrameRecord) -> None:
         """Judge the frame by the rules."""
         frame = record.frame
         body = frame.body
-        if case.me.draft:
+        if case.me.draft or case.peer.draft:
             return
-        if frame.problems and isinstance(body, Open) and connection.speaks_the_draft(case, body):
+        if frame.dialect and not self.expects(frame.dialect):
+            connection.speaks_the_draft(case)
             return
         headers = case.me.headers
         if case.me.open is not None:

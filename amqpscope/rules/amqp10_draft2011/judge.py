@@ -79,6 +79,9 @@ class JudgeDraft2011(Judge10):
     def saw(self, record: FrameRecord, found: i64) -> None:
         super().saw(self.own.sent, found)
 
+    def expects(self, dialect: str) -> bool:
+        return True
+
     def judge(self, case: Case10, record: FrameRecord) -> None:
         super().judge(case, record)
         body = record.frame.body

@@ -32,6 +32,7 @@ from dissectors.amqp10.performatives import (
 )
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 from dissectors.amqp10.values import Map, Symbol
+from dissectors.amqp10_draft2011.reader import DraftField
 from dissectors.interface import Frame
 from dissectors.wire import i64
 
@@ -69,7 +70,7 @@ def translated(frame: Frame, continues: bool) -> Frame:
     continues: it is a transfer that goes on with a delivery of its link.
     """
     body = frame.body
-    if not isinstance(body, Composite):
+    if not isinstance(body, Composite) or not isinstance(body.definition().fields[0], DraftField):
         return frame
     name = body.definition().name
     places = _PLACES.get(name)

@@ -419,7 +419,7 @@ def sessions_of_both_sides(d: Dialogue) -> None:
     d.goodbye()
 
 
-@pair("C-DIALECT-1239")
+@pair("C-DIALECT-1239", then=SAME)
 def open_of_the_draft(d: Dialogue) -> None:
     d.headers()
     if d.wrong:

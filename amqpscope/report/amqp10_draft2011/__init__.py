@@ -1,0 +1,1 @@
+"""How frames of the draft of April 2011 are shown."""

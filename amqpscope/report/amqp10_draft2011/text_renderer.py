@@ -1,0 +1,101 @@
+"""The draft of April 2011 for people."""
+
+from amqpscope.report.amqp10 import brief
+from amqpscope.report.amqp10.text_renderer import Amqp10TextRenderer
+from amqpscope.report.amqp10.value_text import TEXT, field_text, format_name
+from amqpscope.report.details import LONGEST, data, entries, tree
+from amqpscope.report.line import Line, key, margin, number
+from amqpscope.report.printable import hexdump
+from amqpscope.report.secrets import hides_octets
+from amqpscope.report.value_text import hidden_text, octets_text
+from amqpscope.tracking.amqp10.identity import Link
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.values import Map
+from dissectors.amqp10_draft2011.message import DraftMessage
+from dissectors.amqp10_draft2011.performatives import SaslOutcome, Transfer
+from dissectors.interface import Frame
+
+__all__ = ["Draft2011TextRenderer"]
+
+_TAG = 32
+
+
+class Draft2011TextRenderer(Amqp10TextRenderer):
+    """How frames of the draft of April 2011 are reported."""
+
+    def line(self, frame: Frame, link: Link | None, message: object, vague: bool) -> Line:
+        body = frame.body
+        if isinstance(body, Transfer):
+            return _transfer(body, message if isinstance(message, DraftMessage) else None, vague)
+        if isinstance(body, SaslOutcome) and body.code is not None:
+            text = field_text(body, body.definition().fields[1], body.code)
+            return [("error" if body.code else "", f"{text} ")]
+        return brief.details(frame, link, None, vague)
+
+    def shown_octets(self, frame: Frame) -> bytes:
+        return b"" if isinstance(frame.body, Transfer) else super().shown_octets(frame)
+
+    def content(self, message: object, hidden: bool, verbosity: int) -> list[Line]:
+        return _content(message, hidden, verbosity) if isinstance(message, DraftMessage) else []
+
+    def message_octets(self, message: object, hidden: bool) -> list[Line]:
+        if not isinstance(message, DraftMessage):
+            return []
+        shown = message.octets
+        if hidden or hides_octets(shown):
+            return [
+                [margin(0), ("dim", f"message of {len(shown)} octets, not shown: it may hold a credential")]
+            ]
+        rows = [[margin(0), ("dim", row)] for row in hexdump(shown)]
+        return [[margin(0), ("dim", "octets of the message")], *rows]
+
+
+def _transfer(transfer: Transfer, message: DraftMessage | None, vague: bool) -> Line:
+    line: Line = []
+    if transfer.transfer_id is not None:
+        line.append(("", f"#{transfer.transfer_id} "))
+    line += number("handle", transfer.handle)
+    for flag in ("settled", "more", "resume", "aborted"):
+        if getattr(transfer, flag):
+            line.append(("error" if flag == "aborted" else "", f"{flag} "))
+    fragments = transfer.fragments or []
+    octets = sum(len(one.payload) for one in fragments if one.payload is not None)
+    line.append(("dim", f"{octets} octets in {len(fragments)} fragment{'' if len(fragments) == 1 else 's'} "))
+    if vague:
+        return line
+    if message is not None:
+        line.append(("", f"message of {message.size} octets "))
+    if transfer.state is not None:
+        line += key("state", TEXT.value(transfer.state))
+    if transfer.delivery_tag is not None:
+        line += [("key", "tag="), ("", octets_text(transfer.delivery_tag, _TAG))]
+    return line
+
+
+def _content(message: DraftMessage, hidden: bool, verbosity: int) -> list[Line]:
+    """The sections of a message. hidden: they are a secret. Bodies are shown with a verbosity of 2."""
+    most = LONGEST if verbosity < 2 else 0
+    head = f"message of {message.size} octets"
+    if message.message_format:
+        head += f", message-format {format_name(message.message_format)}"
+    if not message.complete:
+        head += ", not all of it captured"
+    lines: list[Line] = [[margin(0), ("key", head)]]
+    for section, value in zip(message.sections, message.values(), strict=True):
+        start: Line = [margin(1), ("key", f"{section.name}: ")]
+        if hidden:
+            lines.append([*start, ("", hidden_text(section.octets))])
+        elif isinstance(value, Composite):
+            lines.append(start)
+            tree(lines, value, TEXT, 2, most)
+        elif verbosity < 2 and section.name not in ("header", "properties", "footer"):
+            lines.append([*start, ("dim", f"{section.size} octets (-vv shows them)")])
+        elif isinstance(value, Map):
+            lines.append(start)
+            entries(lines, value, TEXT, 2, most)
+        elif isinstance(value, bytes):
+            lines.append([*start, ("dim", f"{len(value)} octets")])
+            lines += data(value, 2)
+        else:
+            lines.append([*start, ("", "empty" if value is None else TEXT.typed(value, most))])
+    return lines
