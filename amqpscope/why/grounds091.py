@@ -151,11 +151,17 @@ class Grounds091(Grounds, Listener091):
                 found.append(Ground(BELONGS, "the method to which this content belongs", begun.method))
                 if frame.kind == "body":
                     add_known(found, BELONGS, "the content header of the same message", begun.header)
-        elif begun is not None:
+        elif begun is not None and content is not None and self._cuts_short(content, body):
             found.append(Ground(FORBIDS, "the content of this method is not complete yet", begun.method))
         if isinstance(body, Method) and not isinstance(body, UnknownMethod):
             self._of_method(found, channel, places, record, body)
         return found
+
+    def _cuts_short(self, content: SentContent, body: object) -> bool:
+        """Whether a method stands where more of a content is due: nothing of it was missed, and only
+        channel.close may give it up.
+        """
+        return content.packet > self._conversation.lost_packet and not isinstance(body, ChannelClose)
 
     def _of_set_up(self, found: list[Ground], record: FrameRecord, by_client: bool) -> None:
         """The steps of the connection's set-up that come before."""
@@ -325,7 +331,7 @@ class Grounds091(Grounds, Listener091):
     def _consumer(self, found: list[Ground], channel: Channel, tag: str | None) -> None:
         consumer = self._conversation.consumer_of(channel, tag)
         known = None if consumer is None else self._consumers.get(consumer)
-        if known is None:
+        if known is None and channel.is_open:
             what = f"no basic.consume was captured with consumer-tag {name_text(tag or '')}"
             found.append(Ground(LACKS, what, None))
         add_known(found, GRANTS, f"the client has started consumer {name_text(tag or '')}", known)
