@@ -140,7 +140,8 @@ def _answer(row: Rule) -> str:
     if not row.answer:
         return "The specification names no error for this fault."
     unnamed = "" if row.answer_named else ", which the specification names for faults of this kind"
-    return f"{row.answer}{unnamed}."
+    answers = row.answer.replace("to close the socket", "a closed socket")
+    return f"A correct peer answers with {answers}{unnamed}."
 
 
 def _drafts(row: Rule) -> list[tuple[str, str]]:

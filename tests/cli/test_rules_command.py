@@ -124,7 +124,7 @@ def test_explain_tells_the_row_the_words_and_draws_the_pair(capsys: pytest.Captu
     assert f"  demands   {row.text}" in lines
     assert "  source    AMQP 1.0, Part 2: Transport, 2.6.7 Flow Control" in lines
     assert "  broken by the sender of the link" in lines
-    assert f"  answer    {row.answer}." in lines
+    assert f"  answer    A correct peer answers with {row.answer}." in lines
     assert f"  evidence  {row.evidence}" in lines
     assert "  code      rules/amqp10/link.py, transfer_beyond_credit" in lines
     for label in ("fault", "matters", "silent"):

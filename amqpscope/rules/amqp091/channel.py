@@ -267,7 +267,7 @@ def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
     Evidence: replies, publisher confirms or deliveries that a method caused which arrived after the peer's
     channel.close
     Why it matters: The sender of the request learns from channel.close that the request will not be carried
-    out. The sender may therefore have repeated the request elsewhere.
+    out. The sender may therefore have repeated the request on another channel.
     Silent when: the capture lacks octets that were sent after the channel was opened, or the reply may answer
     a request from before the channel.close.
     How to mend it: After sending channel.close, discard every method received on the channel except

@@ -137,7 +137,7 @@ def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None
     of RabbitMQ do not support deliveries without acknowledgements.
     Silent when: the reply-code is not 540, the reply-text does not mention acknowledgements, or more than one
     request may have caused the close.
-    Only possible because: The server may have closed for another reason.
+    Only possible because: The server may have sent the close for another reason.
     How to mend it: Support basic.consume and basic.get with no-ack: treat each delivery as settled when it is
     sent. For a RabbitMQ stream, let the client consume without no-ack.
     """
@@ -163,7 +163,7 @@ def consumer_with_acks_refused(case: Case091, request: MethodRequest) -> None:
     a message that the client loses is lost for good.
     Silent when: the reply-code is not 540, the reply-text does not mention acknowledgements, or more than one
     request may have caused the close.
-    Only possible because: The server may have closed for another reason.
+    Only possible because: The server may have sent the close for another reason.
     How to mend it: Support basic.consume and basic.get without no-ack: keep each delivery until the client
     settles it, and requeue it when the channel ends first.
     """
@@ -213,7 +213,7 @@ def small_frame_refused(case: Case091, most: i64) -> None:
     Why it matters: A client with a large token in connection.start-ok cannot log in.
     Silent when: the reply-code is not 501, the reply-text does not mention a size, or the client has sent
     more than 4096 octets in all.
-    Only possible because: The server may have closed for another reason.
+    Only possible because: The server may have sent the close for another reason.
     How to mend it: Accept frames of up to 4096 octets from the first frame on, until connection.tune-ok sets
     frame-max. Check every smaller size limit that applies before authentication.
     """
@@ -239,7 +239,7 @@ def heartbeat_refused(case: Case091, code: i64) -> None:
     no reason.
     Silent when: the peers agreed on heartbeats, the reply-code is not that of a frame error (501, 503, 505),
     or the reply-text does not mention a heartbeat.
-    Only possible because: The {peer} may have closed for another reason.
+    Only possible because: The {peer} may have sent the close for another reason.
     How to mend it: Discard heartbeat frames without an error, even when the heartbeat delay is agreed as 0.
     Handle the heartbeat frame type before any check of channel or state.
     """

@@ -85,7 +85,8 @@ def delivery_to_nobody(case: Case091, tag: str) -> None:
     Demands: A basic.deliver carries the consumer-tag of an active consumer on the channel.
     Source: XML:basic.deliver (doc); GS:3.1.6
     Evidence: the consumer-tags in use on the channel
-    Why it matters: The client has no consumer for the message. The message is lost, or waits forever.
+    Why it matters: The client has no consumer that could take the message. The message is lost, or waits
+    forever.
     Silent when: the capture lacks octets that were sent on the channel before the basic.deliver, or a
     basic.consume with no-wait and without a consumer-tag may have started the consumer.
     How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from

@@ -81,7 +81,7 @@ def silent_while_closing(case: Case091, silence: i64, delay: i64, certainty: i64
     Why it matters: The other peer may consider the connection dead and drop it before the connection is
     closed properly.
     Silent when: connection.tune-ok was not captured or has heartbeat 0, or the capture may lack octets. The
-    rule C-HB-SEND describes the tolerance, and when the finding is certain.
+    tolerance and the certainty are those of the rule C-HB-SEND.
     How to mend it: Keep the heartbeat timer running after connection.close until the socket is closed. Do not
     stop the timer thread at the start of the shutdown.
     """
@@ -136,8 +136,8 @@ def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
     that the other peer is gone, so its messages may be lost.
     Silent when: connection.tune-ok was not captured or has heartbeat 0, the capture may lack octets, or no
     frames confirm how long the silence was. The rule also reports nothing while the server has blocked the
-    client, because the server then reads nothing. The rule C-HB-SEND describes the tolerance. The rule
-    reports the fault only once per connection.
+    client, because the server then reads nothing. The rule tolerates the same excess of a silence as the rule
+    C-HB-SEND. The rule reports the fault only once per connection.
     How to mend it: Record the time of every received octet and check it in a timer. When two heartbeat delays
     pass without an incoming octet, close the socket without connection.close, and reconnect.
     """

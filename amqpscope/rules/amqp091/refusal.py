@@ -168,7 +168,7 @@ def default_exchange_missing(case: Case091, refusal: Refusal) -> None:
     Why it matters: Clients publish to a queue by its name through the default exchange. Without the default
     exchange, messages that are published to a queue by its name get lost.
     Silent when: the reply-text of the server's close does not mention an exchange.
-    Only possible because: The server may have closed for another reason.
+    Only possible because: The server may have sent the close for another reason.
     How to mend it: Provide the nameless direct exchange in every virtual host, and bind every queue to it
     under the queue's name. Do not look up the empty exchange name among declared exchanges.
     """
@@ -183,11 +183,11 @@ def required_type_missing(case: Case091, refusal: Refusal) -> None:
 
     Demands: A server supports the exchange types direct and fanout.
     Source: XML:exchange.required-types; GS:3.1.3.1; GS:3.1.3.2
-    Evidence: the server's answer to exchange.declare with these types
+    Evidence: the server's answer to exchange.declare with the type direct or fanout
     Why it matters: Every server must support the types direct and fanout. Clients that use the types direct
     and fanout cannot set up their routing.
     Silent when: the reply-text of the server's close does not mention the type.
-    Only possible because: The server may have closed for another reason.
+    Only possible because: The server may have sent the close for another reason.
     How to mend it: Implement the exchange types direct and fanout, and accept exactly these names in the type
     field of exchange.declare.
     """
@@ -202,11 +202,11 @@ def recommended_type_missing(case: Case091, refusal: Refusal) -> None:
 
     Demands: A server supports the exchange types topic and headers.
     Source: XML:exchange.recommended-types; GS:3.1.3.3; GS:3.1.3.4
-    Evidence: the server's answer to exchange.declare with these types
+    Evidence: the server's answer to exchange.declare with the type topic or headers
     Why it matters: Servers should support the types topic and headers. Applications that use topic or headers
     exchanges cannot run with this server.
     Silent when: the reply-text of the server's close does not mention the type.
-    Only possible because: The server may have closed for another reason.
+    Only possible because: The server may have sent the close for another reason.
     How to mend it: Implement the exchange types topic and headers, and accept these names in the type field
     of exchange.declare. Clients that must run with this server can use direct or fanout.
     """
@@ -226,7 +226,7 @@ def durability_refused_of_exchange(case: Case091, refusal: Refusal) -> None:
     Why it matters: A server must support both durable and transient exchanges. Clients that need the refused
     kind cannot set up their routing.
     Silent when: the reply-code is not 540.
-    Only possible because: The server may have closed for another reason.
+    Only possible because: The server may have sent the close for another reason.
     How to mend it: Implement exchange.declare with durable set and with durable not set. Keep durable
     exchanges across a restart, and do not refuse transient exchanges.
     """
@@ -246,7 +246,7 @@ def durability_refused_of_queue(case: Case091, refusal: Refusal) -> None:
     Why it matters: A server must support both durable and transient queues. New releases of RabbitMQ refuse
     transient queues that are not exclusive.
     Silent when: the reply-code is neither 540, nor 541 with a reply-text that mentions transient queues.
-    Only possible because: The server may have closed for another reason.
+    Only possible because: The server may have sent the close for another reason.
     How to mend it: Accept queue.declare both with and without durable. As long as the server refuses
     transient queues, clients declare queues as durable, or make transient queues exclusive.
     """
@@ -265,7 +265,7 @@ def exclusive_queue_refused(case: Case091, refusal: Refusal) -> None:
     Why it matters: A server must support both exclusive and shared queues. Clients that need a private queue,
     for example for replies, cannot get one.
     Silent when: the reply-code is not 540.
-    Only possible because: The server may have closed for another reason.
+    Only possible because: The server may have sent the close for another reason.
     How to mend it: Accept queue.declare both with and without exclusive. Restrict an exclusive queue to the
     connection that declared it, and delete the queue when this connection ends.
     """
