@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import Merge, Paths, Via, inputs
+from amqpscope.cli.inputs import DialectOption, Merge, Paths, Via, inputs
 from amqpscope.cli.judging import (
     POLICY_PANEL,
     AllowEmpty,
@@ -132,6 +132,7 @@ def check(
     allow_empty: AllowEmpty = None,
     merge: Merge = False,
     via: Via = None,
+    dialect: DialectOption = None,
 ) -> int:
     """Show who broke which rule of the specification, where, and in which state."""
     if most is not None and most < 1:
@@ -161,7 +162,7 @@ def check(
     if most is None:
         most = values.get("max-per-rule", _MOST)
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
-    captures = inputs(paths, merge, via)
+    captures = inputs(paths, merge, via, dialect)
     reports = Reports(form, outputs, most, captures, policy)
     if write is not None:
         may_be_written(write)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from amqpscope.cli.inputs import DialectOption
 from amqpscope.cli.judging import (
     AllowEmpty,
     ConfigOption,
@@ -92,6 +93,7 @@ def diff(
     fail_on_possible: FailOnPossible = None,
     strict: StrictOption = None,
     allow_empty: AllowEmpty = None,
+    dialect: DialectOption = None,
 ) -> int:
     """Show where two captures of one scenario part: in what the peers say, and in what is found."""
     if one == other == "-":
@@ -108,8 +110,8 @@ def diff(
     )
     policy = Policy(configuration_of(config, no_config), given, today())
     with (
-        ReplayableCapture(one, policy.profile, policy.spec) as a,
-        ReplayableCapture(other, policy.profile, policy.spec) as b,
+        ReplayableCapture(one, policy.profile, policy.spec, dialect=dialect or "") as a,
+        ReplayableCapture(other, policy.profile, policy.spec, dialect=dialect or "") as b,
     ):
         comparison = compare(a, b, policy)
         for run in (comparison.a, comparison.b):

@@ -4,6 +4,7 @@ import enum
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -12,8 +13,9 @@ from amqpscope.capture.source import is_capture
 from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions, together
+from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
 
-__all__ = ["CaptureArgument", "Merge", "Paths", "Via", "inputs", "same_file"]
+__all__ = ["CaptureArgument", "Dialect", "DialectOption", "Merge", "Paths", "Via", "inputs", "same_file"]
 
 Paths = Annotated[
     list[str],
@@ -53,6 +55,26 @@ Via = Annotated[
 ]
 
 
+class Dialect(enum.StrEnum):
+    """Dialects of AMQP 1.0 that announce themselves alike."""
+
+    final = FINAL_2011
+    draft2011 = DRAFT_2011
+
+
+DialectOption = Annotated[
+    Dialect | None,
+    typer.Option(
+        "--dialect",
+        metavar="final|draft2011",
+        show_default=False,
+        help="Decode AMQP 1.0 by the final specification, or by the draft of April 2011 (default: as the "
+        "first frames show).",
+    ),
+]
+"""Option of the commands that read AMQP: `CaptureOptions.dialect`."""
+
+
 _CALLED_SO = re.compile(r"\.(pcap|pcapng|cap)(\.(gz|zst))?$", re.IGNORECASE)
 
 _NAMED = 5
@@ -65,6 +87,7 @@ class CaptureArgument:
     def __init__(self, paths: list[str], refusal: str = "") -> None:
         self.paths = paths
         self.via = ""
+        self.dialect = ""
         self.refusal = refusal
         self.name = together(paths)
 
@@ -72,10 +95,13 @@ class CaptureArgument:
         """The capture. Raises CaptureError."""
         if self.refusal:
             raise CaptureError(self.refusal)
+        options = replace(options, dialect=self.dialect)
         return Capture(self.paths[0] if len(self.paths) == 1 else self.paths, options, via=self.via)
 
 
-def inputs(paths: list[str], merge: bool, via: Through | None = None) -> list[CaptureArgument]:
+def inputs(
+    paths: list[str], merge: bool, via: Through | None = None, dialect: Dialect | None = None
+) -> list[CaptureArgument]:
     """What is to be read for these paths, in their order; with `merge` all of it as one capture.
 
     A directory stands for the captures in it and below it, by name. How many other files there are in it is
@@ -94,12 +120,13 @@ def inputs(paths: list[str], merge: bool, via: Through | None = None) -> list[Ca
             found += _in_directory(path)
         else:
             found.append(CaptureArgument([path]))
+    if merge:
+        refusal = next((one.refusal for one in found if one.refusal), "")
+        found = [CaptureArgument([one.paths[0] for one in found], refusal)]
     for one in found:
         one.via = via or ""
-    if not merge:
-        return found
-    refusal = next((one.refusal for one in found if one.refusal), "")
-    return [CaptureArgument([one.paths[0] for one in found], refusal)]
+        one.dialect = dialect or ""
+    return found
 
 
 def _in_directory(directory: str) -> list[CaptureArgument]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import CaptureArgument, Merge, Paths, Via, inputs
+from amqpscope.cli.inputs import CaptureArgument, DialectOption, Merge, Paths, Via, inputs
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.selection import Selection, parse_bound, parse_channels, parse_names
 from amqpscope.cli.status import Status, worst
@@ -173,6 +173,7 @@ def read(
     ] = False,
     merge: Merge = False,
     via: Via = None,
+    dialect: DialectOption = None,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -193,7 +194,7 @@ def read(
     )
     if limit is not None and limit < 1:
         raise FilterError(f"--limit {limit}: must be at least 1")
-    captures = inputs(paths, merge, via)
+    captures = inputs(paths, merge, via, dialect)
     writer: FrameWriter
     if count:
         writer = CensusWriter(form is not ReadFormat.text)

@@ -9,7 +9,7 @@ import typer
 from amqpscope.capture.live.opening import list_interfaces, open_source
 from amqpscope.capture.live.privileges import give_up
 from amqpscope.cli import quantities
-from amqpscope.cli.inputs import same_file
+from amqpscope.cli.inputs import DialectOption, same_file
 from amqpscope.cli.judging import (
     AllowEmpty,
     BaselineOption,
@@ -264,6 +264,7 @@ def sniff(
     no_config: NoConfig = False,
     spec: SpecOption = None,
     profile: ProfileOption = None,
+    dialect: DialectOption = None,
     fail_on: FailOnOption = None,
     fail_on_possible: FailOnPossible = None,
     strict: StrictOption = None,
@@ -310,7 +311,12 @@ def sniff(
             recording = LiveRecording(path, source, packet_filter, rotation, kept)
         recorder = None if recording is None else recording.recorder
         watch = LiveWatch(
-            source, records=not quiet, recorder=recorder, profile=policy.profile, spec=policy.spec
+            source,
+            records=not quiet,
+            recorder=recorder,
+            profile=policy.profile,
+            spec=policy.spec,
+            dialect=dialect or "",
         )
         audience: LiveView
         if top:

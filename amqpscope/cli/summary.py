@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.cli.inputs import CaptureArgument, Merge, Paths, Via, inputs
+from amqpscope.cli.inputs import CaptureArgument, DialectOption, Merge, Paths, Via, inputs
 from amqpscope.cli.output import TextOrJson, progress, say
 from amqpscope.cli.read import capture_status
 from amqpscope.cli.selection import check_connection, is_connection
@@ -57,6 +57,7 @@ def summary(
     ] = TextOrJson.text,
     merge: Merge = False,
     via: Via = None,
+    dialect: DialectOption = None,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -68,7 +69,7 @@ def summary(
     if connection is not None:
         check_connection(connection)
     statuses = []
-    for one in inputs(paths, merge, via):
+    for one in inputs(paths, merge, via, dialect):
         try:
             statuses.append(_summarise(one, connection, everything, form, allow_empty))
         except CaptureError as error:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import CaptureArgument, Merge, Via, inputs
+from amqpscope.cli.inputs import CaptureArgument, DialectOption, Merge, Via, inputs
 from amqpscope.cli.judging import Spec
 from amqpscope.cli.output import TextOrJson, notes_to_stderr, say
 from amqpscope.cli.selection import check_connection, is_connection
@@ -130,6 +130,7 @@ def why(
     ] = AUTO,
     merge: Merge = False,
     via: Via = None,
+    dialect: DialectOption = None,
 ) -> int:
     """Show what a packet is, what both peers knew, which packets allow or forbid it, and what followed."""
     valid(profile)
@@ -137,13 +138,13 @@ def why(
     if end:
         # The last word is none of a packet then.
         named = named if packet is None else [*named, packet]
-        return _every_end(named, frame, connection, form, inputs(named, merge, via), profile, spec)
+        return _every_end(named, frame, connection, form, inputs(named, merge, via, dialect), profile, spec)
     if packet is None or not named:
         raise FilterError("a PACKET is needed, or --end" if packet else "a FILE and a PACKET are needed")
     if connection is not None:
         raise FilterError("--connection: only with --end")
     number = _number(packet)
-    captures = inputs(named, merge, via)
+    captures = inputs(named, merge, via, dialect)
     if len(captures) > 1:
         raise FilterError(
             f"packet {number}: of which of the {len(captures)} captures? --merge makes them one"
@@ -187,7 +188,7 @@ def _number(given: str) -> int:
 def _material(one: CaptureArgument, profile: str, spec: Spec) -> ReplayableCapture:
     if one.refusal:
         raise CaptureError(one.refusal)
-    return ReplayableCapture(one.paths, profile, spec, one.via)
+    return ReplayableCapture(one.paths, profile, spec, one.via, one.dialect)
 
 
 def _every_end(

@@ -57,6 +57,8 @@ class CaptureOptions:
     """Which products' habits are notes only: `auto`, `none` or names (`amqpscope.rules.profiles.under`)."""
     spec: str = FINAL
     """The edition of the specification whose text findings follow: `final`, `csd01` or `csprd02`."""
+    dialect: str = ""
+    """The dialect of AMQP 1.0 that all peers speak: `final` or `draft2011`; "" to find out by the frames."""
     counter: Counter | None = None
     """Takes the frames instead of records, but for the first ones of a connection."""
 
@@ -95,6 +97,7 @@ class Capture:
         self.notes: list[Note] = []
         output = AnalysisOutput(options.messages, options.records, options.judge, options.context)
         output.counter = options.counter
+        output.dialect = options.dialect
         kept = KeptConnections(options.keep, options.ended, options.keep or options.ended)
         self._table = ConnectionTable(self.name, output, kept)
         # Connections that were still open when the reading was broken off in the middle of a block.

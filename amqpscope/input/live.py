@@ -66,8 +66,8 @@ class LiveWatch:
     """What a source brings, step by step.
 
     judge: make findings. records: gather frame records. context: findings with the frames around them.
-    recorder: gets every packet. profile, spec: as of `input.capture.Capture`. The source is closed with
-    the watch.
+    recorder: gets every packet. profile, spec, dialect: as of `input.capture.Capture`. The source is closed
+    with the watch.
     """
 
     def __init__(
@@ -80,11 +80,13 @@ class LiveWatch:
         recorder: PacketRecorder | None = None,
         profile: str = AUTO,
         spec: str = FINAL,
+        dialect: str = "",
     ) -> None:
         self._profile = valid(profile)
         self._spec = known(spec)
         self.source = source
         output = AnalysisOutput(records=records, judge=judge, context=context, live=True)
+        output.dialect = dialect
         kept = KeptConnections(every=False, ended=True, few_others=False)
         self.table = ConnectionTable(source.name, output, kept)
         self._decoder = PacketDecoder(self.table)

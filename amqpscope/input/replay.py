@@ -29,11 +29,16 @@ class SegmentProbe(SegmentSink):
 class ReplayableCapture:
     """One capture. path: of the file; `-` is standard input, which is copied to a temporary file first.
 
-    Several paths are one capture, in the order of time. profile, spec, via: as of `Capture`.
+    Several paths are one capture, in the order of time. profile, spec, via, dialect: as of `Capture`.
     """
 
     def __init__(
-        self, path: str | Sequence[str], profile: str = AUTO, spec: str = FINAL, via: str = ""
+        self,
+        path: str | Sequence[str],
+        profile: str = AUTO,
+        spec: str = FINAL,
+        via: str = "",
+        dialect: str = "",
     ) -> None:
         self._paths = [path] if isinstance(path, str) else list(path)
         self._copy: BinaryIO | None = None
@@ -41,6 +46,7 @@ class ReplayableCapture:
         self._profile = profile
         self._spec = spec
         self._via = via
+        self._dialect = dialect
 
     @property
     def name(self) -> str:
@@ -94,7 +100,14 @@ class ReplayableCapture:
         files = [self._file(path) for path in self._paths]
         capture = Capture(
             files[0] if len(files) == 1 else files,
-            CaptureOptions(judge=judge, keep=False, ended=ended, profile=self._profile, spec=self._spec),
+            CaptureOptions(
+                judge=judge,
+                keep=False,
+                ended=ended,
+                profile=self._profile,
+                spec=self._spec,
+                dialect=self._dialect,
+            ),
             name=self.name,
             via=self._via,
         )
