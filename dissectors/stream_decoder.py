@@ -44,10 +44,41 @@ CREDIBLE: Final = -1
 
 UNSURE: Final = "no frame stands where one is due after octets that were not captured"
 
-_DUMP_VERSION: Final = 4
+_DUMP_VERSION: Final = 5
 
 # Octets up to which pieces of what is held are joined: enough to make a piece's own cost small.
 _SMALL_PART: Final = 2048
+
+
+class BegunFrame:
+    """A frame of which not all octets came so far."""
+
+    def __init__(self) -> None:
+        # The octets passed of it, with holes and what was not kept.
+        self.passed: i64 = 0
+        # Those of them that were not captured.
+        self.uncaptured: i64 = 0
+        # Its size once eight octets are there, 8 until then.
+        self.size: i64 = 8
+        # Not all octets passed are kept.
+        self.holed: bool = False
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (self.passed, self.uncaptured, self.size, self.holed)
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "BegunFrame":
+        """The object of what `dump` returned."""
+        if state[0] == 0:
+            return NOTHING_BEGUN
+        begun = BegunFrame()
+        begun.passed, begun.uncaptured, begun.size, begun.holed = state
+        return begun
+
+
+# mypyc: null object, while no frame is begun. Nothing writes to it.
+NOTHING_BEGUN: Final = BegunFrame()
 
 
 class StreamDecoder(Dissector, ABC):
@@ -66,12 +97,7 @@ class StreamDecoder(Dissector, ABC):
         # broken those that are not judged yet.
         self.parts: list[bytes] = []
         self.kept: i64 = 0
-        # The frame begun: the octets passed of it (with holes and what was not kept), those of them that were
-        # not captured, its size once eight octets are there (8 until then), and whether not all are kept.
-        self.passed: i64 = 0
-        self.uncaptured: i64 = 0
-        self.size: i64 = 8
-        self.holed: bool = False
+        self.begun: BegunFrame = NOTHING_BEGUN
         # Behind a hole in a frame, and for a while behind a boundary that was only searched for, what
         # cannot be a frame accuses nobody.
         self.doubtful: bool = False
@@ -142,17 +168,18 @@ class StreamDecoder(Dissector, ABC):
 
     def gap(self, size: i64) -> None:
         self.settle()
-        if self.passed >= 8:
+        begun = self.begun
+        if begun.passed >= 8:
             # The frame begun goes on in the hole, maybe to its end.
-            inside = self.size - self.passed
+            inside = begun.size - begun.passed
             if inside > size:
                 inside = size
-            self.passed += inside
-            self.uncaptured += inside
+            begun.passed += inside
+            begun.uncaptured += inside
             size -= inside
-            self.holed = True
+            begun.holed = True
             self.doubtful = True
-            if self.passed == self.size:
+            if begun.passed == begun.size:
                 self.complete(-1)
         if size > 0:
             if not self.opaque and not self.lost:
@@ -164,7 +191,7 @@ class StreamDecoder(Dissector, ABC):
         self.settle()
         if self.opaque or self.lost:
             self.give_skipped()
-        elif self.passed > 0:
+        elif self.begun.passed > 0:
             self.unfinished(reason)
 
     def settle(self) -> None:
@@ -185,7 +212,7 @@ class StreamDecoder(Dissector, ABC):
                 self.pass_ciphertext(buf, pos, end)
                 return
             if not self.lost:
-                pos = self.resume(buf, pos, end) if self.passed > 0 else self.run(buf, pos, end)
+                pos = self.resume(buf, pos, end) if self.begun.passed > 0 else self.run(buf, pos, end)
             elif self.kept > 0:
                 self.hold(buf, pos, end)
                 if self.kept >= self.wanted:
@@ -228,21 +255,24 @@ class StreamDecoder(Dissector, ABC):
 
     def keep(self, buf: bytes, start: i64, end: i64) -> None:
         """Keep the octets of a frame begun, as far as the bound and holes let."""
-        self.passed += end - start
-        if self.holed:
+        if self.begun is NOTHING_BEGUN:
+            self.begun = BegunFrame()
+        begun = self.begun
+        begun.passed += end - start
+        if begun.holed:
             return
         room = MAX_KEPT_FRAME - self.kept
         if end - start > room:
             end = start + room
-            self.holed = True
+            begun.holed = True
         if end > start:
             self.hold(buf, start, end)
-        if self.size == 8 and self.passed >= 8:
-            self.size = self.frame_size(self.front())
+        if begun.size == 8 and begun.passed >= 8:
+            begun.size = self.frame_size(self.front())
 
     def resume(self, buf: bytes, start: i64, end: i64) -> i64:
         """Go on with the frame begun. Gives the index behind it (or its header), or -1 if it goes on."""
-        behind = start + self.size - self.passed
+        behind = start + self.begun.size - self.begun.passed
         if behind > end:
             self.keep(buf, start, end)
             return -1
@@ -253,15 +283,14 @@ class StreamDecoder(Dissector, ABC):
     def complete(self, octet: i64) -> None:
         """The frame begun has passed, or its header. octet: the last one, -1 if it was not captured."""
         front = self.front()
-        size = self.size
-        uncaptured = self.uncaptured
-        whole = self.kept == self.passed
+        begun = self.begun
+        whole = self.kept == begun.passed
         self.forget()
         if whole:
             self.work(front, 0, len(front), False)
         else:
-            self.decode_part(front, size, octet)
-            self.frames[-1].uncaptured = uncaptured
+            self.decode_part(front, begun.size, octet)
+            self.frames[-1].uncaptured = begun.uncaptured
 
     def decode_part(self, front: bytes, size: i64, octet: i64) -> None:
         """Give out a frame of which not all is kept. octet: see `complete`."""
@@ -279,9 +308,9 @@ class StreamDecoder(Dissector, ABC):
     def unfinished(self, reason: str) -> None:
         """The stream ended inside the frame begun: give out what is known of it."""
         front = self.front()
-        size = self.size
-        passed = self.passed
-        uncaptured = self.uncaptured
+        begun = self.begun
+        size = begun.size
+        passed = begun.passed
         guessed = self.offset < self.guessed_to
         self.forget()
         why = f"the stream ended ({reason}) inside the frame"
@@ -290,7 +319,7 @@ class StreamDecoder(Dissector, ABC):
             frame = self.frames[-1]
             # All its octets are owed, but in the stream there are no more of it.
             frame.size = passed
-            frame.uncaptured = uncaptured
+            frame.uncaptured = begun.uncaptured
             frame.guessed = guessed
             self.offset -= size - passed
             why += f", after {passed} of {size} octets"
@@ -306,10 +335,7 @@ class StreamDecoder(Dissector, ABC):
         """Forget the frame begun."""
         self.parts = []
         self.kept = 0
-        self.passed = 0
-        self.uncaptured = 0
-        self.size = 8
-        self.holed = False
+        self.begun = NOTHING_BEGUN
 
     # One frame
 
@@ -341,7 +367,7 @@ class StreamDecoder(Dissector, ABC):
 
     def lose(self, cause: str, reason: str) -> None:
         """The chain breaks here. What has come of a frame header goes with what will be skipped."""
-        self.skipped = self.passed
+        self.skipped = self.begun.passed
         self.skipped_missing = 0
         self.forget()
         self.lost = True
@@ -428,7 +454,7 @@ class StreamDecoder(Dissector, ABC):
             _DUMP_VERSION,
             (self.origin, self.offset),
             self.front(),
-            (self.passed, self.uncaptured, self.size, self.holed),
+            self.begun.dump(),
             (self.doubtful, self.guessed_to),
             (self.lost, self.cause, self.reason, self.skipped, self.skipped_missing, self.wanted, self.hint),
             self.opaque,
@@ -447,7 +473,7 @@ class StreamDecoder(Dissector, ABC):
         self.origin, self.offset = begins
         self.parts = [front] if front else []
         self.kept = len(front)
-        self.passed, self.uncaptured, self.size, self.holed = begun
+        self.begun = BegunFrame.load(begun)
         self.doubtful, self.guessed_to = doubt
         self.lost, self.cause, self.reason, self.skipped, self.skipped_missing, self.wanted, self.hint = (
             search

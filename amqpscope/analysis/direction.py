@@ -161,8 +161,8 @@ class DirectionAnalysis(PlainStream):
         """Keep of the octets that can only be the middle of a frame no evidence."""
         if decoder.lost or decoder.opaque:
             self.evidence.thin(decoder.offset + decoder.skipped)
-        elif decoder.passed >= 8:
-            self.evidence.thin(decoder.offset + decoder.passed)
+        elif decoder.begun.passed >= 8:
+            self.evidence.thin(decoder.offset + decoder.begun.passed)
 
     def is_foreign(self) -> bool:
         """Whether this side speaks no AMQP, on a connection whose other side does."""

@@ -249,9 +249,9 @@ class Amqp091FrameDecoder(StreamDecoder):
             self.doubtful = True
 
     def unfinished(self, reason: str) -> None:
-        if 4 <= self.passed < 8 and _printed_heartbeat(self.front(), 0):
+        if 4 <= self.begun.passed < 8 and _printed_heartbeat(self.front(), 0):
             self.printed_heartbeat(self.front(), 0)
-            self.passed -= 4
+            self.begun.passed -= 4
         super().unfinished(reason)
 
     # One frame

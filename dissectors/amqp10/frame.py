@@ -288,9 +288,9 @@ class FrameDecoder(StreamDecoder):
         return u32(buf, 0)
 
     def unfinished(self, reason: str) -> None:
-        if self.tls and self.passed >= 2 and _tls_record(self.front(), 0):
+        if self.tls and self.begun.passed >= 2 and _tls_record(self.front(), 0):
             self.opaque = True
-            self.skipped = self.passed
+            self.skipped = self.begun.passed
             self.forget()
             self.give_skipped()
         else:
