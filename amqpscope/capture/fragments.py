@@ -17,7 +17,7 @@ from typing import Any, Final
 from amqpscope.limits import FRAGMENT_DATAGRAMS, FRAGMENT_OCTETS, FRAGMENT_TIME
 from dissectors.wire import i64
 
-__all__ = ["Fragment", "Fragments"]
+__all__ = ["Fragments", "IpFragment"]
 
 # What came of a fragment; or at least 0: the datagram is whole.
 WAITING: Final = -1
@@ -31,7 +31,7 @@ _CAPTURED: Final = 1
 _NOT_CAPTURED: Final = 2
 
 
-class Fragment:
+class IpFragment:
     """One captured fragment of a datagram."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Fragments:
         # When the last ones were complete. What comes again of one, as from a second tap, is nothing missing.
         self._complete: dict[bytes, int] = {}
 
-    def add(self, packet: i64, time: i64, fragment: Fragment) -> i64:
+    def add(self, packet: i64, time: i64, fragment: IpFragment) -> i64:
         """The next fragment, with the number and time (ns) of its packet.
 
         Gives the whole datagram's length, WAITING, MALFORMED (not used) or DIFFERENT (it is given up).

@@ -22,7 +22,7 @@ packet of its own in a link layer is walked in place as another packet, down to 
 
 from typing import Any, Final
 
-from amqpscope.capture.fragments import DIFFERENT, MALFORMED, Fragment, Fragments
+from amqpscope.capture.fragments import DIFFERENT, MALFORMED, Fragments, IpFragment
 from amqpscope.capture.link_layer import BRIDGED, CUT, IP, LINK_ETHERNET, LINK_RAW, UNKNOWN, network
 from amqpscope.capture.notes import Notes
 from amqpscope.capture.recorder import Packet, PacketRecorder
@@ -164,7 +164,7 @@ class PacketDecoder:
                         return
                 offset: i64 = ((high & 0x1F) << 8 | low) << 3
                 octets = buf[tcp : min(stop, end)]
-                fragment = Fragment(key, buf[at:tcp], offset, high & 0x20 != 0, octets, stop - tcp)
+                fragment = IpFragment(key, buf[at:tcp], offset, high & 0x20 != 0, octets, stop - tcp)
                 self._fragment(number, time, fragment)
                 return
             if protocol == AUTHENTICATION:
@@ -293,7 +293,7 @@ class PacketDecoder:
         self.malformed += 1
         self.notes.add(code, number, time, f"{detail}; packet skipped")
 
-    def _fragment(self, number: i64, time: i64, fragment: Fragment) -> None:
+    def _fragment(self, number: i64, time: i64, fragment: IpFragment) -> None:
         """A part of an IP datagram: see `Fragments.add`. If it completes one, that is walked as a packet."""
         self.fragments += 1
         fragments = self._fragments
@@ -440,7 +440,7 @@ class PacketDecoder:
                         offset: i64 = u16(buf, at + 2) & 0xFFF8
                         octets = buf[at + 8 : min(stop, end)]
                         more: bool = buf[at + 3] & 1 != 0
-                        fragment = Fragment(key, header, offset, more, octets, stop - at - 8)
+                        fragment = IpFragment(key, header, offset, more, octets, stop - at - 8)
                         self._fragment(number, time, fragment)
                     return _OTHER
                 length = 8

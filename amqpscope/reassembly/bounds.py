@@ -5,7 +5,7 @@ from typing import Any, Final
 from amqpscope.reassembly.sequence import UNKNOWN
 from dissectors.wire import i64
 
-__all__ = ["NO_END", "NO_RESET", "PendingReset", "StreamEnd", "StreamStart"]
+__all__ = ["NO_CLOSE", "NO_RESET", "PendingReset", "StreamClose", "StreamStart"]
 
 
 class StreamStart:
@@ -42,7 +42,7 @@ class StreamStart:
         return start
 
 
-class StreamEnd:
+class StreamClose:
     """The FIN, or the RST, that ends a stream."""
 
     def __init__(self) -> None:
@@ -58,17 +58,17 @@ class StreamEnd:
         return (self.limit, self.acknowledgement, self.sequence)
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "StreamEnd":
+    def load(state: tuple[Any, ...]) -> "StreamClose":
         """The object of what `dump` returned."""
         if state == (-1, -1, -1):
-            return NO_END
-        end = StreamEnd()
+            return NO_CLOSE
+        end = StreamClose()
         end.limit, end.acknowledgement, end.sequence = state
         return end
 
 
 # mypyc: null object, of a stream whose end was not captured so far. Nothing writes to it.
-NO_END: Final = StreamEnd()
+NO_CLOSE: Final = StreamClose()
 
 
 class PendingReset:

@@ -97,7 +97,7 @@ from amqpscope.limits import (
     REASSEMBLY_WAITING_PIECES,
     SEQUENCE_WINDOW,
 )
-from amqpscope.reassembly.bounds import NO_END, NO_RESET, PendingReset
+from amqpscope.reassembly.bounds import NO_CLOSE, NO_RESET, PendingReset
 from amqpscope.reassembly.direction import Direction
 from amqpscope.reassembly.order import CausalOrder
 from amqpscope.reassembly.provenance import Provenance
@@ -507,7 +507,7 @@ class TcpConnection:
             self._order.sink.note(
                 own.index, "capture/ignored", packet, time, "a FIN ended nothing: more of its sender follows"
             )
-            own.end = NO_END
+            own.end = NO_CLOSE
         if own.end.limit >= 0 and last > own.end.limit:
             own.count_late(stop - max(own.end.limit, offset))
             last = own.end.limit

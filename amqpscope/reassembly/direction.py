@@ -12,7 +12,7 @@ was ever reported outside changes its meaning.
 from typing import Any
 
 from amqpscope.limits import SEQUENCE_WINDOW
-from amqpscope.reassembly.bounds import NO_END, NO_RESET, PendingReset, StreamEnd, StreamStart
+from amqpscope.reassembly.bounds import NO_CLOSE, NO_RESET, PendingReset, StreamClose, StreamStart
 from amqpscope.reassembly.copies import Copies
 from amqpscope.reassembly.gaps import NO_GAPS, Gaps
 from amqpscope.reassembly.recent import RecentOctets
@@ -44,7 +44,7 @@ class Direction:
         self.acked: i64 = 0
         # The sequence number of `next`; -1: no segment is to be passed on at once.
         self.expected: i64 = -1
-        self.end: StreamEnd = NO_END
+        self.end: StreamClose = NO_CLOSE
         # How the stream ended: "fin" or "rst", "" as long as it has not.
         self.ended: str = ""
         self.reset: PendingReset = NO_RESET
@@ -138,10 +138,10 @@ class Direction:
 
     # -- the end -----------------------------------------------------------------------------------
 
-    def own_end(self) -> StreamEnd:
+    def own_end(self) -> StreamClose:
         """The end of the stream, to be written to."""
-        if self.end is NO_END:
-            self.end = StreamEnd()
+        if self.end is NO_CLOSE:
+            self.end = StreamClose()
         return self.end
 
     def stands_reset(self) -> bool:
@@ -243,7 +243,7 @@ class Direction:
         own.segments, own.packet, own.time = newest
         start, end, own.ended, reset = bounds
         own.start = StreamStart.load(start)
-        own.end = StreamEnd.load(end)
+        own.end = StreamClose.load(end)
         own.reset = PendingReset.load(reset)
         own.stalls.restore(stalls)
         own.waiting = WaitingPieces.load(waiting)

@@ -27,7 +27,7 @@ __all__ = [
     "REQUEUED",
     "ROLLED_BACK",
     "Content",
-    "MessageDigest",
+    "ContentDigest",
 ]
 
 # How a delivery ended.
@@ -43,7 +43,7 @@ OPEN: Final = "open"
 COMMITTED: Final = "commit"
 
 
-class MessageDigest:
+class ContentDigest:
     """What a message is found again and compared by: its properties as sent, and a checksum of its body."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class MessageDigest:
         if not self.identity and self.sum >= 0 and self.size >= MIN_DISTINCT_BODY:
             self.identity = f"{self.size} octets, {self.sum:08x}"
 
-    def has_another_body(self, other: "MessageDigest") -> bool:
+    def has_another_body(self, other: "ContentDigest") -> bool:
         """Whether the two bodies differ for certain."""
         return self.size != other.size or (self.sum != other.sum and min(self.sum, other.sum) >= 0)
 
@@ -109,9 +109,9 @@ class MessageDigest:
         return (self.identity, self.named, *body, self.flags, self.octets, self.priority)
 
     @staticmethod
-    def load(state: tuple[Any, ...]) -> "MessageDigest":
+    def load(state: tuple[Any, ...]) -> "ContentDigest":
         """The object of what `dump` returned."""
-        digest = MessageDigest()
+        digest = ContentDigest()
         digest.identity, digest.named, digest.size, digest.seen, digest.sum = state[:5]
         digest.flags, digest.octets, digest.priority = state[5:]
         return digest
@@ -158,7 +158,7 @@ class Content:
         # What the client had asked for: deliveries that need no acknowledgement, and none that it published.
         self.no_ack: bool = False
         self.no_local: bool = False
-        self.digest: MessageDigest = MessageDigest()
+        self.digest: ContentDigest = ContentDigest()
         # How it ended, "" if nothing says so; when (ns), and what the client had of the server's stream then.
         self.fate: str = ""
         self.over: i64 = -1
@@ -196,7 +196,7 @@ class Content:
         content.life = life
         content.exchange, content.key, content.tag, content.consumer, content.queue = way
         content.redelivered, content.no_ack, content.no_local = traits
-        content.digest = MessageDigest.load(digest)
+        content.digest = ContentDigest.load(digest)
         content.fate, content.over, content.over_known = fate
         content.refusal = None if refusal is None else FrameRef.load(refusal)
         return content
