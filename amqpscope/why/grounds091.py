@@ -1,24 +1,19 @@
 """AMQP 0-9-1: which methods grant, limit or forbid a later one.
 
 Theory of operation. A conversation says which channel, consumer, delivery, message and request a frame is
-about. Of each of these is remembered where it was begun, and of deliveries and messages where they were
-answered; of each channel, besides, the newest frame of every method, by who said it.
+about. `Places091` remembers where each of these began and was answered.
 """
 
 from collections.abc import Iterable
 
 from amqpscope.model.records import CLIENT, FrameRecord
 from amqpscope.tracking.amqp091.channel import Channel
-from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.conversation import Conversation091
-from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
-from amqpscope.tracking.amqp091.events import Listener091, SentContent
+from amqpscope.tracking.amqp091.events import SentContent
 from amqpscope.tracking.amqp091.names import readable
-from amqpscope.tracking.amqp091.publishes import Publish
-from amqpscope.tracking.amqp091.requests import MethodRequest
 from amqpscope.why.frame_ref import BELONGS, FORBIDS, GRANTS, LACKS, LIMITS, SETS_UP, Ground, Position
 from amqpscope.why.grounds import Grounds, add_known, name_text
-from amqpscope.why.remembered import Recent
+from amqpscope.why.places091 import ChannelPlaces, Places091
 from amqpscope.why.watch import AnswerWatch
 from amqpscope.why.watch091 import NEXT_STEPS, RESPONSES, Watch091
 from dissectors.amqp091.arguments import Method, UnknownMethod
@@ -30,16 +25,12 @@ from dissectors.amqp091.methods import (
     BasicGetOk,
     BasicNack,
     BasicPublish,
-    BasicQos,
     BasicReject,
     BasicReturn,
     ChannelClose,
     ChannelCloseOk,
-    ChannelFlow,
     ChannelOpen,
     ConnectionClose,
-    ConnectionTune,
-    ConnectionTuneOk,
 )
 from dissectors.amqp091.registry import new_method
 from dissectors.protocol_header import ProtocolHeader
@@ -50,51 +41,12 @@ _MOST_CHANNELS = 8
 """Channels that are listed because they were open when a stream ended."""
 
 
-class _ChannelPlaces:
-    """Where what was said in one life of a channel. Keys of `said` begin with whether the client said it."""
-
-    def __init__(self) -> None:
-        self.said: dict[tuple[bool, str], Position] = {}
-        self.closed: Position | None = None  # by the frame that ended this life
-        self.consumer: Position | None = None  # the newest
-        self.delivery: Position | None = None  # the newest
-        self.prefetch = ""
-        self.flow = ""
-
-
-class _ContentPlaces:
-    """Where a method with content stands, and the header of the content."""
-
-    def __init__(self, method: Position) -> None:
-        self.method = method
-        self.header: Position | None = None
-
-
-class Grounds091(Grounds, Listener091):
+class Grounds091(Grounds):
     """What an AMQP 0-9-1 connection's frames so far mean for the next."""
 
     def __init__(self) -> None:
         self._conversation = Conversation091()
-        self._conversation.listeners.append(self)
-        self._headers: dict[bool, Position] = {}
-        self._newest: dict[bool, Position] = {}
-        self._tune = ""
-        self._tuned = ""
-        # Methods of the connection, by whether the client said them.
-        self._said: dict[tuple[bool, str], Position] = {}
-        self._channels: Recent[Channel, _ChannelPlaces] = Recent()
-        self._content: dict[SentContent, _ContentPlaces] = {}
-        self._requests: Recent[MethodRequest, Position] = Recent()
-        self._consumers: Recent[Consumer, Position] = Recent()
-        # By channel and delivery-tag: where each was delivered, and where the client has acknowledged it.
-        self._deliveries: Recent[tuple[Channel, int], Position] = Recent()
-        self._acknowledged: Recent[tuple[Channel, int], Position] = Recent()
-        # Where each message was published; by channel and number, too, and where the server has confirmed it.
-        self._messages: Recent[Publish, Position] = Recent()
-        self._published: Recent[tuple[Channel, int], Position] = Recent()
-        self._confirmed: Recent[tuple[Channel, int], Position] = Recent()
-        # Where an exchange or a queue was declared or deleted last: by kind and name.
-        self._entities: Recent[tuple[str, str], tuple[str, Position]] = Recent()
+        self._places = Places091(self._conversation)
 
     # What is asked
 
@@ -104,7 +56,7 @@ class Grounds091(Grounds, Listener091):
         body = frame.body
         number = int(frame.channel)
         found: list[Ground] = []
-        said = self._said
+        said = self._places.said
         add_known(found, FORBIDS, "the same peer has closed the connection", said.get((by_client, _CLOSE)))
         what = "the other peer has closed the connection: only connection.close-ok may follow"
         add_known(found, FORBIDS, what, said.get((not by_client, _CLOSE)))
@@ -113,7 +65,7 @@ class Grounds091(Grounds, Listener091):
                 found,
                 FORBIDS,
                 "the same peer has already sent a protocol header",
-                self._headers.get(by_client),
+                self._places.headers.get(by_client),
             )
             return found
         opened = said.get((False, "connection.open-ok"))
@@ -123,10 +75,13 @@ class Grounds091(Grounds, Listener091):
                 return found
         if frame.kind != "method" or isinstance(body, ChannelOpen):
             add_known(
-                found, LIMITS, f"the client agrees to {self._tuned}", said.get((True, "connection.tune-ok"))
+                found,
+                LIMITS,
+                f"the client agrees to {self._places.tuned}",
+                said.get((True, "connection.tune-ok")),
             )
         channel = self._conversation.channel_of(record)
-        places = None if channel is None else self._channels.get(channel)
+        places = None if channel is None else self._places.channels.get(channel)
         if isinstance(body, ChannelOpen):
             add_known(found, SETS_UP, "the server has opened the connection", opened)
             if places is not None and places.closed is None:
@@ -142,7 +97,7 @@ class Grounds091(Grounds, Listener091):
             return found
         self._on_channel(found, places, number, by_client)
         content = self._conversation.sending(record)
-        begun = None if content is None else self._content.get(content)
+        begun = None if content is None else self._places.content.get(content)
         if frame.kind in ("content-header", "body"):
             if begun is None:
                 what = "no method on the channel waits for its content"
@@ -165,20 +120,20 @@ class Grounds091(Grounds, Listener091):
 
     def _of_set_up(self, found: list[Ground], record: FrameRecord, by_client: bool) -> None:
         """The steps of the connection's set-up that come before."""
-        said = self._said
+        said = self._places.said
         body = record.frame.body
         name = record.frame.name
         over = (False, "connection.open-ok") in said
         for who in (True, False):
             if not over:
-                add_known(found, SETS_UP, "the protocol header", self._headers.get(who))
+                add_known(found, SETS_UP, "the protocol header", self._places.headers.get(who))
         for (who, step), mark in sorted(said.items(), key=lambda one: one[1].time):
             if step not in NEXT_STEPS or (over and step not in ("connection.tune-ok", "connection.open-ok")):
                 continue
             if step == "connection.tune":
-                add_known(found, LIMITS, f"the server proposes {self._tune}", mark)
+                add_known(found, LIMITS, f"the server proposes {self._places.tune}", mark)
             elif step == "connection.tune-ok":
-                add_known(found, LIMITS, f"the client agrees to {self._tuned}", mark)
+                add_known(found, LIMITS, f"the client agrees to {self._places.tuned}", mark)
             elif NEXT_STEPS[step] == name and who != by_client:
                 add_known(found, GRANTS, "the other peer asks for this method", mark)
             else:
@@ -187,13 +142,13 @@ class Grounds091(Grounds, Listener091):
         if needed is not None and needed not in said:
             found.append(Ground(LACKS, f"no {needed[1]} was captured before", None))
         if isinstance(body, ConnectionClose):
-            everywhere = [self._said, *(one.said for one in self._channels.newest_first())]
+            everywhere = [self._places.said, *(one.said for one in self._places.channels.newest_first())]
             self._blamed(found, body.class_id, body.method_id, everywhere, by_client)
         for step in ("connection.blocked", "connection.unblocked"):
             if name.startswith("connection."):
                 add_known(found, SETS_UP, "the server's notice about its resources", said.get((False, step)))
 
-    def _on_channel(self, found: list[Ground], places: _ChannelPlaces, number: int, by_client: bool) -> None:
+    def _on_channel(self, found: list[Ground], places: ChannelPlaces, number: int, by_client: bool) -> None:
         """What of the channel's life matters to everything on it."""
         said = places.said
         opened = said.get((True, "channel.open"))
@@ -209,13 +164,13 @@ class Grounds091(Grounds, Listener091):
         add_known(found, FORBIDS, "the channel has ended", places.closed)
 
     def _of_method(
-        self, found: list[Ground], channel: Channel, places: _ChannelPlaces, record: FrameRecord, body: Method
+        self, found: list[Ground], channel: Channel, places: ChannelPlaces, record: FrameRecord, body: Method
     ) -> None:
         said = places.said
         by_client = record.peer == CLIENT
         if isinstance(body, BasicPublish):
-            blocked = self._said.get((False, "connection.blocked"))
-            unblocked = self._said.get((False, "connection.unblocked"))
+            blocked = self._places.said.get((False, "connection.blocked"))
+            unblocked = self._places.said.get((False, "connection.unblocked"))
             if blocked is not None and (unblocked is None or unblocked.time < blocked.time):
                 found.append(
                     Ground(FORBIDS, "the server has blocked the connection: it accepts no messages", blocked)
@@ -257,13 +212,13 @@ class Grounds091(Grounds, Listener091):
                     found,
                     GRANTS,
                     f"the client has published message {number[1]}",
-                    self._published.get(number),
+                    self._places.published.get(number),
                 )
                 add_known(
                     found,
                     FORBIDS,
                     f"the server has already confirmed message {number[1]}",
-                    self._confirmed.get(number),
+                    self._places.confirms.get(number),
                 )
         elif isinstance(body, BasicCancel):
             self._consumer(found, channel, body.consumer_tag)
@@ -274,7 +229,7 @@ class Grounds091(Grounds, Listener091):
                     found,
                     FORBIDS,
                     "a consumer with this consumer-tag already exists",
-                    self._consumers.get(live),
+                    self._places.consumers.get(live),
                 )
         elif isinstance(body, BasicReturn):
             self._return(found, channel, body)
@@ -305,7 +260,7 @@ class Grounds091(Grounds, Listener091):
         if asked is None:
             found.append(Ground(LACKS, "no request waits for this answer", None))
             for request in channel.requests.no_wait.last.values():
-                unheard = self._requests.get(request)
+                unheard = self._places.requests.get(request)
                 if (
                     name in request.responses
                     and unheard is not None
@@ -318,9 +273,9 @@ class Grounds091(Grounds, Listener091):
     def _request(self, channel: Channel, by_client: bool, body: Method) -> Position | None:
         """Where the request stands that a method of a peer answers."""
         request = channel.requests.answers(by_client, body.definition().name)
-        return None if request is None else self._requests.get(request)
+        return None if request is None else self._places.requests.get(request)
 
-    def _flow(self, found: list[Ground], places: _ChannelPlaces, by_client: bool) -> None:
+    def _flow(self, found: list[Ground], places: ChannelPlaces, by_client: bool) -> None:
         flow = places.said.get((not by_client, "channel.flow"))
         if flow is not None:
             stopped = places.flow == "stop"
@@ -330,15 +285,15 @@ class Grounds091(Grounds, Listener091):
 
     def _consumer(self, found: list[Ground], channel: Channel, tag: str | None) -> None:
         consumer = self._conversation.consumer_of(channel, tag)
-        known = None if consumer is None else self._consumers.get(consumer)
+        known = None if consumer is None else self._places.consumers.get(consumer)
         if known is None and channel.is_open:
             what = f"no basic.consume was captured with consumer-tag {name_text(tag or '')}"
             found.append(Ground(LACKS, what, None))
         add_known(found, GRANTS, f"the client has started consumer {name_text(tag or '')}", known)
 
-    def _acknowledging(self, found: list[Ground], channel: Channel, places: _ChannelPlaces, tag: int) -> None:
+    def _acknowledging(self, found: list[Ground], channel: Channel, places: ChannelPlaces, tag: int) -> None:
         """What allows or forbids that the client acknowledges this delivery-tag."""
-        delivered = self._deliveries.get((channel, tag))
+        delivered = self._places.deliveries.get((channel, tag))
         add_known(found, GRANTS, f"the delivery with delivery-tag {tag}", delivered)
         if delivered is None and tag:
             what = f"no delivery with delivery-tag {tag} was captured on the channel"
@@ -346,7 +301,7 @@ class Grounds091(Grounds, Listener091):
             add_known(found, BELONGS, "the newest delivery on the channel", places.delivery)
             add_known(found, SETS_UP, "the newest consumer of the channel", places.consumer)
         if tag not in channel.deliveries.unacknowledged:
-            acknowledged = self._acknowledged.get((channel, tag))
+            acknowledged = self._places.acknowledgements.get((channel, tag))
             add_known(found, FORBIDS, f"the client has already settled delivery-tag {tag}", acknowledged)
 
     def _return(self, found: list[Ground], channel: Channel, body: BasicReturn) -> None:
@@ -356,12 +311,14 @@ class Grounds091(Grounds, Listener091):
             what = "the capture shows no message with this exchange and routing key that may be returned"
             found.append(Ground(LACKS, what, None))
         else:
-            add_known(found, BELONGS, "the oldest message that may be returned", self._messages.get(known[0]))
+            add_known(
+                found, BELONGS, "the oldest message that may be returned", self._places.messages.get(known[0])
+            )
 
     def _entity(self, found: list[Ground], kind: str, name: str | None) -> None:
         if not name:
             return
-        known = self._entities.get((kind, name))
+        known = self._places.entities.get((kind, name))
         if known is not None:
             method, mark = known
             did = "declared" if method.endswith("declare") else "deleted"
@@ -386,12 +343,12 @@ class Grounds091(Grounds, Listener091):
             found.append(Ground(BELONGS, f"the newest {name}, which the close names", max(marks, key=_when)))
 
     def of_end(self, direction: int, by_client: bool) -> list[Ground]:
-        said = self._said
+        said = self._places.said
         found: list[Ground] = []
         what = "the server has opened the connection"
         add_known(found, SETS_UP, what, said.get((False, "connection.open-ok")))
         tune_ok = said.get((True, "connection.tune-ok"))
-        add_known(found, LIMITS, f"the client agrees to {self._tuned}", tune_ok)
+        add_known(found, LIMITS, f"the client agrees to {self._places.tuned}", tune_ok)
         own, others = said.get((by_client, _CLOSE)), said.get((not by_client, _CLOSE))
         add_known(found, GRANTS, "the same peer has closed the connection", own)
         add_known(
@@ -409,11 +366,12 @@ class Grounds091(Grounds, Listener091):
             found.append(Ground(LACKS, "no connection.close-ok that answers it was captured", None))
         elif own is not None and (not by_client, "connection.close-ok") not in said and others is None:
             found.append(Ground(LACKS, "no connection.close-ok that answers it was captured", None))
-        opened = [(one, places) for one, places in self._channels.items_newest_first() if not places.closed]
+        channels = self._places.channels.items_newest_first()
+        opened = [(one, places) for one, places in channels if not places.closed]
         for channel, places in opened[: -_MOST_CHANNELS - 1 : -1]:
             what = f"channel {channel.number} is open"
             add_known(found, SETS_UP, what, places.said.get((True, "channel.open")))
-        add_known(found, BELONGS, "the last frame of the stream", self._newest.get(by_client))
+        add_known(found, BELONGS, "the last frame of the stream", self._places.newest.get(by_client))
         return found
 
     def subject(self, record: FrameRecord) -> str:
@@ -425,89 +383,11 @@ class Grounds091(Grounds, Listener091):
     # What is reported
 
     def take(self, record: FrameRecord) -> None:
-        self._newest[record.peer == CLIENT] = Position.of(record)
+        self._places.newest[record.peer == CLIENT] = Position.of(record)
         self._conversation.take(record)
 
     def watch(self, record: FrameRecord) -> AnswerWatch:
         return Watch091(record, self._conversation)
-
-    def header(self, record: FrameRecord, header: ProtocolHeader) -> None:
-        self._headers[record.peer == CLIENT] = Position.of(record)
-
-    def connection_method(self, record: FrameRecord, method: Method) -> None:
-        self._said[(record.peer == CLIENT, method.definition().name)] = Position.of(record)
-        if isinstance(method, ConnectionTune):
-            self._tune = _limits(method)
-        elif isinstance(method, ConnectionTuneOk):
-            self._tuned = _limits(method)
-
-    def channel_ended(self, record: FrameRecord, channel: Channel) -> None:
-        places = self._channels.get(channel)
-        if places is not None:
-            places.closed = Position.of(record)
-
-    def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
-        places = self._on(channel)
-        mark = Position.of(record)
-        name = method.definition().name
-        places.said[(record.peer == CLIENT, name)] = mark
-        if isinstance(method, BasicQos):
-            places.prefetch = f"{method.prefetch_count}{' for the channel' if method.global_ else ''}"
-        elif isinstance(method, ChannelFlow):
-            places.flow = "go on" if method.active else "stop"
-        elif name in ("exchange.declare", "exchange.delete", "queue.declare", "queue.delete"):
-            kind = name.partition(".")[0]
-            for field, value in method.fields():
-                if field.name == kind and isinstance(value, str) and value:
-                    self._entities.put((kind, value), (name, mark))
-
-    def _on(self, channel: Channel) -> _ChannelPlaces:
-        """What is remembered of a channel, from its first method on."""
-        places = self._channels.get(channel)
-        if places is None:
-            places = _ChannelPlaces()
-            self._channels.put(channel, places)
-        return places
-
-    def requested(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
-        self._requests.put(request, Position.of(record))
-
-    def consumer_started(self, record: FrameRecord, method: BasicConsume, consumer: Consumer) -> None:
-        mark = Position.of(record)
-        self._consumers.put(consumer, mark)
-        channel = self._conversation.channel_of(record)
-        if channel is not None:
-            self._on(channel).consumer = mark
-
-    def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
-        mark = Position.of(record)
-        self._content[content] = _ContentPlaces(mark)
-        if content.channel is not None and content.delivery is not None:
-            self._deliveries.put((content.channel, content.delivery.tag), mark)
-            self._on(content.channel).delivery = mark
-
-    def content_continued(self, record: FrameRecord, content: SentContent) -> None:
-        if record.frame.kind == "content-header":
-            self._content[content].header = Position.of(record)
-
-    def content_ended(self, record: FrameRecord, content: SentContent) -> None:
-        mark = self._content.pop(content).method
-        if content.publish is not None and content.channel is not None:
-            self._messages.put(content.publish, mark)
-            if content.number:
-                self._published.put((content.channel, content.number), mark)
-
-    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
-        channel, mark = self._conversation.channel_of(record), Position.of(record)
-        if channel is not None:
-            for delivery in deliveries:
-                self._acknowledged.put((channel, delivery.tag), mark)
-
-    def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
-        channel, mark = self._conversation.channel_of(record), Position.of(record)
-        if channel is not None:
-            for publish in publishes:
-                self._confirmed.put((channel, publish.number), mark)
 
 
 _CLOSE = "connection.close"
@@ -525,11 +405,6 @@ _NEEDED = {
 
 
 _ANSWERS = {answer for responses in RESPONSES.values() for answer in responses}
-
-
-def _limits(body: ConnectionTune | ConnectionTuneOk) -> str:
-    """What a tune, or the answer to it, says."""
-    return f"channel-max {body.channel_max}, frame-max {body.frame_max}, heartbeat {body.heartbeat} s"
 
 
 def _when(mark: Position) -> int:
