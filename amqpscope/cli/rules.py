@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
+from amqpscope.cli.inputs import Dialect
 from amqpscope.cli.output import TextOrJson, say
 from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.cli.status import Status
@@ -22,6 +23,7 @@ from amqpscope.conformance.coverage import (
     standing,
     status,
 )
+from amqpscope.conformance.elements import DECODING, draft_elements
 from amqpscope.conformance.pairs import CLEAN, LEGAL, VIOLATING, CapturePairs
 from amqpscope.errors import FilterError
 from amqpscope.protocols import PROTOCOLS
@@ -257,8 +259,19 @@ def show_coverage(
         typer.Option(metavar="FOLDER", help="Judge these captures instead of those of the program."),
     ] = None,
     form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text,
+    dialect: Annotated[
+        Dialect | None,
+        typer.Option(
+            metavar="final|draft2011",
+            show_default=False,
+            help="draft2011: show how each element of the draft of April 2011 is decoded instead.",
+        ),
+    ] = None,
 ) -> int:
     """Judge the captures of every rule, and show which of the catalogue are checked."""
+    if dialect is Dialect.draft2011:
+        _show_elements(form)
+        return Status.FINE
     proved = coverage(CapturePairs(captures))
     if form is TextOrJson.json:
         counts = {how: sum(proof.status == how for proof in proved.rules) for how in _STATUSES}
@@ -282,6 +295,22 @@ def show_coverage(
     else:
         _print(coverage_lines(proved))
     return Status.FINDINGS if proved.failed else Status.FINE
+
+
+def _show_elements(form: TextOrJson) -> None:
+    """The elements of the draft of April 2011, and how each is decoded."""
+    elements = draft_elements()
+    counts = {how: sum(one.status == how for one in elements) for how in DECODING}
+    if form is TextOrJson.json:
+        rows = [one._asdict() for one in elements]
+        _print_json({"schema": COVERAGE_SCHEMA, "counts": counts, "elements": rows})
+        return
+    for how, count in counts.items():
+        print(f"{count:4} {how}: {DECODING[how]}")
+    width = max(len(one.name) for one in elements)
+    for one in elements:
+        agrees = f" (as {one.agrees})" if one.agrees else ""
+        print(f"{one.section:8} {one.kind:10} {one.name:{width}} {one.status}{agrees}")
 
 
 # Of JSON.

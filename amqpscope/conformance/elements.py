@@ -1,0 +1,89 @@
+"""What the text of the draft of April 2011 defines, element by element, and how each is decoded.
+
+The rows come from the table that the dissector is generated from (`dissectors/spec/amqp10_draft2011`), and
+from the rules that are checked on connections that speak the draft.
+"""
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from importlib import resources
+from typing import Final, NamedTuple
+
+from amqpscope.protocols import DIALECTS
+from amqpscope.rules.catalogue import catalogue
+from amqpscope.rules.registry import checked
+from dissectors.amqp10_draft2011.frame import DRAFT_2011
+
+__all__ = ["DECODING", "Element", "draft_elements"]
+
+DEFINED: Final = "as defined"
+FEBRUARY: Final = "from 2011-02"
+GENERIC: Final = "generically"
+RULE: Final = "rule checked"
+UNSEEN: Final = "rule not checked"
+
+DECODING: Final = {
+    DEFINED: "decoded as the draft defines it",
+    FEBRUARY: "lost in the draft's text, decoded as in the XML of February 2011",
+    GENERIC: "lost in both, decoded generically; a descriptor is the final specification's",
+    RULE: "rule of the draft that is checked",
+    UNSEEN: "rule of the draft that is not checked",
+}
+"""What each status says."""
+
+_STATUS: Final = {"": DEFINED, "2011-02": FEBRUARY, "open": GENERIC}
+
+
+class Element(NamedTuple):
+    """One element of the draft: a type, an encoding, a descriptor, a field, a choice, a constant or a rule.
+
+    section: of the draft's text, "" of a rule. status: a key of `DECODING`. agrees: what has the same
+    definition, where the draft's own is lost.
+    """
+
+    kind: str
+    name: str
+    section: str
+    status: str
+    agrees: str = ""
+
+
+def draft_elements() -> list[Element]:
+    """All elements, in the order of the draft, and its rules."""
+    text = resources.files("dissectors.spec").joinpath("amqp10_draft2011/draft2011.xml").read_text("utf-8")
+    found: list[Element] = []
+    for one in ElementTree.fromstring(text).iter():  # noqa: S314  the XML is our own
+        kind = _kind(one)
+        section = one.get("section", "")
+        if kind == "definition":
+            found.append(Element("constant", one.attrib["name"], section, DEFINED))
+        elif kind == "type":
+            found.append(Element("type", one.attrib["name"], section, DEFINED))
+            found += _parts(one, section)
+    return found + list(_rules())
+
+
+def _parts(parent: ElementTree.Element, section: str) -> Iterator[Element]:
+    """The encodings, the descriptor, the fields and the choices of a type."""
+    name = parent.attrib["name"]
+    for one in parent:
+        kind = _kind(one)
+        named = (
+            one.attrib["code"] if kind == "encoding" else one.get("value" if kind == "choice" else "name", "")
+        )
+        whole = f"{name} {named}" if kind == "encoding" else f"{name}.{named}"
+        if kind == "descriptor":
+            whole = f"{named} 0x{int(one.attrib['code'].partition(':')[2], 16):02x}"
+        yield Element(kind, whole, section, _STATUS[one.get("origin", "")], one.get("agrees", ""))
+
+
+def _rules() -> Iterator[Element]:
+    namespace = next(name for (_, dialect), name in DIALECTS.items() if dialect == DRAFT_2011)
+    known = checked()
+    for name in catalogue():
+        if name.startswith(namespace + "/"):
+            yield Element("rule", name.partition("/")[2], "", RULE if name in known else UNSEEN)
+
+
+def _kind(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
