@@ -72,8 +72,8 @@ def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None
     Silent when: octets since the old link's attach were not captured.
     Only possible because: Another passage of the specification frees a handle as soon as the peer that uses
     the handle has sent its detach.
-    How to mend it: Keep a handle reserved after sending detach until the other peer's detach has arrived.
-    Only then use the handle for another attach.
+    How to mend it: Keep a handle reserved after sending detach until the other peer's detach has arrived. Do
+    not use the handle for another attach before.
     """
     case.report(
         L_HANDLE_REUSE,
@@ -125,8 +125,8 @@ def resumed_without_unsettled_map(case: Case10, link: LinkEnd) -> None:
     unsettled map, the other peer takes the attach for an attach that was sent before the detach arrived.
     Silent when: the detach closed the link, or the detach may not have reached the peer. The finding is only
     possible, not certain, when the peer may not have read the detach yet.
-    How to mend it: After a detach with an error, send a resuming attach with a non-null unsettled map. Use an
-    empty map if no deliveries are unsettled.
+    How to mend it: After a detach with an error, send a resuming attach with a non-null unsettled map. If no
+    deliveries are unsettled, send an empty unsettled map.
     """
     case.report(
         L_ERR_RESUME_UNSETTLED,
@@ -194,7 +194,7 @@ def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
     Only possible because: The peer may have accepted the attach first, and the link may have failed
     afterwards.
     How to mend it: When refusing a link, send the answering attach with the local terminus null (source if
-    sender, target if receiver). At once afterwards, send detach with closed=true and the error.
+    sender, target if receiver). Send a detach with closed=true and the error directly after this attach.
     """
     case.report(
         L_REFUSE_NULL,

@@ -77,7 +77,8 @@ def condition_of_another_frame(case: Case10, condition: str, carrier: str) -> No
     this close.
     Only possible because: The specification ties a condition to a frame only by the condition's name.
     How to mend it: Choose the condition by the frame: amqp:connection conditions on close, amqp:session
-    conditions on end, amqp:link conditions on detach. Use a general amqp condition where none of them fits.
+    conditions on end, amqp:link conditions on detach. If no condition of the frame's family fits, use a
+    general condition such as `amqp:internal-error`.
     """
     case.report(
         C_ERR_SCOPE,
@@ -105,7 +106,7 @@ def description_in_another_script(case: Case10, tags: list[str]) -> None:
     or most letters of the description are Latin letters.
     Only possible because: The description may quote a name that is written in a foreign script.
     How to mend it: Choose the language of descriptions from the other peer's incoming-locales. Use en-US if
-    you support none of these languages. Do not use the language of the host system.
+    you support none of the other peer's languages. Do not use the language of the host system.
     """
     case.report(
         C_LOCALE_CHOICE,
@@ -208,8 +209,8 @@ def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
     Silent when: no delivery is unsettled on a link of the session, or every attach was answered.
     Only possible because: A frame other than the attach may have been too large.
     How to mend it: If the unsettled map exceeds the max-frame-size, send an attach with a part of the map and
-    incomplete-unsettled true. Settle the listed deliveries, and then resume the link again for the other
-    deliveries.
+    incomplete-unsettled true. Settle the deliveries of this part, and then resume the link again for the
+    other deliveries.
     """
     case.report(
         L_UNSETTLED_INCOMPLETE,

@@ -313,8 +313,8 @@ def pipelined_close_off_channel_0(case: Case10) -> None:
     The receiver may not process the close.
     Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
     captured.
-    How to mend it: Always send close on channel 0. Do not take the channel number from the session that met
-    the error.
+    How to mend it: Always send close on channel 0. Do not use the channel of the session in which the error
+    occurred.
     """
     channel = case.record.frame.channel
     message = (
@@ -361,7 +361,9 @@ def empty_frame_off_channel_0(case: Case10) -> None:
     stricter rule, C-EMPTY-CH0-PRE.
     How to mend it: Send empty frames on channel 0. Write the channel number of a heartbeat as the constant 0.
     """
-    case.report(C_EMPTY_CH0, f"an empty frame is sent on channel {case.record.frame.channel}")
+    case.report(
+        C_EMPTY_CH0, f"an empty frame is sent on channel {case.record.frame.channel} instead of channel 0"
+    )
 
 
 C_OPEN_CH0: Final = RULES.rule(
@@ -381,7 +383,7 @@ def open_off_channel_0(case: Case10) -> None:
     How to mend it: Write the open with channel number 0, and check which octets of the frame header hold the
     channel.
     """
-    case.report(C_OPEN_CH0, f"open is sent on channel {case.record.frame.channel}")
+    case.report(C_OPEN_CH0, f"open is sent on channel {case.record.frame.channel} instead of channel 0")
 
 
 C_CLOSE_CH0: Final = RULES.rule("C-CLOSE-CH0", "SHOULD", "keyword")
@@ -397,10 +399,10 @@ def close_off_channel_0(case: Case10) -> None:
     the limits.
     Silent when: the other peer's open was not captured. Before the other peer's open, the same frame breaks a
     stricter rule, C-CLOSE-CH0-PIPE.
-    How to mend it: Send close on channel 0. Do not take the channel number from the session that met the
-    error.
+    How to mend it: Send close on channel 0. Do not use the channel of the session in which the error
+    occurred.
     """
-    case.report(C_CLOSE_CH0, f"close is sent on channel {case.record.frame.channel}")
+    case.report(C_CLOSE_CH0, f"close is sent on channel {case.record.frame.channel} instead of channel 0")
 
 
 def _judge_channel(case: Case10) -> bool:

@@ -101,8 +101,8 @@ def content_type_of_another_body(case: Case10, content_type: str, body: str) -> 
     and csprd02 say that a sender SHOULD NOT set a content-type.
     Source: messaging.xml section message-format > properties.content-type
     Evidence: the content-type, and the kind of the body
-    Why it matters: A body of AMQP values states its own types. A content-type states the type a second time,
-    and the two statements may differ.
+    Why it matters: A body of AMQP values states its own types. A content-type states the type of the body a
+    second time and may contradict the types of the values.
     Silent when: a part of the message was not captured, or the message has a message-format other than 0. For
     the final specification, the rule is also silent if the content-type is message/x-amqp+data,
     message/x-amqp+map or message/x-amqp+list. The finding is only possible, not certain, when a server sends
@@ -231,8 +231,8 @@ def unregistered_content_encoding(case: Case10, encoding: str) -> None:
     Demands: The content-encoding is a coding of the IANA registry of HTTP content codings.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: the text of the content-encoding
-    Why it matters: A receiver does not know how to decode the body. In most cases the value names a character
-    set, which belongs in the content-type.
+    Why it matters: A receiver does not know how to decode the body. In most cases, the content-encoding names
+    a character set, which belongs in the content-type.
     Silent when: a part of the message was not captured, or the message has a message-format other than 0.
     Only possible because: A specification that this rule does not know may define the content-encoding.
     How to mend it: Set content-encoding only to a registered coding such as `gzip`. State a character set in
@@ -292,12 +292,12 @@ def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
     Demands: The delivery-annotation with the key `rejected` is reserved, and its value has to be an error.
     Source: (not in messaging.xml)
     Evidence: the value under the key `rejected` in the delivery-annotations
-    Why it matters: The key is reserved for the reason of a rejection. A receiver looks there for an error and
-    cannot read the value.
+    Why it matters: The key is reserved for the reason of a rejection. A receiver expects an error under the
+    key `rejected` and cannot read the value.
     Silent when: a part of the message was not captured, or the message has a message-format other than 0. By
     the final specification, the rule is always silent, because the final specification does not have the key.
-    How to mend it: Put only an error composite (condition, description, info) under the key `rejected`. Use a
-    key that begins with `x-opt-` for other data.
+    How to mend it: Put only an error composite (condition, description, info) under the key `rejected`. Store
+    other data under a key that begins with `x-opt-`.
     """
     case.report(
         M_DA_REJECTED_TYPE,

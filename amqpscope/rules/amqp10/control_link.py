@@ -181,11 +181,11 @@ def declare_in_another_section(case: Case10, section: str) -> None:
     Demands: A declare is the single amqp-value section of its message.
     Source: transactions.xml section txn-declare
     Evidence: the payload of the transfers on the control link
-    Why it matters: The coordinator looks for the declare in the amqp-value section. Without a declare in this
-    section, no transaction begins.
+    Why it matters: The coordinator looks for the declare in the amqp-value section. Without a declare in the
+    amqp-value section, no transaction begins.
     Silent when: a part of the message was not captured.
     How to mend it: Encode the declare as the only body section of the message: one amqp-value section that
-    holds the described list. Do not put its octets into a data section.
+    holds the described list. Do not put the octets of the declare into a data section.
     """
     case.report(TX_DECLARE_BODY, f"a declare is sent in {section}, not in an amqp-value section")
 
@@ -202,10 +202,10 @@ def discharge_in_another_section(case: Case10, section: str) -> None:
     Source: transactions.xml section txn-discharge
     Evidence: the payload of the transfers on the control link
     Why it matters: The coordinator looks for the discharge in the amqp-value section. Without a discharge in
-    this section, the transaction stays open.
+    the amqp-value section, the transaction stays open.
     Silent when: a part of the message was not captured.
     How to mend it: Encode the discharge as the only body section of the message: one amqp-value section that
-    holds the described list. Do not put its octets into a data section.
+    holds the described list. Do not put the octets of the discharge into a data section.
     """
     case.report(TX_DISCHARGE_BODY, f"a discharge is sent in {section}, not in an amqp-value section")
 
@@ -268,7 +268,7 @@ def global_id_without_distributed_transactions(case: Case10, certainty: i64) -> 
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     coordinator states no capabilities, or when the controller may not have read the coordinator's attach yet.
     How to mend it: Read the capabilities in the coordinator's attach before the declare. Set global-id only
-    if `amqp:distributed-transactions` is among these capabilities.
+    if `amqp:distributed-transactions` is among the coordinator's capabilities.
     """
     case.report(
         TX_GLOBALID,
@@ -300,7 +300,8 @@ def several_transactions_on_a_session(case: Case10, live: int, pending: int, cer
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     coordinator states no capabilities, or when the other transaction is not declared yet.
     How to mend it: Discharge a transaction before declaring the next one on the session, or open one session
-    per transaction. Declare several only if the coordinator offers `amqp:multi-txns-per-ssn`.
+    per transaction. Declare several transactions on one session only if the coordinator offers
+    `amqp:multi-txns-per-ssn`.
     """
     case.report(
         TX_MULTI_PER_SSN,

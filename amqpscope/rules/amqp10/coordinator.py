@@ -179,7 +179,7 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
     finding is only possible, not certain, when the coordinator states that the transaction is unknown or has
     timed out.
     How to mend it: Answer every discharge with fail true of a live transaction with accepted. If an internal
-    step fails, roll back all the same and accept.
+    step fails, roll the transaction back nevertheless and answer with accepted.
     """
     case.report(
         TX_DISCHARGE_ROLLBACK_OK,
@@ -264,7 +264,7 @@ def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work)
     the controller treats the transaction as ended.
     Silent when: octets of either peer were not captured.
     How to mend it: On a discharge with fail true, first complete or abort every partly sent delivery of the
-    transaction. Answer the discharge afterwards.
+    transaction. Answer the discharge only when all these deliveries are complete or aborted.
     """
     case.report(
         TX_ACQ_PARTIAL,
@@ -367,7 +367,7 @@ def goes_on_after_a_settled_request(case: Case10, request: ControlRequest) -> No
     never learns that its request was not processed.
     Silent when: octets of either peer were not captured, or the coordinator answered no later request on the
     link.
-    How to mend it: Check the settled flag of each transfer on a control link. If the flag is true, detach the
+    How to mend it: Check the settled flag of each transfer on a control link. If settled is true, detach the
     link with an error.
     """
     packet = int(request.control.settled_packet)

@@ -98,11 +98,11 @@ def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     delivery-count or link-credit, its delivery-count differs from the number of deliveries, the link is being
     drained, or octets were not captured.
     How to mend it: Decrease link-credit by one whenever delivery-count rises by one, in one place and under
-    one lock. Take both values of a flow from the same moment.
+    one lock. Read the link-credit and the delivery-count of a flow at the same moment.
     """
     case.report(
         L_CREDIT_DECR,
-        f"delivery-count plus link-credit is {raw(total)}, in the sender's earlier flow the sum was "
+        f"delivery-count plus link-credit is {raw(total)}, but in the sender's earlier flow the sum was "
         f"{raw(link.credit.stated_limit)}, and the receiver has granted nothing since",
         CERTAIN,
         {"delivery_limit": int(raw(link.credit.stated_limit))},
@@ -130,11 +130,11 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     Possible because: The specification does not say whether aborted, resumed or incomplete deliveries use
     link-credit.
     How to mend it: On each flow of the receiver, compute link-credit as the receiver's delivery-count plus
-    its link-credit minus your own delivery-count, modulo 2^32. State this link-credit in your flows.
+    its link-credit minus your own delivery-count, modulo 2^32. State the computed link-credit in your flows.
     """
     case.report(
         L_CREDIT_FORMULA,
-        f"delivery-count plus link-credit is {raw(total)}, the receiver's limit "
+        f"delivery-count plus link-credit is {raw(total)}, but the receiver's limit is "
         f"{raw(link.credit.limits.newest())}",
         certainty,
         {"delivery_limit": int(raw(link.credit.limits.newest()))},
@@ -185,7 +185,7 @@ def available_of_its_own(case: Case10, link: LinkEnd, value: int) -> None:
     false number.
     Silent when: octets of either peer since the attach were not captured.
     How to mend it: In flows of a receiver, repeat the last available value of the sender, minus the messages
-    received since then, or leave available out. Do not write a value of your own.
+    received since then, or leave available out. Do not state a value of available that you have made up.
     """
     case.report(
         L_AVAIL_OWNER,

@@ -79,7 +79,7 @@ def first_transfer_without_delivery_id(case: Case10) -> None:
     Silent when: octets since the attach were not captured, because the transfer may continue an earlier
     delivery.
     How to mend it: Set delivery-id in the first transfer of every delivery, with the next number of the
-    session. Only transfers that continue a delivery may leave it out.
+    session. Only transfers that continue a delivery may leave out delivery-id.
     """
     case.report(D_ID_PRESENT, "the first transfer of a delivery has no delivery-id")
 
@@ -356,8 +356,9 @@ def continuation_with_other_delivery_tag(case: Case10, delivery: Delivery) -> No
     Why it matters: The receiver cannot tell to which delivery the transfer belongs, and may attribute its
     payload to the wrong message or refuse it.
     Silent when: octets since the attach of the link were not captured.
-    How to mend it: Set delivery-tag on the first transfer of a delivery and omit it on continuation
-    transfers, or repeat it unchanged. Generate the delivery-tag once per delivery, not once per transfer.
+    How to mend it: Set delivery-tag on the first transfer of a delivery and, on continuation transfers, omit
+    the delivery-tag or repeat the same delivery-tag. Generate the delivery-tag once per delivery, not once
+    per transfer.
     """
     case.report(
         D_TAG_CONT,
@@ -389,7 +390,7 @@ def continuation_with_other_message_format(case: Case10, delivery: Delivery) -> 
     decode the payload.
     Silent when: octets since the attach of the link were not captured.
     How to mend it: Set message-format on the first transfer of a delivery. On continuation transfers omit
-    message-format, or repeat the same value.
+    message-format, or repeat the message-format.
     """
     case.report(
         D_FMT_CONT,

@@ -31,13 +31,14 @@ Demands: A peer that receives a frame larger than its max-frame-size has to clos
 framing-error.
 Source: transport.xml section performatives > open.max-frame-size
 Evidence: the frames that the receiver sends after the oversized frame
-Why it matters: The sender of the frame never learns that its frames are too large. Another receiver may close
-the connection for the same frame.
+Why it matters: The sender of the frame never learns that its frames are too large. Another receiver may
+close the connection because of a frame of this size.
 Silent when: the peer may not have received the frame, or the peer sent nothing afterwards. The finding is
 only possible, not certain, when a minute passed without proof that the peer had read the frame, or when the
 peer ended the session instead of closing the connection.
-How to mend it: Compare the size field of each incoming frame with your own max-frame-size before you process
-the frame. If the frame is larger, send close with `amqp:connection:framing-error`.
+How to mend it: Compare the size field of each incoming frame with your own max-frame-size before you
+process the frame. If a frame is larger than your max-frame-size, send close with
+`amqp:connection:framing-error`.
 """
 
 
@@ -202,7 +203,8 @@ Silent when: the peer may not have received the attach, or the peer sent nothing
 The finding is only possible, not certain, when a minute passed without proof that the peer had read the
 attach, or when the peer ended the session without an error.
 How to mend it: After you detach a link with an error, accept an attach of the same link only if its
-unsettled field is not null. If the unsettled field is null, send end with `amqp:session:errant-link`.
+unsettled field is not null. If the unsettled field of the attach is null, send end with
+`amqp:session:errant-link`.
 """
 
 
@@ -289,13 +291,13 @@ Demands: A receiver that lowers the link-credit either accepts the messages that
 detaches the link with transfer-limit-exceeded.
 Source: transport.xml section links > Flow Control
 Evidence: the frames that the receiver sends after the surplus messages
-Why it matters: Deliveries that were in flight when the receiver lowered the link-credit are no fault of the
-sender. Another error misleads the sender about the cause.
+Why it matters: Deliveries that were in flight when the receiver lowered the link-credit are no fault of
+the sender. An error other than transfer-limit-exceeded misleads the sender about the cause of the detach.
 Silent when: the receiver did not detach the link, or the receiver detached the link with
 transfer-limit-exceeded.
 Only possible because: The {peer} may have another reason for the error.
 How to mend it: After you lower the link-credit, accept deliveries that were already in flight. If you
-cannot accept these deliveries, detach the link with `amqp:link:transfer-limit-exceeded`.
+cannot accept deliveries in flight, detach the link with `amqp:link:transfer-limit-exceeded`.
 """
 
 

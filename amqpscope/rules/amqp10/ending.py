@@ -131,7 +131,7 @@ def waited_too_long_for_the_answer(case: Case10, waited: int) -> None:
     Silent when: the other peer has sent close or ended its stream, or the peer has waited for less than five
     minutes.
     Only possible because: The specification gives no duration, so each peer decides how long it waits.
-    How to mend it: Start a timer when you send close. When the timer expires before the other peer's close
+    How to mend it: Start a timer when you send close. If this timer expires before the other peer's close
     arrives, close the TCP connection.
     """
     case.report(
@@ -191,7 +191,7 @@ def begin_never_answered_but_another_begun(case: Case10) -> None:
     Only possible because: Two sessions may begin at the same time, so this begin need not be meant as the
     answer.
     How to mend it: When you answer a begin, set remote-channel to the channel on which that begin arrived.
-    Leave remote-channel unset only when you begin a new session yourself.
+    Leave remote-channel unset only in a begin that starts a new session.
     """
     me = case.me
     spot = me.channels.unasked
@@ -411,8 +411,8 @@ def link_never_drained(case: Case10, link: LinkEnd) -> None:
     link-credit is left, and sends a flow.
     Source: transport.xml section links > Flow Control
     Evidence: a receiver's flow with drain=true, and the sender's later flows and transfers
-    Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call with
-    a time-out may block.
+    Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call of
+    the application may block although it has a time-out.
     Silent when: the sender may not have read the flow, the link was detached, the other peer ended the
     session or connection, or octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.

@@ -93,8 +93,9 @@ Evidence: the format code of the field's value
 Why it matters: A receiver expects an array in this field. The receiver refuses the frame, so the
 connection or link is not established.
 Silent when: a part of the frame was not captured.
-How to mend it: Encode several values of a multiple field as an array (`0xe0` or `0xf0`) whose element type is
-the type of the field. Encode a single value directly or as an array of one element.
+How to mend it: Encode several values of a multiple field as an array (`0xe0` or `0xf0`) whose element
+type is the type of the field. Encode a single value of a multiple field directly or as an array of one
+element.
 """
 
 
@@ -156,8 +157,8 @@ Why it matters: The other peer looks up the entries by symbol. The other peer do
 refuses the frame with amqp:decode-error.
 Silent when: a part of the frame was not captured.
 How to mend it: Encode every key of a fields map, such as properties of open, begin and attach or the info
-of an error, as a symbol instead of a string. If you use a client library, pass the keys of such maps as
-symbols.
+of an error, as a symbol instead of a string. If you use a client library, pass the keys of properties and
+of error info as symbols.
 """
 
 
@@ -177,8 +178,8 @@ Evidence: the field container-id of the open, null or missing
 Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
 links. The other peer may close the connection with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
-How to mend it: Set container-id in every open to a non-null string that identifies the container. Generate
-one if the application does not supply it.
+How to mend it: Set container-id in every open to a non-null string that identifies the container.
+Generate a container-id if the application supplies none.
 """
 
 
@@ -194,7 +195,7 @@ Why it matters: Without these fields the peers cannot count transfers or apply f
 may refuse the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
 How to mend it: Send next-outgoing-id, incoming-window and outgoing-window in every begin as uint values.
-Encode the value 0 explicitly and not as null.
+Encode the number 0 explicitly and not as null.
 """
 
 
@@ -225,8 +226,8 @@ Evidence: incoming-window, next-outgoing-id and outgoing-window of the flow, nul
 Why it matters: The other peer does not learn the state of the session. The other peer may keep a wrong
 window, or end the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
-How to mend it: Send incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow that
-only grants link-credit. Encode the value 0 explicitly.
+How to mend it: Send incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow
+that only grants link-credit. Encode the number 0 explicitly and not as null.
 """
 
 
@@ -301,7 +302,7 @@ Why it matters: The error shows that something failed, but not what failed. The 
 whether a retry makes sense.
 Silent when: a part of the frame was not captured.
 How to mend it: Set condition in every error to a symbol, for example `amqp:internal-error` if no other
-condition fits. Send a null error field, not an empty error, when there is no error.
+condition fits. If there is no error, send null in the field error and not an empty error.
 """
 
 
@@ -322,7 +323,7 @@ Why it matters: A sender that resumes the delivery does not learn from which oct
 sender has to send the whole message again.
 Silent when: a part of the frame was not captured.
 How to mend it: Send section-number (uint) and section-offset (ulong) in every received state. Encode the
-value 0 explicitly and not as null.
+number 0 explicitly and not as null.
 """
 
 
@@ -386,7 +387,7 @@ Why it matters: The work belongs to no transaction, so a commit or rollback does
 peer may refuse the frame.
 Silent when: a part of the frame was not captured.
 How to mend it: Set txn-id in every transactional-state to the binary of the declared outcome. For work
-outside of transactions send a plain delivery state instead.
+outside of transactions, send a plain delivery state instead of a transactional-state.
 """
 
 

@@ -54,7 +54,7 @@ def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i6
     Possible because: The capturing machine's clock may have been set forward, because no other frame confirms
     the silence; or the {peer} had not read the idle-time-out yet.
     How to mend it: Read idle-time-out (in milliseconds) from the other peer's open and send an empty frame
-    well before it passes, for example after half of it. Do not block the thread that sends these heartbeats.
+    well before it passes, for example after half of it. Do not block the thread that sends the empty frames.
     """
     me = case.me
     case.report(

@@ -382,7 +382,7 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
         case.report(
             L_CREDIT,
             f"a delivery is sent with link-credit {credit}: delivery-count is {raw(link.credit.count)}, "
-            f"the receiver's limit {raw(limits.newest())}",
+            f"the receiver's limit is {raw(limits.newest())}",
             certainty,
             {"link_credit": int(credit), "delivery_count": int(raw(link.credit.count))},
             [int(limits.newest_packet())],
@@ -487,7 +487,8 @@ def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flo
     the sender computes another link-credit than the receiver intended.
     Silent when: octets of the sender were not captured.
     How to mend it: Leave delivery-count unset in a receiver's flow until the sender's attach has arrived.
-    After the sender's attach, count from its initial-delivery-count. Do not send the default value 0.
+    After the sender's attach, count from its initial-delivery-count. Do not send delivery-count 0 as a
+    default value.
     """
     if link.sender or body.delivery_count is None or link.peer_attach is not None:
         return
@@ -561,7 +562,8 @@ def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) ->
     rule also accepts a higher delivery-count, up to the last delivery-count that the link-credit allows. The
     rule accepts both ways to count aborted, resumed and incomplete deliveries.
     How to mend it: In every flow of a sender for a link, send initial-delivery-count plus the number of
-    deliveries sent plus any drained credit. Count deliveries, not transfers, and do not omit the value 0.
+    deliveries sent plus any drained credit. Count deliveries, not transfers, and do not omit delivery-count
+    when the number is 0.
     """
     if not link.sender or not link.whole:
         return

@@ -144,7 +144,7 @@ def bodies_of_several_kinds(case: Case10, names: list[str]) -> None:
     content or refuse the message.
     Silent when: a part of the message was not captured, or the message has another message-format than 0.
     How to mend it: Choose one kind for the body: one or more data sections, one or more amqp-sequence
-    sections, or a single amqp-value section. Clear the old body before you set one of another kind.
+    sections, or a single amqp-value section. Clear the old body before you set a body of another kind.
     """
     case.report(M_BODY_NOMIX, "the message mixes kinds of body sections", CERTAIN, {"sections": names[:16]})
 
@@ -261,8 +261,8 @@ def sections_in_another_format(case: Case10, message_format: i64) -> None:
     Silent when: a part of the message was not captured, or the message-format is the batch format of Event
     Hubs.
     Only possible because: Another message-format may have the same sections.
-    How to mend it: Set message-format to 0 in the first transfer of every standard AMQP message. Use other
-    values only for formats that sender and receiver have agreed on.
+    How to mend it: Set message-format to 0 in the first transfer of every standard AMQP message. Use another
+    message-format only for formats on which sender and receiver have agreed.
     """
     message = f"the message-format is 0x{message_format:x}, but the message has the sections of format 0"
     case.report_once(M_FMT_ZERO, message, POSSIBLE, {"message_format": int(message_format)})
@@ -279,8 +279,9 @@ Source: messaging.xml section message-format (section types)
 Evidence: the format code after the section descriptor
 Why it matters: The receiver cannot decode the section. The receiver can only refuse the message.
 Silent when: a part of the message was not captured, or the message has another message-format than 0.
-How to mend it: Encode header, properties and amqp-sequence as a list, the annotations, application-properties
-and footer as a map, and data as binary. Put strings into amqp-value, or convert them to binary for data.
+How to mend it: Encode header, properties and amqp-sequence as a list, the annotations,
+application-properties and footer as a map, and data as binary. Put strings into an amqp-value section, or
+convert strings to binary for a data section.
 """
 
 
@@ -296,8 +297,8 @@ Why it matters: Receivers look up annotations by symbol or ulong, so no receiver
 may refuse the message with a decode error.
 Silent when: a part of the message was not captured, or the message has another message-format than 0.
 How to mend it: Encode the keys of delivery-annotations, message-annotations and footer as symbols, for
-example with the prefix `x-opt-`. Typical misuse: an application passes plain strings as annotation keys; wrap
-them as symbols.
+example with the prefix `x-opt-`. Typical misuse: an application passes strings as annotation keys instead
+of symbols.
 """
 
 
@@ -312,8 +313,8 @@ Evidence: the types of the keys in application-properties
 Why it matters: Selectors and receivers cannot name the entry. A receiver may refuse the message with a decode
 error.
 Silent when: a part of the message was not captured, or the message has another message-format than 0.
-How to mend it: Encode the keys of application-properties as strings, not as symbols or numbers. Convert other
-key types before you set application properties.
+How to mend it: Encode the keys of application-properties as strings, not as symbols or numbers. Convert
+keys of other types to strings before you set application-properties.
 """
 
 
@@ -329,8 +330,8 @@ Evidence: the types of the values in application-properties
 Why it matters: Receivers and filters can compare only simple values. Receivers may ignore the property or
 refuse the message.
 Silent when: a part of the message was not captured, or the message has another message-format than 0.
-How to mend it: Use only simple types as values of application-properties. Put structured data into the body,
-or encode it as a string.
+How to mend it: Use only simple types as values of application-properties. Put structured data into the
+body, or encode the data as a string.
 """
 
 
@@ -348,8 +349,8 @@ duplicates fail.
 Silent when: a part of the message was not captured, or the message has another message-format than 0.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
-How to mend it: Encode message-id and correlation-id as ulong, uuid, binary or string. Convert other integer
-types to ulong, and symbols to string.
+How to mend it: Encode message-id and correlation-id as ulong, uuid, binary or string. Convert an
+identifier of another integer type to ulong, and a symbol to string.
 """
 
 

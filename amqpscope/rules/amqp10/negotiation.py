@@ -220,8 +220,8 @@ def sasl_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     header announces, and refuses the connection.
     Silent when: the header was not captured. Another rule, C-HDR-FIRST, reports SASL frames without a
     protocol header.
-    How to mend it: Send the octets `AMQP`, 3, 1, 0, 0 to start the SASL layer. If you support AMQP 0-9-1 too,
-    do not reuse its version octets.
+    How to mend it: Send the octets `AMQP`, 3, 1, 0, 0 to start the SASL layer. If you also support AMQP
+    0-9-1, do not send the version octets of AMQP 0-9-1.
     """
     case.report(
         SA_HDR,
@@ -331,7 +331,7 @@ def reset_after_another_header(case: Case10) -> None:
     Only possible because: The capture does not show whether the program or the host of the {peer} reset the
     connection.
     How to mend it: If the two protocol headers differ, end only your sending side and go on reading until the
-    other peer ends its stream or a time-out passes. Close the socket afterwards.
+    other peer ends its stream or a time-out passes. Close the socket only after that.
     """
     case.report(
         C_HDR_MISMATCH_READ,

@@ -91,7 +91,7 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: unsettled deliveries that the receiver does not list, and the messages after the link was
     resumed
-    Why it matters: The messages are lost, which breaks a guarantee of at-least-once delivery.
+    Why it matters: The messages are lost, although at-least-once delivery guarantees their arrival.
     Silent when: the receiver left the link first, the link is only suspended, an error occurred, the sender
     may not have read the receiver's attach, any new delivery was sent, or octets were not captured.
     Only possible because: The capture does not show which delivery guarantee the sender wants.

@@ -77,8 +77,8 @@ def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None
     releases the message.
     Source: messaging.xml section distribution-nodes > Message States
     Evidence: deliveries of one message on several links
-    Why it matters: Two receivers have a message that only one receiver should have. Both may process the
-    message.
+    Why it matters: Two receivers have a message that only one receiver should have. Both receivers may
+    process the message.
     Silent when: the message has no message-id, the message is not among the first messages of the connection,
     or one of the two sources does not state the distribution-mode `move`.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to

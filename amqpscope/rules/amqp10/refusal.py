@@ -62,7 +62,7 @@ def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> 
     specification, the rule is always silent, because the final specification only implies the demand.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: Ignore annotations with unknown keys that begin with `x-opt-` and process the message. Do
-    not detach the link because of an annotation with such a key.
+    not detach the link because of an unknown key that begins with `x-opt-`.
     """
     case.report(
         M_ANN_XOPT_IGNORE,
@@ -177,7 +177,7 @@ def empty_array_refused(case: Case10, field: str, condition: str) -> None:
     Source: types.xml section composite-types
     Evidence: an error that names the field with the empty array
     Why it matters: A null value and an empty array mean the same, and encoders use either form. The refusal
-    makes the peer incompatible with such encoders.
+    makes the peer incompatible with encoders that send empty arrays.
     Silent when: any other frame on the link or the connection could also be the reason for the error.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: Decode an empty array of the right element type in a field with multiple values exactly

@@ -210,7 +210,7 @@ def frame_with_extended_header(case: Case10) -> None:
     Source: security.xml section sasl > SASL Frames
     Evidence: octet 4 of the SASL frame: the data offset
     Why it matters: No specification defines octets between the header and the body of a SASL frame. The
-    receiver skips these octets and their content is lost.
+    receiver skips octets between header and body, and their content is lost.
     Silent when: a part of the frame was not captured.
     How to mend it: Write the value 2 into the data offset (octet 4) of every SASL frame and start the body at
     octet 8.
@@ -231,8 +231,8 @@ def frame_with_octets_6_and_7(case: Case10) -> None:
     Why it matters: In AMQP frames, octets 6 and 7 hold the channel. SASL frames have no channel, so a strict
     receiver may refuse the frame.
     Silent when: the frame was not captured.
-    How to mend it: Write zero into octets 6 and 7 of every SASL frame. Initialize the frame buffer before you
-    fill in the header.
+    How to mend it: Write zero into octets 6 and 7 of every SASL frame. Clear the frame buffer before you fill
+    in the header.
     """
     octets = case.record.frame.raw
     if len(octets) >= 8 and (octets[6] != 0 or octets[7] != 0):
@@ -303,9 +303,9 @@ def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
     Evidence: the mechanism of sasl-init, and the list in sasl-mechanisms
     Why it matters: The server must refuse the mechanism, so the authentication fails and the connection ends.
     Silent when: the mechanisms of the server were not captured.
-    How to mend it: Intersect the mechanisms that you support with the list in sasl-mechanisms and choose from
-    the result. If the result is empty, report an error and close the connection. Users may have configured a
-    mechanism that the server has disabled.
+    How to mend it: Intersect the mechanisms that you support with the list in sasl-mechanisms and choose a
+    mechanism of both. If the two lists have no mechanism in common, report an error and close the connection.
+    Users may have configured a mechanism that the server has disabled.
     """
     offered = case.me.sasl.mechanisms
     if offered is None or offered.sasl_server_mechanisms is None or body.mechanism is None:
@@ -331,7 +331,7 @@ def second_init(case: Case10) -> None:
     Why it matters: The server cannot tell which mechanism applies and may close the connection.
     Silent when: octets since the first sasl-init were not captured.
     How to mend it: Send sasl-init once per connection. To try another mechanism or other credentials, open a
-    new connection. Send later data of the same mechanism in sasl-response.
+    new connection. Send later data of the chosen mechanism in a sasl-response.
     """
     case.report(SA_INIT_ONCE, "a second sasl-init is sent")
 
@@ -459,7 +459,7 @@ def frame_after_outcome(case: Case10) -> None:
     connection.
     Silent when: octets since the sasl-outcome were not captured.
     How to mend it: Send sasl-outcome as the last SASL frame of the connection. Send data that belongs to a
-    successful exchange in its additional-data field.
+    successful exchange in the field additional-data of the sasl-outcome.
     """
     case.report(SA_SEQ_OUTCOME, f"{case.record.frame.name} is sent after the sasl-outcome")
 
@@ -576,7 +576,7 @@ Why it matters: The receiver cannot interpret the frame, so the SASL exchange ca
 connection is opened.
 Silent when: a part of the frame was not captured.
 How to mend it: Encode exactly one of sasl-mechanisms, sasl-init, sasl-challenge, sasl-response or
-sasl-outcome in each SASL frame. Set the frame size so that the frame ends with this performative.
+sasl-outcome in each SASL frame. Set the frame size so that the frame ends with its performative.
 """
 
 

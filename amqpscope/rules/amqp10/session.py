@@ -134,13 +134,13 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     answer.
     Source: transport.xml section performatives > begin.remote-channel
     Evidence: the remote-channel, and the other peer's begins without answer
-    Why it matters: The two peers connect their sessions by remote-channel. With a wrong value, the other peer
-    connects the wrong sessions or none.
+    Why it matters: The two peers connect their sessions by remote-channel. With a wrong remote-channel, the
+    other peer connects the wrong sessions or none.
     Silent when: octets of the other peer were not captured, or the other peer has begun twice on the channel.
     Possible because: The {other} has begun a session on a channel above the channel-max of the {peer}. Which
     channel the {other} means is unknown.
     How to mend it: Set remote-channel to the channel on which the other peer's begin arrived, and answer each
-    begin exactly once. Do not put your own outgoing channel into this field.
+    begin exactly once. Do not put your own outgoing channel into remote-channel.
     """
     number = body.remote_channel
     if number is None or not case.me.whole:
@@ -213,7 +213,7 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
     Source: transport.xml section sessions > Establishing a Session
     Evidence: the channel of the begin, and the channels in use
     Why it matters: Receivers keep tables as large as the highest channel in use. The specification recommends
-    the lowest unused channel, so that these tables stay small.
+    the lowest unused channel, so that the receivers' tables stay small.
     Silent when: the begin answers another begin, octets were not captured, or the rule has already reported
     this peer on the connection. A channel counts as used as long as the other peer has not answered its end.
     How to mend it: Allocate the lowest unused channel for each new session instead of counting upwards.
@@ -276,7 +276,8 @@ def flow_with_other_next_outgoing_id(case: Case10, session: SessionEnd, body: Fl
     window from it. The session may stall.
     Silent when: the begin was not captured, or octets since the begin were not captured.
     How to mend it: Start next-outgoing-id at the value in begin and add one for every transfer frame on the
-    session, also for each frame of a multi-transfer delivery. Write the current value into every flow.
+    session, also for each frame of a multi-transfer delivery. Write the current next-outgoing-id into every
+    flow.
     """
     value = body.next_outgoing_id
     if (
@@ -311,8 +312,8 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     The finding is only possible, not certain, when the sender may have received the begin without having read
     it.
     How to mend it: Set next-incoming-id in every flow as soon as the other peer's begin has arrived.
-    Initialize next-incoming-id from the next-outgoing-id of that begin and add one for each transfer
-    received.
+    Initialize next-incoming-id from the next-outgoing-id of the other peer's begin and add one for each
+    transfer received.
     """
     if body.next_incoming_id is None and session.peer_begin is not None and session.whole:
         # A session that answers cannot have missed the begin that it answers.
@@ -345,7 +346,7 @@ def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body:
     Silent when: octets of the other peer were not captured. The finding is only possible, not certain, when
     the other peer has begun a session that answers no begin, because that begin may be meant as the answer.
     How to mend it: Leave next-incoming-id null in each flow that you send before the other peer's begin has
-    arrived. Afterwards, set next-incoming-id from the next-outgoing-id of that begin.
+    arrived. Afterwards, set next-incoming-id from the next-outgoing-id of the other peer's begin.
     """
     if body.next_incoming_id is not None and session.peer_begin is None:
         if session.whole and case.me.whole:

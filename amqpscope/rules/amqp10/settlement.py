@@ -40,7 +40,7 @@ def sender_changes_its_outcome(case: Case10, delivery: Delivery) -> None:
     Silent when: octets since the attach were not captured, or one of the two outcomes is part of a
     transaction.
     How to mend it: Store the outcome that you state for a delivery and state the same outcome in all later
-    transfers and dispositions of the delivery. Do not let two code paths decide about one delivery.
+    transfers and dispositions of the delivery. Do not let two code paths state outcomes for one delivery.
     """
     case.report(
         D_STATE_FINAL_SND,
@@ -234,8 +234,8 @@ def settled_before_the_sender(case: Case10, number: i64) -> None:
     Source: transport.xml section performatives > transfer.rcv-settle-mode; transport.xml section definitions
     > receiver-settle-mode
     Evidence: a receiver's disposition with settled=true before any settlement by the sender
-    Why it matters: The sender relies on settling first. Without this order, exactly-once delivery is
-    impossible, so the message may be duplicated.
+    Why it matters: The sender relies on settling first. If the receiver settles first, exactly-once delivery
+    is impossible, so the message may be duplicated.
     Silent when: octets of either peer since the session's begin were not captured.
     How to mend it: In rcv-settle-mode second send a disposition with the outcome and settled=false. Settle
     the delivery only after the sender's settled disposition has arrived.

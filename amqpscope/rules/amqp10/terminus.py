@@ -94,8 +94,8 @@ Why it matters: The default-outcome applies to deliveries for which the receiver
 Without a valid default-outcome, the peers do not agree on the result of these deliveries.
 Silent when: a part of the frame was not captured.
 How to mend it: Set default-outcome to an outcome, for example accepted, rejected, released or modified,
-encoded as a described list. The delivery state received is not an outcome. Leave the field null if no default
-is needed.
+encoded as a described list. The delivery state received is not an outcome. Leave default-outcome null if
+you need no default.
 """
 
 

@@ -228,7 +228,7 @@ def declared_as_a_state(case: Case10) -> None:
     Source: transactions.xml section coordination > declared
     Evidence: the outcome declared on another link
     Why it matters: The outcome assigns a txn-id although no controller asked for a transaction. The other
-    peer cannot apply this outcome to the delivery.
+    peer cannot apply the outcome declared to an ordinary delivery.
     Silent when: octets of either peer were not captured, or the delivery is already settled.
     How to mend it: Send the outcome declared only in the disposition for a declare message on a control link.
     Answer a discharge and all ordinary messages with accepted or another outcome.

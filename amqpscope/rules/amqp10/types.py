@@ -44,8 +44,8 @@ Evidence: a format code 0x4F, 0x5F, ... or 0xFF, and the octet after the code
 Why it matters: The receiver does not know what follows the code. The receiver cannot decode the frame and
 may close the connection with amqp:decode-error.
 Silent when: a part of the frame was not captured.
-How to mend it: Remove format codes whose low nibble is `0xF` from the encoder. Check also that the previous
-value writes as many octets as its size says.
+How to mend it: Remove format codes whose low nibble is `0xF` from the encoder. Check also that the value
+before the code has as many octets as its size says.
 """
 
 
@@ -98,8 +98,8 @@ Demands: Numeric descriptors whose upper 32 bits are zero belong to the AMQP spe
 types have to use a domain of their own.
 Source: types.xml section types > Descriptor Values
 Evidence: an unknown ulong descriptor whose upper 32 bits are zero
-Why it matters: A later AMQP specification may assign the same descriptor to another type. The receiver would
-then decode the value as that other type.
+Why it matters: A later AMQP specification may assign the same descriptor to another type. The receiver
+would then decode the value as the newly specified type.
 Silent when: a part of the frame was not captured.
 Only possible because: A specification that this rule does not know may define the descriptor.
 How to mend it: Put the enterprise number of the type's owner into the upper 32 bits of the ulong descriptor
@@ -142,8 +142,8 @@ delivery
 Why it matters: The receiver gets a value that is cut off. The receiver cannot decode the rest of the
 frame or message and may close the connection.
 Silent when: a part of the frame was not captured.
-How to mend it: Compute the size of a value from the octets that were actually written, after its content is
-encoded. Count octets, not characters, in strings. Do not shorten an encoded frame afterwards.
+How to mend it: Compute the size of a value from the octets that were actually written, after its content
+is encoded. Count octets, not characters, in strings. Do not cut off octets of an encoded frame.
 """
 
 
@@ -224,8 +224,8 @@ T_STR_NOBOM: Final = RULES.rule(
 Demands: A string has no byte order mark.
 Source: types.xml section encodings > string
 Evidence: the octets EF BB BF at the start of the string
-Why it matters: The byte order mark becomes part of the name or text. Comparisons of addresses and names then
-fail although both look the same.
+Why it matters: The byte order mark becomes part of the name or text. Comparisons of addresses and names
+then fail although both texts look the same.
 Silent when: a part of the frame was not captured.
 How to mend it: Encode strings as UTF-8 without a byte order mark. Strip the octets `EF BB BF` from text
 that was read from files before you use the text as a string.
@@ -437,8 +437,8 @@ Evidence: the durable field of the source or target
 Why it matters: The peers do not agree which state of the terminus survives a restart. The other peer may
 refuse the attach with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
-How to mend it: Set durable of source and target to 0, 1 or 2, encoded as a uint. Do not send a boolean or a
-delivery mode in this field.
+How to mend it: Set durable of source and target to 0, 1 or 2, encoded as a uint. Do not send a boolean or
+a delivery mode in the field durable.
 """
 
 
@@ -468,5 +468,5 @@ Evidence: the code of the sasl-outcome
 Why it matters: The client cannot decide whether it is authenticated, and may close the connection.
 Silent when: a part of the frame was not captured.
 How to mend it: Set code to 0 (ok), 1 (auth), 2 (sys), 3 (sys-perm) or 4 (sys-temp), encoded as a ubyte.
-Map internal error codes of the authentication backend to these five codes.
+Map internal error codes of the authentication backend to the five codes of sasl-outcome.
 """
