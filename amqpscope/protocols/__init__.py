@@ -21,6 +21,7 @@ __all__ = [
     "PROTOCOLS",
     "Protocol",
     "detected",
+    "in_its_terms",
     "is_amqp",
     "label",
     "protocol_of",
@@ -66,6 +67,13 @@ def protocol_of_kind(kind: str, dialect: str = "") -> Protocol | None:
 def is_amqp(name: str) -> bool:
     """Whether a connection of this name speaks AMQP, in a version that is decoded or not."""
     return name in PROTOCOLS or name in _UNDECODED
+
+
+def in_its_terms(name: str, text: str) -> str:
+    """A text about the protocol of this name, with the words of its dialect."""
+    for word, own in protocol_of(name).terms.items():
+        text = text.replace(word, own)
+    return text
 
 
 def label(name: str) -> str:

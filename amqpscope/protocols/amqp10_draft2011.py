@@ -40,6 +40,10 @@ class Amqp10Draft2011(Amqp10):
     guards = ""
     editions = ""
     layers: ClassVar[Mapping[str, str]] = Amqp10.layers
+    terms: ClassVar[Mapping[str, str]] = {
+        "delivery-count": "transfer-count",
+        "delivery-id": "transfer-id",
+    }
 
     def detect(self, buf: bytes) -> str:
         return UNKNOWN

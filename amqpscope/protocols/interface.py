@@ -80,6 +80,9 @@ class Protocol(ABC):
     layers: ClassVar[Mapping[str, str]] = {}
     """The layers of its rules, by the first letters of their ids."""
 
+    terms: ClassVar[Mapping[str, str]] = {}
+    """Of a dialect: its words for those of the protocol."""
+
     unchecked: str = ""
     """The table in `amqpscope/rules/data` of the rules that are not checked; "" if there is none."""
 

@@ -6,6 +6,7 @@ ended: also when it was ended, since that is what forbids whatever still comes.
 """
 
 from amqpscope.model.records import FrameRecord
+from amqpscope.protocols import in_its_terms
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
@@ -91,6 +92,11 @@ class Grounds10(Grounds, Listener10):
     # What is asked
 
     def of(self, record: FrameRecord) -> list[Ground]:
+        name = record.connection.protocol
+        found = self._found(record)
+        return [Ground(one.effect, in_its_terms(name, one.what), one.mark) for one in found]
+
+    def _found(self, record: FrameRecord) -> list[Ground]:
         way = self._ways[int(record.direction)]
         other = self._ways[1 - int(record.direction)]
         frame = record.frame

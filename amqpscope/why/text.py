@@ -18,6 +18,7 @@ Each line of a frame is that of `amqpscope read`. Nothing of the wire gets in he
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER
+from amqpscope.protocols import in_its_terms
 from amqpscope.report.findings import evidence_of
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
@@ -89,9 +90,10 @@ def answer_lines(answer: Answer, excerpts: ExplainedFrames, only: int) -> list[t
         return shown
     if answer.before is not None:
         shown += [([], -1), ([("rule", "the two peers before this packet")], 2)]
-        shown += [
-            ([("", " " * _INDENT), *line], 6) for line in state_lines(answer.before, concern_of(answer))
-        ]
+        name = answer.connection.protocol
+        for line in state_lines(answer.before, concern_of(answer)):
+            spoken = [(style, in_its_terms(name, text)) for style, text in line]
+            shown.append(([("", " " * _INDENT), *spoken], 6))
     chosen = _explained(answer, only)
     if len(answer.questions) + answer.more > 1:
         many = count(len(answer.questions) + answer.more, "frame")

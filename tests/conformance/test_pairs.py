@@ -33,6 +33,11 @@ def test_the_files_are_what_the_script_writes() -> None:
     assert changed == [], "write them again: python tests/scenarios/write_captures.py"
 
 
+def test_the_conversations_in_the_draft_are_what_the_script_writes() -> None:
+    changed = "write them again: python tests/scenarios/write_captures.py"
+    assert on_disk(write_captures.DRAFT2011) == write_captures.conversations(), changed
+
+
 def test_every_run_writes_the_same() -> None:
     assert write_captures.files() == write_captures.files()
 
@@ -41,7 +46,7 @@ def test_writing_removes_what_no_dialogue_says_any_more(tmp_path: Path) -> None:
     old = tmp_path / "amqp10" / "L-GONE" / "clean.pcap"
     old.parent.mkdir(parents=True)
     old.write_bytes(b"")
-    write_captures.write(tmp_path)
+    write_captures.write(tmp_path, write_captures.files())
     assert not old.parent.exists()
     assert on_disk(tmp_path) == on_disk(FOLDER)
 

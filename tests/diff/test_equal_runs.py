@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.comparisons import compared, compared_files, reported
 from support.network import Tap, captured, converse
-from support.protocols import PROTOCOLS, mischievous
+from support.protocols import PROTOCOLS, mischievous, so_many
 from support.rewritten import Rewriting, rewritten
 from support.sampling import share, thorough
 
@@ -79,6 +79,7 @@ def test_one_direction_seen_later(path: Path, behind: int) -> None:
 def test_where_it_was_captured(protocol: str, tap: Tap) -> None:
     """Of conversations full of faults and races, others for each place."""
     numbers = share(range(300 if thorough() else 16), 4, f"{protocol} at {tap}")
+    numbers = numbers[: so_many(protocol, len(numbers))]
     conversations = [mischievous(f"diff {n}", protocol, lossy=False) for n in numbers]
     conversations += [converse(f"diff {n}", lossy=False, protocol=protocol) for n in numbers]
     for conversation in conversations:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from support import amqp10_encode as amqp
+from support import draft2011_encode as draft
 from support.all_outputs import failures, ways
 from support.capture_files import A4, B4, START, Record, ethernet, ipv4, pcap, tcp
 from support.capture_files import Recorder as Segments
@@ -56,12 +57,15 @@ from dissectors.amqp10.frame import FrameDecoder
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.outline import SECTIONS, outline
 from dissectors.amqp10.types import ValueReader
-from dissectors.interface import Assembled, Frame, Problem
+from dissectors.amqp10_draft2011.frame import DRAFT_2011, DialectDecoder
+from dissectors.amqp10_draft2011.message import DraftAssembler, DraftMessage
+from dissectors.interface import Assembled, Assembler, Frame, Problem
 from dissectors.limits import MAX_PROBLEMS
 
 __all__ = ["ENTRIES"]
 
 Entry = Callable[[bytes], None]
+NewDecoder = Callable[[bool], FrameDecoder]
 
 # Problems that a frame may have beside those of the values in it.
 _OF_THE_FRAME = 4
@@ -246,6 +250,21 @@ def performatives(octets: bytes) -> None:
 
     The first octet says whether it is a SASL frame (bit 0) and how long the extended header is (bits 1, 2).
     """
+    _performative(octets, FrameDecoder)
+
+
+def performatives2011(octets: bytes) -> None:
+    """The same in the April-2011 draft, and the message that a transfer brings."""
+    _performative(octets, _draft_decoder)
+
+
+def _draft_decoder(midstream: bool) -> FrameDecoder:
+    decoder = DialectDecoder(midstream)
+    decoder.take_for(DRAFT_2011)
+    return decoder
+
+
+def _performative(octets: bytes, new: NewDecoder) -> None:
     if not octets:
         return
     extended = octets[0] >> 1 & 3
@@ -254,27 +273,32 @@ def performatives(octets: bytes) -> None:
     frame = size + bytes((2 + extended, octets[0] & 1, 0, 3)) + rest
     stream = b"AMQP\0\1\0\0" + frame + _CLOSE
     chance = zlib.crc32(octets)
-    whole = _frames(stream, [])
+    whole = _frames(stream, [], new)
     assert sum(int(one.size) for one in whole) == len(stream)
     assert (whole[-1].name, whole[-1].problems) == ("close", [])
-    pieces = _frames(stream, sorted({8 + chance % (len(frame) + 1), chance // 7 % len(stream)}))
+    pieces = _frames(stream, sorted({8 + chance % (len(frame) + 1), chance // 7 % len(stream)}), new)
     assert [frame_state(one) for one in pieces] == [frame_state(one) for one in whole]
     for one in whole:
         _sound(one.problems, int(one.size))
-    _show([_record(one) for one in whole])
+    records = [_record(one) for one in whole]
+    assembler: Assembler = MessageAssembler() if new is FrameDecoder else DraftAssembler()
+    for record in records:
+        record.message = assembler.take(record.frame)
+    _show(records)
     # As if it were behind lost octets, and cut short.
     for end in (len(stream), 8 + chance % (len(frame) + 1)):
-        lost = FrameDecoder(True)
+        lost = new(True)
         lost.feed(stream, 8, end)
         lost.end("capture")
         assert sum(int(one.size) for one in lost.frames) == end - 8
 
 
-_CLOSE = amqp.frame(amqp.close())
+# In the encoding that both dialects have.
+_CLOSE = amqp.frame(draft.close())
 
 
-def _frames(stream: bytes, cuts: list[int]) -> list[Frame]:
-    decoder = FrameDecoder(False)
+def _frames(stream: bytes, cuts: list[int], new: NewDecoder = FrameDecoder) -> list[Frame]:
+    decoder = new(False)
     frames: list[Frame] = []
     for begin, end in pairwise([0, *cuts, len(stream)]):
         buffer = b"\x02" * 3 + stream[begin:end] + b"\0" * 2
@@ -283,7 +307,7 @@ def _frames(stream: bytes, cuts: list[int]) -> list[Frame]:
         decoder.frames = []
         if cuts:
             state = decoder.dump()
-            decoder = FrameDecoder.load(state)
+            decoder = type(decoder).load(state)
             assert decoder.dump() == state
     decoder.end("fin")
     return frames + decoder.frames
@@ -538,7 +562,7 @@ def _converse(
 
 
 def _about_message(message: Assembled | None) -> tuple[Any, ...] | None:
-    if isinstance(message, Message):
+    if isinstance(message, (Message, DraftMessage)):
         return (message.octets, message.complete, int(message.size))
     if isinstance(message, message091.Amqp091Message):
         return (message.body, message.complete, int(message.seen))
@@ -694,6 +718,7 @@ ENTRIES: dict[str, Entry] = {
     "reassembly": reassembly,
     "types": types,
     "performatives": performatives,
+    "performatives2011": performatives2011,
     "messages": messages,
     "connections": connections,
     "frames091": frames091,

@@ -13,6 +13,7 @@ from fuzz.bounds import MOST_OCTETS
 from support import amqp091_encode as amqp091
 from support import amqp10_encode as amqp
 from support.capture_files import START, Record, enhanced, interface, obsolete, packet, pcap, section, simple
+from support.network import Conversation, converse
 from support.tunnels import TUNNELS
 
 import amqpscope
@@ -115,6 +116,23 @@ def _bodies() -> Iterator[bytes]:
     return _fitting(every())
 
 
+def _bodies2011() -> Iterator[bytes]:
+    def every() -> Iterator[bytes]:
+        for name, octets in _said2011():
+            if name not in ("header", "empty"):
+                yield bytes((name.startswith("sasl-"),)) + octets[8:]
+
+    return _fitting(every())
+
+
+def _said2011() -> Iterator[tuple[str, bytes]]:
+    """Frames of random conversations in the April-2011 draft."""
+    for number in range(6):
+        talk = converse(f"seed {number}", protocol="amqp10-draft2011").talk
+        for said in (*talk.said[0], *talk.said[1]):
+            yield said.name, said.octets
+
+
 def _payloads() -> Iterator[bytes]:
     def every() -> Iterator[bytes]:
         yield b"\1" + amqp.data(amqp.amqp_value("inside")) * 2
@@ -134,6 +152,9 @@ def _values() -> Iterator[bytes]:
 
 def _conversations() -> Iterator[bytes]:
     def every() -> Iterator[bytes]:
+        for number in range(20):
+            conversation = converse(f"seed {number}", protocol="amqp10-draft2011")
+            yield _program(conversation)[:3500]
         for path in _recorded():
             programs: dict[str, bytearray] = {}
             for record in amqpscope.read(path):
@@ -151,6 +172,20 @@ def _conversations() -> Iterator[bytes]:
                 yield bytes(program + bytes((5, 17, 13, 17)))
 
     return _fitting(every())
+
+
+def _program(conversation: Conversation) -> bytes:
+    """A conversation of AMQP 1.0 as the program of the machine in `entries`."""
+    program = bytearray()
+    for said in conversation.said():
+        direction = 8 * said.side
+        if said.name == "header":
+            program += bytes((direction, len(said.octets))) + said.octets
+        else:
+            body = said.octets[8:]
+            program += bytes(((2 if said.name.startswith("sasl-") else 1) | direction, said.channel & 0xFF))
+            program += len(body).to_bytes(2, "big") + body
+    return bytes(program)
 
 
 def _conversations091() -> Iterator[bytes]:
@@ -213,6 +248,7 @@ _SEEDS = {
     "reassembly": _reassembly,
     "types": lambda: _fitting(_values()),
     "performatives": _bodies,
+    "performatives2011": _bodies2011,
     "messages": _payloads,
     "connections": _conversations,
     "frames091": _directions091,

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 from support import amqp10_encode as amqp
+from support import draft2011_encode as draft
 from support.capture_files import (
     START,
     block,
@@ -22,6 +23,7 @@ from support.capture_files import (
     section,
     tcp,
 )
+from support.dialogue_draft2011 import Dialogue2011
 from support.tcp_writer import Capture, Connection
 
 MEGABYTE = 1_000_000
@@ -59,6 +61,18 @@ def conversation(path: Path, attached: bool = True) -> Iterator[Connection]:
     yield connection
     connection.goodbye()
     capture.write(path)
+
+
+@contextmanager
+def draft_conversation(path: Path) -> Iterator[Connection]:
+    """The same in the April-2011 draft."""
+    d = Dialogue2011()
+    windows = {"incoming_window": 2**31, "outgoing_window": 2**31}
+    d.begun(windows, windows)
+    d.attached(2**30)
+    yield d.tcp
+    d.tcp.goodbye()
+    d.capture.write(path)
 
 
 def everywhere(connection: Connection, value: bytes) -> None:
@@ -305,6 +319,36 @@ def octet_by_octet(path: Path) -> None:
         client.send(amqp.frame() * 50_000, each=1400)
 
 
+def draft_messages(path: Path) -> None:
+    """In the April-2011 draft: fragments of nothing, sections far apart, a delivery without an end, lists of
+    very many values.
+    """
+    with draft_conversation(path) as connection:
+        client, server = connection.client, connection.server
+        about: dict[str, object] = {"handle": 0, "delivery_tag": b"t", "message_format": 0}
+        nothing = draft.fragment(first=True, last=True, section_code=3, section_number=0)
+        bomb = draft.multiple("*", [nothing] * 30_000)
+        numbers = iter(range(100_000))
+        client.send(
+            draft.frame(draft.transfer(transfer_id=next(numbers), fragments=bomb, **about)), each=1400
+        )
+        about["more"] = True
+        jumping = []
+        for number in range(3000):
+            place = {"section_number": number * 1_431_655 % 2**32, "section_offset": number * 2**50 % 2**64}
+            piece = draft.fragment(section_code=number % 9, payload=b"x", **place)
+            jumping.append(draft.frame(draft.transfer(transfer_id=next(numbers), fragments=piece, **about)))
+        client.send(b"".join(jumping), each=1400)
+        endless = [draft.frame(draft.transfer(transfer_id=next(numbers), **about)) for _ in range(12_000)]
+        client.send(b"".join(endless), each=1400)
+        wide = draft.disposition(role=True, first=0, last=2**31 - 1, state=draft.transfer_state())
+        server.send(draft.frame(wide) * 5000, each=1400)
+        several = draft.multiple("symbol", ["x"] * 50_000)
+        for values in (several, draft.raw(b"\x00\x41" + compound(0xF0, b"\x40", 2**31))):
+            attach = draft.attach(name="m", handle=1, role=False, offered_capabilities=values)
+            client.send(draft.frame(attach), each=1400)
+
+
 def fragments(path: Path) -> None:
     """IP fragments that never become whole, overlap, and lie about their place."""
     chance = Random(7)
@@ -355,6 +399,7 @@ SCENES: dict[str, Callable[[Path], None]] = {
         many_sessions_and_links,
         nothing_but_faults,
         octet_by_octet,
+        draft_messages,
         fragments,
         many_interfaces,
         bomb,

@@ -14,6 +14,7 @@ from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.rows import Rows
 from dissectors.amqp10.performatives import Disposition, Transfer
+from dissectors.amqp10_draft2011.message import DraftMessage
 
 
 def rows_of(path: Path, *tables: str) -> dict[str, list[dict[str, Any]]]:
@@ -41,6 +42,27 @@ def test_demo() -> None:
     first = orders[0]
     assert (first["packet"], first["settled_packet"], first["payload"]) == (20, 21, 193)
     assert first["latency_ns"] == 965_000 and first["complete"] and not first["aborted"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "transfers"),
+    [
+        ("disposition_ranges", ["accepted", "accepted", "rejected", "released", "accepted"], 10),
+        ("sections_in_fragments", ["accepted", "accepted"], 12),
+        ("transactions", ["accepted"] * 6, 6),
+    ],
+)
+def test_the_draft_of_april_2011(name: str, expected: list[str], transfers: int) -> None:
+    """A delivery may be named by any of its transfer-ids, and its octets are those of its fragments."""
+    path = CAPTURES / "draft2011" / f"{name}.pcap"
+    rows = rows_of(path, "deliveries")["deliveries"]
+    rows.sort(key=lambda row: int(row["packet"]))
+    assert [row["outcome"] for row in rows] == expected
+    assert sum(row["transfers"] for row in rows) == transfers
+    with Capture(str(path)) as capture:
+        sizes = [int(record.message.size) for record in capture if isinstance(record.message, DraftMessage)]
+    assert sorted(row["payload"] for row in rows) == sorted(sizes)
+    assert all(row["complete"] for row in rows)
 
 
 @pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcap")), ids=lambda path: str(path.stem))

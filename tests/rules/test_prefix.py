@@ -13,7 +13,7 @@ import struct
 import pytest
 from support.judged import judged
 from support.network import Tap, captured, converse
-from support.protocols import PROTOCOLS
+from support.protocols import PROTOCOLS, so_many
 from support.sampling import thorough
 
 from amqpscope.model.finding import Finding
@@ -24,8 +24,8 @@ CONVERSATIONS = 40
 CUTS = 6
 
 
-def conversations() -> int:
-    return 2000 if thorough() else CONVERSATIONS
+def conversations(protocol: str) -> int:
+    return 2000 if thorough() else so_many(protocol, CONVERSATIONS)
 
 
 def cut(octets: bytes, packets: int) -> bytes:
@@ -53,7 +53,7 @@ def test_findings_of_a_prefix_are_a_prefix_of_the_findings(protocol: str) -> Non
     chance = random.Random("cuts")
     mischief = PROTOCOLS[protocol].mischief
     compared = 0
-    for n in range(conversations()):
+    for n in range(conversations(protocol)):
         conversation = converse(f"prefix {n}", protocol=protocol, mischief=mischief if n % 2 else None)
         delays = (chance.choice([0, 0, 20_000_000]), chance.choice([0, 0, 20_000_000]))
         capture = captured(conversation, Tap(delays=delays, repeat=chance.choice([0.0, 0.1])))
@@ -70,4 +70,4 @@ def test_findings_of_a_prefix_are_a_prefix_of_the_findings(protocol: str) -> Non
                     assert (finding.rule, finding.peer) in accused, (n, packets, finding)
     if any(rule.startswith(protocol) for rule in checked()):
         # A fault is often the end of a conversation of 0-9-1.
-        assert compared > (100 if protocol == "amqp10" else 20)
+        assert compared > (100 if protocol == "amqp10" else 20) // PROTOCOLS[protocol].one_in

@@ -17,6 +17,7 @@ from hypothesis import settings
 from support.judged import errors
 from support.legal import CLIENT, NAMES, SERVER
 from support.network import PROTOCOLS, Conversation, Tap, captured, converse
+from support.protocols import so_many
 from support.sampling import thorough
 
 # The server of `support.legal091` closes the channel of a client that takes its time, as RabbitMQ does.
@@ -26,11 +27,11 @@ BATCHES = 10
 SEEDS = 20  # in a batch
 
 
-def seeds(batch: int) -> list[str]:
+def seeds(protocol: str, batch: int) -> list[str]:
     if thorough():
         run = random.SystemRandom().randrange(1 << 32)
         return [f"{run}-{batch}-{n}" for n in range(settings().max_examples // BATCHES)]
-    return [f"{batch}-{n}" for n in range(SEEDS)]
+    return [f"{batch}-{n}" for n in range(so_many(protocol, SEEDS))]
 
 
 def tap(seed: str, conversation: Conversation) -> Tap:
@@ -62,7 +63,7 @@ def tap(seed: str, conversation: Conversation) -> Tap:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_legal_conversations_are_not_accused(protocol: str, batch: int) -> None:
     wrong: list[str] = []
-    for seed in seeds(batch):
+    for seed in seeds(protocol, batch):
         conversation = converse(seed, protocol=protocol)
         seen = tap(seed, conversation)
         for finding in errors(captured(conversation, seen).octets):

@@ -1,7 +1,7 @@
 """Writes the dialogues as captures: for each rule the pair and the cut one, for each guard its legal one.
 
-    python tests/scenarios/write_captures.py            # into captures/rules
-    python tests/scenarios/write_captures.py FOLDER
+    python tests/scenarios/write_captures.py            # into captures/rules and captures/draft2011
+    python tests/scenarios/write_captures.py FOLDER     # into FOLDER, without those of captures/draft2011
 
 What is written depends on the dialogues alone: every run writes the same octets. Files that no dialogue
 writes any more are removed.
@@ -18,11 +18,13 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from importlib import import_module
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDER = ROOT / "captures" / "rules"
+DRAFT2011 = ROOT / "captures" / "draft2011"
 
 if __name__ == "__main__":
     sys.path[:0] = [str(HERE.parent), str(ROOT)]
@@ -51,6 +53,13 @@ def files() -> dict[str, bytes]:
     writer.writerows(sorted(rows, key=lambda row: (row[0], int(row[3]))))
     written["expected.tsv"] = table.getvalue().encode()
     return written
+
+
+def conversations() -> dict[str, bytes]:
+    """Whole conversations in the April-2011 draft, by the names of their files in `captures/draft2011`."""
+    module = import_module("scenarios.amqp10_draft2011.conversations")
+    told = [one for one in scenarios() if one.module == module.__name__]
+    return {f"{scenario.name}.pcap": scenario.dialogue().pcap() for scenario in told}
 
 
 def _pair(scenario: Scenario, written: dict[str, bytes]) -> list[tuple[str, ...]]:
@@ -83,9 +92,8 @@ def _add(written: dict[str, bytes], path: str, octets: bytes) -> None:
     written[path] = octets
 
 
-def write(folder: Path) -> None:
-    """Make the folder what the dialogues say."""
-    written = files()
+def write(folder: Path, written: dict[str, bytes]) -> None:
+    """Make the captures of a folder what the dialogues say."""
     for path, octets in written.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -98,4 +106,6 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER, files())
+    if len(sys.argv) == 1:
+        write(DRAFT2011, conversations())

@@ -116,12 +116,14 @@ class Speaker:
 class Conversation:
     """The conversation of a client and a server on one connection.
 
+    speaker, server_speaker: the class of both peers; of the server, where that is another
     wrong     for tests that tell a conversation twice: whether the fault is to be in it
     segment   octets of a TCP segment at most, 0 for the connection's mss
     """
 
     namespace = ""  # of the rules that its faults break
     speaker: type[Speaker] = Speaker
+    server_speaker: type[Speaker] | None = None
     client: Any
     server: Any
 
@@ -139,7 +141,7 @@ class Conversation:
         self.capture = capture or Capture()
         self.tcp: Connection = self.capture.connection(**connection)
         self.client = self.speaker(self, "client", self.tcp.client)
-        self.server = self.speaker(self, "server", self.tcp.server)
+        self.server = (self.server_speaker or self.speaker)(self, "server", self.tcp.server)
         self.client.other, self.server.other = self.server, self.client
         self.said: list[Said] = []
         self.labels: dict[str, Said] = {}

@@ -36,7 +36,7 @@ _TALKS: dict[str, type[Talk] | type[Talk091]] = {
     "amqp10-draft2011": Talk2011,
 }
 
-PROTOCOLS = ("amqp10", "amqp091")
+PROTOCOLS = tuple(_TALKS)
 """That peers can talk, by the namespace of their rules."""
 
 

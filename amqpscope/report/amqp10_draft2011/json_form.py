@@ -7,7 +7,6 @@ footer by name, and in `body` its other sections, with the values if these are a
 
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.amqp10.json_form import Amqp10JsonRenderer, composite_json, value_json
-from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.json_renderer import problems_json
 from amqpscope.report.links import LinkNames
 from amqpscope.tracking.amqp10.identity import Link, carries_tokens
@@ -106,9 +105,6 @@ class Draft2011JsonRenderer(Amqp10JsonRenderer):
         assert isinstance(message, DraftMessage)
         message.values()
         return message.problems
-
-    def summarize(self, summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
-        return
 
     def reports_error(self, frame: Frame) -> bool:
         body = frame.body

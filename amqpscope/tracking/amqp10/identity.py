@@ -148,25 +148,31 @@ class SessionHalf:
             return [unsettled[(first + step) % _IDS] for step in sorted(found)]
         return [unsettled[number] for step in range(size) if (number := (first + step) % _IDS) in unsettled]
 
-    def _ids_among(self, first: int, size: int) -> set[int]:
-        """In the draft: the first ids of unsettled deliveries of which any id is among these."""
-        ids: set[int] = set()
-        for known in (self.unsettled, self.continued):
-            if size > len(known):
-                numbers = [number for number in known if (number - first) % _IDS < size]
-            else:
-                numbers = [number for step in range(size) if (number := (first + step) % _IDS) in known]
-            for number in numbers:
-                known_id = known[number].id
-                if known_id is not None and known_id in self.unsettled:
-                    ids.add(known_id)
-        return ids
+    def _ids_among(self, first: int, size: int) -> list[int]:
+        """In the draft: the first ids of unsettled deliveries of which an id is among these.
+
+        Of very many ids only those of the first and of the newest transfer of each delivery are looked at.
+        """
+        unsettled = self.unsettled
+        if size > len(self.continued):
+            return [
+                number
+                for number, one in unsettled.items()
+                if (number - first) % _IDS < size or (one.last >= 0 and (one.last - first) % _IDS < size)
+            ]
+        ids: dict[int, None] = {}
+        for step in range(size):
+            known = self.delivery((first + step) % _IDS)
+            if known is not None and known.id is not None and known.id in unsettled:
+                ids[known.id] = None
+        return list(ids)
 
     def continue_by(self, number: int, delivery: "OpenDelivery") -> None:
         """In the draft: a further transfer of a delivery has an id of its own."""
         if self.continued is _NO_IDS or len(self.continued) >= MAX_NAMED_DELIVERIES:
             self.continued = {}
         self.continued[number] = delivery
+        delivery.last = number
 
 
 class Link:
@@ -251,7 +257,8 @@ class OpenDelivery:
     """A delivery. link: None if it is not known. id: its delivery-id, None if no transfer gave it.
 
     settled: by its sender. settled_by_receiver: by a disposition of the other peer. aborted, complete: how
-    its last transfer was; neither is set before that one.
+    its last transfer was; neither is set before that one. last: in the draft, the id of its newest transfer,
+    -1 if that is its first one.
     """
 
     def __init__(self, session: Session, link: Link | None, delivery_id: int | None) -> None:
@@ -262,6 +269,7 @@ class OpenDelivery:
         self.settled_by_receiver: bool = False
         self.aborted: bool = False
         self.complete: bool = False
+        self.last: int = -1
 
 
 # mypyc: null object, of all that have none. Nothing writes to it.

@@ -1,0 +1,96 @@
+"""The conversations in the April-2011 draft: what their README says of them, and what commands show."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from support.all_outputs import failures, ways
+from support.commands import amqpscope as amqpscope_run
+from support.sampling import share
+
+import amqpscope
+
+FOLDER = Path(__file__).resolve().parents[2] / "captures" / "draft2011"
+README = (FOLDER / "README.md").read_text("utf-8")
+ROW = re.compile(r"^\| `(\w+\.pcap)` \|.*\| ([^|]+) \|$", re.MULTILINE)
+REPORTED = dict(ROW.findall(README))
+STORY = FOLDER / "interoperability_test.pcap"
+
+
+def test_the_readme_lists_the_files_that_are_there() -> None:
+    assert sorted(REPORTED) == sorted(path.name for path in FOLDER.glob("*.pcap"))
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_check_reports_what_the_readme_says(name: str) -> None:
+    with (FOLDER / name).open("rb") as file:
+        found = [
+            f"{one.rule.partition('/')[2]}, {one.peer}, packet {one.packet}" for one in amqpscope.check(file)
+        ]
+    assert found == ([] if REPORTED[name] == "nothing" else [REPORTED[name]])
+
+
+@pytest.mark.parametrize("name", REPORTED)
+def test_every_frame_is_the_drafts_and_well_formed(name: str) -> None:
+    with (FOLDER / name).open("rb") as file:
+        records = list(amqpscope.read(file))
+    assert {record.connection.protocol for record in records} == {"amqp10-draft2011"}
+    assert [record.frame.problems for record in records if record.frame.problems] == []
+
+
+def test_the_story_is_what_check_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope_run(capsys, "check", STORY)
+    assert result.status == 1
+    [quoted] = re.findall(r"^error amqp10-draft2011/.*$", README, re.MULTILINE)
+    assert quoted in result.lines
+
+
+def test_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope_run(capsys, "summary", "--format", "json", STORY)
+    [connection] = json.loads(result.out)["connections"]
+    assert connection["protocol"] == "amqp10-draft2011"
+    assert connection["sasl"] == {"mechanism": "PLAIN", "outcome": "ok"}
+    assert connection["containers"] == {"client": "shop", "server": "broker"}
+    assert connection["products"] == {"client": "early-client", "server": "early-broker"}
+    assert (connection["sessions"], connection["messages"]) == (1, {"client": 3, "server": 0})
+    assert connection["closed_in_packet"] == {"client": 29, "server": 30}
+    [link] = connection["links"]
+    assert (link["name"], link["transfers"], link["messages"]) == ("orders", 5, 3)
+    [error] = connection["errors"]
+    assert (error["packet"], error["condition"]) == (27, "amqp:invalid-field")
+
+
+def test_why_a_packet(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope_run(capsys, "why", STORY, 25)
+    for expected in (
+        "link credit 5 from transfer-count 0 on",
+        "packet 23, transfer: the previous transfer on the link",
+        "the link is detached with an error",
+    ):
+        assert expected in result.out
+
+
+def test_why_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope_run(capsys, "why", "--end", STORY)
+    expected = (
+        "because  the correct answer to this finding: error amqp10-draft2011/M-FRAG-OFFSET by the client"
+    )
+    assert expected in result.out
+
+
+def test_diff_names_what_is_different(capsys: pytest.CaptureFixture[str]) -> None:
+    assert amqpscope_run(capsys, "diff", STORY, STORY).status == 0
+    one, other = FOLDER / "open_to_close.pcap", FOLDER / "disposition_ranges.pcap"
+    result = amqpscope_run(capsys, "diff", "--all", one, other)
+    assert result.status == 1
+    assert "rejected" in result.out
+
+
+def test_every_command_takes_them() -> None:
+    for path in sorted(FOLDER.glob("*.pcap")):
+        known = ways(path, [11, 25])
+        chosen = share(known, 20, path.name)
+        assert failures([way() for way in chosen]) == [], path.name
