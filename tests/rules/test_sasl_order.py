@@ -77,3 +77,18 @@ def test_what_is_said_out_of_turn_is_reported(before: tuple[str, ...], last: str
     found = [finding for findings in judged(d.pcap()) for finding in findings]
     of_the_order = {finding.rule.removeprefix("amqp10/") for finding in found} & OF_THE_ORDER
     assert of_the_order == expected(before, last)
+
+
+def test_an_exchange_on_a_connection_that_is_used_again_is_another_one() -> None:
+    d = Dialogue()
+    for _ in range(2):
+        d.client.header(3)
+        d.server.header(3)
+        for said in ("mechanisms", "init", "success", "header of the client", "header of the server"):
+            SAYING[said](d)
+        d.client.open()
+        d.server.open()
+        d.client.close()
+        d.server.close()
+    found = [finding.rule for findings in judged(d.pcap()) for finding in findings]
+    assert found == ["amqp10/C-CLOSE-NOREUSE"]

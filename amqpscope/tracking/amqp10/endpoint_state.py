@@ -135,6 +135,7 @@ class EndpointState(Recipient):
         """A protocol header behind both closes: both begin anew on the same TCP connection."""
         self.headers = Headers()
         self.layer = ""
+        self.sasl = SaslExchange()
         self.state = START
         self.may_send = False
         self.open = None
