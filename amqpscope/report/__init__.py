@@ -1,1 +1,3 @@
-"""How results are shown: text for people, JSON for programs. Knows how, never what or why."""
+"""How results are shown: text for people, JSON for programs. This package decides neither what is shown nor
+why.
+"""

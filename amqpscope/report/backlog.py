@@ -1,8 +1,8 @@
-"""Texts that are written in another order than the one in which they come, or behind what is known last.
+"""Texts that are written in another order than they come, or after a number that is known only at the end.
 
-A report lists the connections of a capture in the order in which they began, and connections are over in any
-order; a head says how many there are. To wait for the end of the capture with all of them in memory takes
-gigabytes for some 100,000 connections. So their texts wait in a temporary file.
+A report lists the connections of a capture in the order in which they began, but connections end in any
+order, and the head of the report says how many there are. Keeping all of them in memory until the end of the
+capture takes gigabytes for some 100,000 connections, so their texts wait in a temporary file.
 """
 
 import tempfile
@@ -18,11 +18,12 @@ _SIZE_OCTETS = 6
 
 
 class Backlog:
-    """Texts with numbers, given back in the order of their numbers, those of one number as they came.
+    """Texts with numbers, returned in the order of their numbers; texts of one number come in their own
+    order.
 
-    Up to `BACKLOG_OCTETS` of text stay in memory. Of more all are in a temporary file, which has no name and
-    goes with the process. Each text takes some 50 octets of memory besides. Raises OSError with the name of
-    the folder for temporary files when that is full.
+    Up to `BACKLOG_OCTETS` of text stay in memory. If there is more, all of it goes to a temporary file, which
+    has no name and disappears with the process. Each text takes some 50 further octets of memory. Raises
+    OSError with the name of the folder for temporary files when that folder is full.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class Backlog:
         return len(self._places)
 
     def put(self, number: int, text: str) -> None:
-        """One more text. number: not negative."""
+        """Add a text. number: not negative."""
         octets = text.encode("utf-8", "surrogatepass")
         try:
             self._file.write(len(octets).to_bytes(_SIZE_OCTETS, "big") + octets)
@@ -56,5 +57,5 @@ class Backlog:
             yield number, self._file.read(size).decode("utf-8", "surrogatepass")
 
     def close(self) -> None:
-        """Nothing of it is wanted any more."""
+        """Drop all texts."""
         self._file.close()

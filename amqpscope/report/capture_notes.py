@@ -1,6 +1,7 @@
-"""What the notes about a capture itself mean, and what follows from them: the words for people.
+"""What the notes about a capture mean, and what follows from them: the words for people.
 
-README has the same table, held to this one by a test; so has the page that `amqpscope rules pages` writes.
+README has the same table, which a test compares with this one. The page that `amqpscope rules pages` writes
+has it, too.
 """
 
 from typing import Final, NamedTuple
@@ -11,7 +12,7 @@ __all__ = ["CAPTURE_NOTES", "CaptureNote", "note_lines", "note_named", "page_of_
 
 
 class CaptureNote(NamedTuple):
-    """Notes that mean the same. codes: `capture/...`. follows: what becomes of the verdicts."""
+    """Notes with the same meaning. codes: `capture/...`. follows: the effect on the findings."""
 
     codes: tuple[str, ...]
     means: str

@@ -1,4 +1,6 @@
-"""The findings of a capture that a report for people shows: of each connection, the first of a rule."""
+"""The findings of a capture that a report for people shows: the first findings of each rule on each
+connection.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,7 +21,9 @@ class _Case:
 
 
 class Shown(NamedTuple):
-    """A finding to be shown. again: not the first of its case; more: how many of its case follow unshown."""
+    """A finding to be shown. again: not the first of its case; more: how many further findings of its case
+    are not shown.
+    """
 
     finding: Finding
     again: bool

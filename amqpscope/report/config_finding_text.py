@@ -1,4 +1,4 @@
-"""What there may be to be said of a configuration, explained as rules and notes are."""
+"""Findings about a configuration, explained like rules and notes."""
 
 from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.line import Line
@@ -7,7 +7,7 @@ __all__ = ["page_of_remark", "remark_lines", "remark_named"]
 
 
 def remark_named(given: str) -> str:
-    """The id of the remark that is meant, in any case, with `config/` before it or without; "" for none."""
+    """The id of the named finding, in any case, with or without `config/`; "" if there is none."""
     wanted = given.strip().upper().removeprefix("CONFIG/")
     return next((rule for rule in REMARKS if rule.partition("/")[2] == wanted), "")
 

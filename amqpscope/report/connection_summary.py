@@ -1,4 +1,4 @@
-"""What is put together of one connection for a summary, whatever its protocol."""
+"""The data of one connection for a summary, for any protocol."""
 
 from amqpscope.limits import MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
 from amqpscope.model.passwords import without_password

@@ -1,4 +1,4 @@
-"""What `read -v` and `-vv` say of a frame of any protocol below its line: fields, data, malformed octets."""
+"""What `read -v` and `-vv` show below the line of a frame: fields, data, malformed octets."""
 
 from amqpscope.report.line import INDENT, Line, margin
 from amqpscope.report.printable import hexdump, printable
@@ -56,7 +56,7 @@ def data(value: bytes, depth: int) -> list[Line]:
 
 
 def problem_line(problem: Problem, subject: str, guarded: bool) -> Line:
-    """What is wrong, and where. subject: what it is a problem of as a whole."""
+    """What is wrong, and where. subject: the name for a problem of the whole frame."""
     where = problem_path(problem, guarded) or subject
     return [
         ("", " " * INDENT),
@@ -67,7 +67,7 @@ def problem_line(problem: Problem, subject: str, guarded: bool) -> Line:
 
 
 def octets(frame: Frame, shown: bytes, guarded: bool) -> list[Line]:
-    """The octets of a malformed frame. shown: those that may be, unless they hold a secret."""
+    """The octets of a malformed frame. shown: the octets that may be shown, unless they contain a secret."""
     if frame.kind == "skipped":
         return []
     if guarded or hides_octets(shown):

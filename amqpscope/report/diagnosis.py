@@ -1,7 +1,7 @@
-"""What somebody asks who looks at a connection that went wrong, answered without accusing anybody.
+"""Answers for somebody who looks at a failed connection, without accusing anybody.
 
-A `Diagnosis` is fed with the frames of one connection, and tells in the end what is worth a line. It never
-counts for an exit status: what breaks a rule is for `check` to say.
+A `Diagnosis` takes the frames of one connection, and returns the noteworthy facts in the end. They never
+count for an exit status: `check` reports what breaks a rule.
 """
 
 from typing import NamedTuple
@@ -13,9 +13,10 @@ __all__ = ["Diagnosed", "Diagnosis"]
 
 
 class Diagnosed(NamedTuple):
-    """One line: its code (`diag/...`), the packet it begins with, the sentence, and the packet of the cause.
+    """One line: its code (`diag/...`), the packet where it begins, the sentence, and the packet of the cause.
 
-    cause: 0 if none is found; offset: of the frame there, in its sender's stream; sure: it can be no other.
+    cause: 0 if none is found; offset: of the causing frame, in its sender's stream; sure: no other frame can
+    be the cause.
     """
 
     code: str
@@ -37,5 +38,5 @@ class Diagnosis:
         """The next frame, in the order of the capture."""
 
     def reported(self) -> list[Diagnosed]:
-        """What there is to be said, in the order of packets."""
+        """The lines, in the order of packets."""
         return []

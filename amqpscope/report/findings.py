@@ -1,7 +1,7 @@
 """Findings as JSON: the contract of `amqpscope check --format json` and `ndjson`.
 
-One object a finding, its fields as README lists them. All text is as the wire had it, in ASCII escapes, but
-for passwords in URLs, and keys of maps in the path of a malformed value that may be part of a credential.
+Each finding is one object; README lists its fields. Text is as the wire had it, in ASCII escapes. Passwords
+in URLs are hidden, and so are keys of maps in the path of a malformed value that may be part of a credential.
 """
 
 import json
@@ -36,16 +36,16 @@ _PLAIN_FRAMES = ("open", "begin", "attach", "flow", "disposition", "detach", "en
 
 
 def expected_condition(finding: Finding) -> tuple[str, bool]:
-    """The error a correct peer answers with, or "", and whether the specification names it.
+    """The error that a correct peer answers with, or "", and whether the specification names it.
 
-    It may be several, joined by `or`.
+    Several errors are joined by `or`.
     """
     row = rule(finding.rule)
     return row.answer, row.answer_named
 
 
 def message_of(finding: Finding) -> str:
-    """The finding in one sentence, safe to tell (but not to print)."""
+    """The finding in one sentence, without secrets (but not escaped for a terminal)."""
     path = finding.evidence.get("path")
     if not isinstance(path, str) or not path:
         return without_password(finding.message)
@@ -68,7 +68,9 @@ def _shown(value: Any) -> Any:
 
 
 def link_name(finding: Finding) -> str:
-    """The name of the link that a finding is about, safe to tell (but not to print); "" if there is none."""
+    """The name of the link of a finding, without secrets (but not escaped for a terminal); "" if there is
+    none.
+    """
     return without_password(finding.link)
 
 
@@ -158,7 +160,7 @@ def finding_json(finding: Finding, capture: str) -> str:
 
 
 def overridden(finding: Finding) -> str:
-    """The severity that a finding would have without the policy's, "" if it has it."""
+    """The severity that a finding would have without the policy, "" if the policy did not change it."""
     if finding.assessment.profile or not finding.assessment.level:
         return ""
     before = severity(finding.rule, finding.assessment.edition)

@@ -1,4 +1,4 @@
-"""Counting frames: what `read --count` shows. Compiled, for it looks at every frame of a capture."""
+"""Counting frames for `read --count`. Compiled, because it sees every frame of a capture."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""Frames as JSON text: the contract of `read --format ndjson`, of whatever protocol.
+"""Frames as JSON text: the contract of `read --format ndjson`, for all protocols.
 
-What `fields` and `message` hold, and how a protocol's values are written so that nothing of them is lost, is
-said where it is made: `amqp10.json_form`, `amqp091.json_form`. The text is ASCII throughout.
+The modules of the protocols, `amqp10.json_form` and `amqp091.json_form`, describe `fields` and `message`, and
+how values are written without loss. The text is ASCII throughout.
 """
 
 from json.encoder import encode_basestring_ascii as quote

@@ -1,8 +1,8 @@
-"""Frames as data: what JSON, tables and filters have to know of a protocol, in one place a protocol.
+"""Frames as data: what JSON, tables and filters need to know of a protocol, in one place per protocol.
 
-A `JsonRenderer` is that place; `json_renderers` says which one a frame's kind belongs to. This module has
-what is the same for all of them. `JsonRenderer` itself serves the frames that are of no protocol: headers,
-and what was skipped.
+A `JsonRenderer` is this place; `json_renderers` chooses the renderer for the kind of a frame. This module has
+what is the same for all protocols. `JsonRenderer` itself serves frames without a protocol: headers, and
+skipped octets.
 """
 
 import math
@@ -39,7 +39,7 @@ def float_json(number: float, name: str) -> str:
 
 
 def hidden_json(value: object) -> str:
-    """What stands for a secret."""
+    """The placeholder of a secret."""
     return '{"hidden": ' + str(size_of(value)) + "}"
 
 

@@ -1,4 +1,4 @@
-"""Which `JsonRenderer` a frame belongs to: that of the protocol whose frames are of its kind and dialect."""
+"""Which `JsonRenderer` a frame belongs to: the renderer of the protocol that has frames of this kind."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
-"""Lines for people, before they are put on an output: parts of text, each with its style.
+"""Lines for people before they are painted: parts of text, each with its style.
 
-`painter` turns a line into what the output can show. Nothing from the wire becomes part of a line without
-having passed `printable`.
+`painter` turns a line into what the output can show. Text from the wire enters a line only through
+`printable`.
 """
 
 __all__ = ["INDENT", "Line", "flag", "key", "margin", "number"]
@@ -26,10 +26,10 @@ def key(name: str, text: str) -> Line:
 
 
 def flag(value: bool | None, name: str) -> Line:
-    """What is worth a word only if it is true."""
+    """A word that is shown only if the flag is true."""
     return [("", f"{name} ")] if value else []
 
 
 def number(name: str, value: int | None) -> Line:
-    """A number, if it is there."""
+    """A number, if it is present."""
     return [] if value is None else [("key", f"{name}="), ("", f"{value} ")]

@@ -1,7 +1,7 @@
-"""Which link a frame speaks of: for showing and selecting frames.
+"""Which link a frame belongs to, for showing and selecting frames.
 
-It also knows where a security token may travel: on a link from or to the node `$cbs`, and, while not
-every attach of the connection is known, on a link it has no name for.
+This module also knows where a security token may be: on a link from or to the node `$cbs`, and, while an
+attach of the connection may be unknown, on a link without a known name.
 """
 
 from typing import Final
@@ -32,7 +32,7 @@ class _Connection:
 
 
 class LinkNames:
-    """Takes the frame records of a capture in order; says of each which link it speaks of."""
+    """Takes the frame records of a capture in order, and returns the link of each frame."""
 
     def __init__(self) -> None:
         self._connections: dict[Connection, _Connection] = {}
@@ -41,7 +41,7 @@ class LinkNames:
         self._known: _Connection = _Connection()
 
     def of(self, record: FrameRecord) -> Link | None:
-        """The link of this frame, or None if it has none or it is not known."""
+        """The link of this frame; None if it has none or the link is unknown."""
         connection = record.connection
         if connection is not self._last:
             self._known = self._of(connection)

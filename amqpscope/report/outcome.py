@@ -1,4 +1,4 @@
-"""What became of one capture, in a line."""
+"""The outcome of one capture, in a line."""
 
 from collections.abc import Sequence
 

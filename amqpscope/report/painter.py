@@ -1,4 +1,4 @@
-"""From lines of styled parts to what an output can show: its colours, its signs, its width."""
+"""Turns lines of styled parts into what an output can show: its colours, its signs, its width."""
 
 import sys
 from typing import TextIO

@@ -1,8 +1,9 @@
-"""Text from the wire, made safe to show, and as wide as it looks.
+"""Text from the wire, made safe to show, and its width in columns.
 
-Addresses, names and properties are chosen by whoever sent them. On a terminal a control character is
-a command, and a right-to-left mark turns a line round; so whatever is not plainly visible is shown as
-an escape: `\\n`, `\\x1b`, `\\u202e`. So are marks that combine with nothing, or that are piled up.
+The sender chooses addresses, names and properties. On a terminal a control character is a command, and a
+right-to-left mark reverses a line. Every character that is not plainly visible is therefore shown as an
+escape: `\\n`, `\\x1b`, `\\u202e`. The same holds for combining marks without a base character, or too many of
+them.
 """
 
 import re

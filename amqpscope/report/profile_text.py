@@ -1,4 +1,4 @@
-"""Profiles for people: each product, how it is recognised, and its habits with their sources."""
+"""Profiles for people: each product, how it is recognized, and its habits with their sources."""
 
 from collections.abc import Iterable
 

@@ -1,5 +1,6 @@
-"""What of a frame may be reported, where its octets could be a secret: asked before any form of it is
-shown."""
+"""Which parts of a frame may be shown if its octets could be a secret; every output format asks
+this first.
+"""
 
 from typing import NamedTuple
 
@@ -12,7 +13,9 @@ __all__ = ["Redaction", "guard"]
 
 
 class Redaction(NamedTuple):
-    """octets: of the frame, not to be reported. body: of the message. vague: a line tells numbers only."""
+    """What must not be shown. octets: of the frame. body: of the message. vague: a line shows
+    numbers only.
+    """
 
     octets: bool
     body: bool

@@ -1,11 +1,11 @@
-"""A rule as a page of Markdown: what `amqpscope rules explain` tells, with its captures drawn.
+"""A rule as a page of Markdown: what `amqpscope rules explain` shows, with drawings of its captures.
 
-The page of a rule is the README of the folder with its captures, so that a forge shows it to whoever opens
-that folder: `amqp10/L-CREDIT/README.md`. A second dialogue of the rule has a folder, and a page, of its own.
-Links are relative, and lead to other pages and captures only: the pages can lie anywhere.
+The page of a rule is the README of the folder with its captures, so a forge shows it with the folder:
+`amqp10/L-CREDIT/README.md`. A second dialogue of the rule has its own folder and its own page. Links are
+relative and lead only to other pages and captures, so the pages can be anywhere.
 
-The words are the catalogue's and the program's own; what the captures say has passed `printable`, and stands
-in blocks of code.
+The text comes from the catalogue and the program. Text from captures has passed `printable` and stands in
+blocks of code.
 """
 
 import re
@@ -26,7 +26,7 @@ from amqpscope.rules.references import references
 __all__ = ["PAGE", "escaped", "page_of_dialogue", "page_of_rule"]
 
 PAGE = "README.md"
-"""What a page is called in its folder."""
+"""The file name of a page in its folder."""
 
 _LABELS = {
     "source": "Source",
@@ -63,7 +63,7 @@ _TOKEN = re.compile(f"({_LINK.pattern}|`[^`]+`|{_CONDITION.pattern}|{_ID.pattern
 
 
 def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
-    """The page of a rule, or of a guard. alone: without links, to stand anywhere."""
+    """The page of a rule, or of a guard. alone: without links, for use anywhere."""
     guard = row.id in guards()
     row = row_shown(row, guard)
     (_, demand), *facts = rule_facts(row, explanation(row.id), guard)
@@ -94,7 +94,9 @@ def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
 
 
 def page_of_dialogue(pair: Pair, pairs: CapturePairs) -> str:
-    """The page of a dialogue whose folder bears no rule's id: a further one of its first rule."""
+    """The page of a dialogue whose folder does not have the id of a rule: a further dialogue of its first
+    rule.
+    """
     spec = shown_in(pair.rules[0])
     links = [_id(rule, pair.folder, False) for rule in pair.rules]
     blocks = [f"# {pair.folder}", f"Another dialogue for {' and '.join(links)}."]

@@ -1,4 +1,4 @@
-"""Rules for people: a line each, one explained with its captures drawn, how much of all is checked."""
+"""Rules for people: the list of rules, one rule with its captures drawn, and how many rules are checked."""
 
 from collections.abc import Iterable
 
@@ -43,7 +43,7 @@ _LABEL = 12
 
 
 def list_lines(rows: list[Rule]) -> Lines:
-    """A line a rule: whether it is checked, id, severity, level, who can break it, what it demands."""
+    """One line per rule: whether it is checked, id, severity, level, who can break it, what it demands."""
     lines: Lines = []
     name = max((len(row.id) for row in rows), default=0)
     level = max((len(row.requirement) for row in rows), default=0)
@@ -71,7 +71,7 @@ def list_lines(rows: list[Rule]) -> Lines:
 
 
 def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
-    """What the catalogue and its function say of a rule; of a guard: what is legal."""
+    """What the catalogue and the docstring say about a rule; for a guard: what is legal."""
     row = row_shown(row, guard)
     weight = weight_shown(row, guard)
     head: Line = [("rule", f"{row.id}  "), (_SEVERITY_STYLES[weight], weight), ("", standing_of(row, guard))]
@@ -79,17 +79,17 @@ def rule_lines(row: Rule, words: Explanation | None, guard: bool) -> Lines:
 
 
 def row_shown(row: Rule, guard: bool) -> Rule:
-    """A rule as the edition has it that can be broken."""
+    """A rule in the wording of the edition under which it can be broken."""
     return row if guard else rule(row.id, shown_in(row.id))
 
 
 def weight_shown(row: Rule, guard: bool) -> str:
-    """What breaking a rule amounts to: `legal` for a guard."""
+    """The severity of breaking a rule: `legal` for a guard."""
     return "legal" if guard else severity(row.id, shown_in(row.id))
 
 
 def standing_of(row: Rule, guard: bool) -> str:
-    """What goes on behind the weight of a rule: its level, and whether it is checked."""
+    """The text after the severity of a rule: its level, and whether it is checked."""
     if guard:
         return ", although it looks like a fault: no rule reports it"
     how = status(row)
@@ -97,7 +97,7 @@ def standing_of(row: Rule, guard: bool) -> str:
 
 
 def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[str, str]]:
-    """All that there is to say of a rule as `row_shown` gives it: labels and texts."""
+    """All facts about a rule as `row_shown` returns it: labels and texts."""
     facts = [
         ("allows" if guard else "demands", row.text),
         ("source", "; ".join(one.text for one in references(row.source))),
@@ -136,7 +136,7 @@ def _usual(row: Rule) -> str:
 
 
 def _answer(row: Rule) -> str:
-    """What a correct peer answers, in one sentence."""
+    """How a correct peer answers, in one sentence."""
     if not row.answer:
         return "The specification names no error for this fault."
     unnamed = "" if row.answer_named else ", which the specification names for faults of this kind"
@@ -145,7 +145,7 @@ def _answer(row: Rule) -> str:
 
 
 def _drafts(row: Rule) -> list[tuple[str, str]]:
-    """How the later drafts have the rule, where that differs from the final text."""
+    """The wording of the later drafts, if it differs from the final text."""
     if shown_in(row.id) != FINAL:
         return [("final", "the final text does not have this rule: use --spec csd01 or csprd02")]
     facts: list[tuple[str, str]] = []

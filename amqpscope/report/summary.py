@@ -1,4 +1,4 @@
-"""What happened on each connection: peers, sessions, links, messages, octets, how it ended and why."""
+"""What happened on each connection: peers, sessions, links, messages, octets, and how and why it ended."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -35,7 +35,7 @@ _TCP_ENDS: Final = {"fin": "FIN", "rst": "RST", "": "still open"}
 
 
 def protocol_name(protocol: str) -> str:
-    """A protocol as people write it; of `amqp091>http` both."""
+    """The name of a protocol for people; for `amqp091>http`, of both protocols."""
     client, both, server = protocol.partition(">")
     if both:
         return f"{protocol_name(client)} by the client, {protocol_name(server)} by the server"
@@ -55,7 +55,7 @@ def error_object(error: ErrorSummary) -> dict[str, Any]:
 
 
 def add_frame(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
-    """Take one frame of a connection, and the link it speaks of."""
+    """Take one frame of a connection, and its link."""
     frame = record.frame
     if not summary.first_time:
         summary.first_time = int(record.time)
@@ -94,7 +94,7 @@ def tcp_end(analysis: ConnectionAnalysis, direction: int) -> str:
 
 
 def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) -> list[Diagnosed]:
-    """What there is to be said of a connection beside what its peers say themselves."""
+    """Facts about a connection that its peers do not report themselves."""
     found = [] if summary is None else summary.diagnosis.reported()
     side = analysis.second if analysis.connection.client == 1 else analysis.first
     server = analysis.first if analysis.connection.client == 1 else analysis.second
@@ -108,9 +108,9 @@ def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) 
 
 
 def _misdirected(analysis: ConnectionAnalysis, name: str, answer: str) -> Diagnosed | None:
-    """A client that speaks another protocol than the port it has come to.
+    """A client that speaks another protocol than the server at its port.
 
-    name: of the client's protocol. answer: of the server's, if that is known to be none of AMQP, else "".
+    name: of the client's protocol. answer: of the server's protocol, if it is known and not AMQP, else "".
     """
     connection = analysis.connection
     server = 1 - max(int(connection.client), 0)
