@@ -16,12 +16,15 @@ from dissectors.amqp10.composite import Composite, Field, Reader, TypeTable, sen
 from dissectors.amqp10.types import FORMAT_CODES, type_name
 from dissectors.amqp10.values import Array, Described, Raw, Symbol
 from dissectors.interface import Problem
-from dissectors.limits import MAX_EMPTY_ELEMENTS, MAX_VALUES
+from dissectors.limits import MAX_VALUES
 from dissectors.wire import i64, u16, u32
 
 __all__ = ["DraftField", "DraftReader"]
 
 _NO_DEPTH: Final = -1
+
+# Elements of an array that is taken for the list of a composite: several times as many as any has fields.
+_MOST_FIELDS: Final = 64
 
 # The descriptors of composites that a field may hold by its position.
 _BY_POSITION: Final[dict[str, int]] = {"fragment": 0x1C, "transfer-state": 0x23}
@@ -138,7 +141,7 @@ class DraftReader(Reader):
     def as_list(self, code: i64) -> bytes:
         """The array behind the format code `code` as the octets of a list32; `pos` moves behind it.
 
-        Empty if its size and its count do not fit, with `pos` where it was.
+        Empty if its size and its count do not fit, or it has too many elements; `pos` is where it was then.
         """
         before = self.pos
         width: i64 = 1 if code == 0xE0 else 4
@@ -160,7 +163,7 @@ class DraftReader(Reader):
         element: i64 = self.buf[data - 1] if data <= behind else 0
         constructor = self.buf[at:data]
         parts: list[bytes] = []
-        fits = element >= 0x40 and (element >= 0x50 or count <= MAX_EMPTY_ELEMENTS)
+        fits = element >= 0x40 and count <= _MOST_FIELDS
         while fits and len(parts) < count and (self.pos < behind or element < 0x50):
             data = self.pos
             self.step(element)
