@@ -243,7 +243,8 @@ def credit_on_a_refused_link(case: Case10, link: LinkEnd) -> None:
     link-credit have no target.
     Silent when: the receiver attached the link first, not in answer to the sender, or the sender's attach was
     not captured.
-    Only possible because: The receiver may send the detach immediately after this flow.
+    Only possible because: The receiver may send the detach immediately after the flow that grants
+    link-credit.
     How to mend it: If the link is refused, send detach directly after the answering attach and grant no
     link-credit. If the link is accepted, state the target in the answering attach.
     """

@@ -291,7 +291,7 @@ def pipelined_frame_off_channel_0(case: Case10) -> None:
     Silent when: the receiver's open may already have reached the peer, octets of either peer were not
     captured, or the rule has already reported the begin of the session to which the frame belongs.
     How to mend it: Use channel 0 for a session begun before the other peer's open has arrived, and wait for
-    this open before using other channels.
+    the other peer's open before you use other channels.
     """
     channel = case.record.frame.channel
     message = f"channel {channel} is used before the other peer's open, where only channel 0 is allowed"

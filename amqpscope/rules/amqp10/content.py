@@ -295,7 +295,8 @@ def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
     Why it matters: The key is reserved for the reason of a rejection. A receiver expects an error under the
     key `rejected` and cannot read the value.
     Silent when: a part of the message was not captured, or the message has a message-format other than 0. By
-    the final specification, the rule is always silent, because the final specification does not have the key.
+    the final specification, the rule is always silent, because the final specification does not define the
+    key `rejected`.
     How to mend it: Put only an error composite (condition, description, info) under the key `rejected`. Store
     other data under a key that begins with `x-opt-`.
     """

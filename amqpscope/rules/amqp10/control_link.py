@@ -392,7 +392,8 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     Demands: Before a discharge, the controller makes sure that no link-credit is left on links that acquire
     messages under the transaction.
     Source: transactions.xml section txn-work > Transactional Acquisition
-    Evidence: the link-credit of these links when the discharge is sent
+    Evidence: the link-credit of links that acquire messages under the transaction, at the time of the
+    discharge
     Why it matters: The sender of the link acquires further messages on this link-credit outside of any
     transaction.
     Silent when: octets of either peer were not captured, or the link-credit was used up, withdrawn or drained

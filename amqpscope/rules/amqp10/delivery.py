@@ -159,7 +159,8 @@ def aborted_before_it_began(case: Case10) -> None:
     Why it matters: No delivery exists yet that could be aborted. The receiver may wait for or count a
     delivery that never comes.
     Silent when: octets since the attach were not captured, or the delivery is resumed.
-    Only possible because: Examples in the specification abort a delivery in this way when they resume a link.
+    Only possible because: In examples of the specification, a sender aborts a resumed delivery with its first
+    transfer.
     How to mend it: Set aborted only in a transfer that continues a delivery already begun. If no transfer of
     the delivery was sent yet, send nothing at all.
     """
@@ -248,7 +249,7 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     (D-ID-UNIQUE) and a delivery-id that wraps at a wrong number (T-SERIAL). The finding is only possible, not
     certain, when the sender skips delivery-ids and repeats none.
     Possible because: The {peer} skips delivery-ids but uses none twice. The specification can be read as
-    allowing gaps.
+    allowing gaps between delivery-ids.
     How to mend it: Assign delivery-ids from one counter per session that all links share, and write the
     transfers in the order of their delivery-ids. Take the next number under the lock that guards sending.
     """

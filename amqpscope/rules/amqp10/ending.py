@@ -188,8 +188,8 @@ def begin_never_answered_but_another_begun(case: Case10) -> None:
     session and waits for the answer.
     Silent when: the begin was answered later, the peer's own begin was answered and therefore really began a
     session, or octets of either peer were not captured.
-    Only possible because: Two sessions may begin at the same time, so this begin need not be meant as the
-    answer.
+    Only possible because: Two sessions may begin at the same time, so a begin without remote-channel need not
+    be meant as the answer.
     How to mend it: When you answer a begin, set remote-channel to the channel on which that begin arrived.
     Leave remote-channel unset only in a begin that starts a new session.
     """
@@ -283,8 +283,8 @@ def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     or connection, or octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every attach with an attach of the same name and the opposite role. To refuse the
-    link, send that attach with your own terminus (source or target) null, and then a detach with closed=true
-    and an error.
+    link, answer with an attach whose own terminus (source or target) is null, and then send a detach with
+    closed=true and an error.
     """
     case.link = link
     case.report(

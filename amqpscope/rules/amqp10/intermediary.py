@@ -135,8 +135,8 @@ def entries_shuffled(way: _Way) -> Finding:
     Silent when: the message has no message-id, the message is not among the first messages of its connection,
     or only one of the two connections was captured.
     Only possible because: The forwarded message may be another message than the one that the broker received.
-    How to mend it: Forward the octets of application-properties as they were received. If you must decode the
-    section, store its entries in a map that preserves order, not in a hash map.
+    How to mend it: Forward the octets of application-properties as they were received. If you must decode
+    application-properties, store the entries in a map that preserves their order, not in a hash map.
     """
     return way.finding(
         T_MAP_ORDER,

@@ -213,8 +213,8 @@ M_SECT_KNOWN: Final = RULES.rule(
 Demands: A message of message-format 0 consists only of the nine defined sections.
 Source: messaging.xml section message-format
 Evidence: the descriptor of a value between the sections
-Why it matters: The receiver does not know the meaning of the value. The receiver may refuse the whole
-message with a decode error.
+Why it matters: The receiver does not know the meaning of a value that is not a section. The receiver may
+refuse the whole message with a decode error.
 Silent when: a part of the message was not captured, or the message has another message-format than 0.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.

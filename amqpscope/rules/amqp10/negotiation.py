@@ -241,8 +241,8 @@ def tls_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     Why it matters: Only version 1.0.0 of the TLS layer exists. The other peer cannot know which layer the
     header announces, and refuses the connection.
     Silent when: the header was not captured.
-    How to mend it: Send the octets `AMQP`, 2, 1, 0, 0 to start TLS in band. The version is that of the AMQP
-    security layer, not the version of TLS.
+    How to mend it: Send the octets `AMQP`, 2, 1, 0, 0 to start TLS in band. The protocol header carries the
+    version of the AMQP security layer, not the version of TLS.
     """
     case.report(
         TL_HDR,

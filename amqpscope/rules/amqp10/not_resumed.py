@@ -56,7 +56,7 @@ def left_without_confirming(case: Case10, link: LinkEnd, lacking: int) -> None:
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 3, 8)
     Evidence: the receiver's unsettled map, and the transfers with resume=true
     Why it matters: The receiver does not learn whether the sender applied the outcome. The receiver cannot
-    settle these deliveries and keeps their state.
+    settle the deliveries for which it holds an outcome, and keeps their state.
     Silent when: the receiver left the link first, the link is only suspended, an error occurred, the sender
     may not have read the receiver's attach, or octets were not captured.
     Only possible because: An event outside the capture may have interrupted the sender.

@@ -306,7 +306,7 @@ def error_of_rejection_not_annotated(case: Case10, fate: Fate, count: int) -> No
     delivery-annotation `rejected`.
 
     Demands: The error of a rejection goes into the delivery-annotations of the message under the key
-    `rejected`. The drafts csd01 and csprd02 do not demand that.
+    `rejected`; the drafts csd01 and csprd02 dropped this demand.
     Source: messaging.xml section delivery-state > rejected.error
     Evidence: the error of the rejection, and the delivery-annotations of a later delivery
     Why it matters: The application that handles rejected messages does not learn why the messages were

@@ -91,8 +91,8 @@ def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     its last hyphen.
     Source: messaging.xml section message-format > annotations
     Evidence: the keys of the annotations, and the receiver's answer
-    Why it matters: A receiver that does not know such a key must detach the link, so that the effect which
-    the annotation asks for is not lost.
+    Why it matters: A receiver that does not know an annotation key must detach the link, so that the effect
+    which the annotation asks for is not lost.
     Silent when: the key begins with `x-`, the sender settled the delivery, or a part of the message was not
     captured.
     Only possible because: The {peer} may know the key of the annotation.
@@ -129,8 +129,8 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     outcome for the message.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: If the source lists `amqp:rejected:list` among its outcomes, reject a durable message that
-    you cannot store, with the error `amqp:precondition-failed`. Detach the link only if rejected is not
-    listed.
+    you cannot store, with the error `amqp:precondition-failed`. Detach the link only if the source does not
+    list rejected.
     """
     case.report(
         M_HDR_DURABLE_REJECT,

@@ -44,8 +44,8 @@ def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, cer
     the source.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 3, 8)
     Evidence: the state of the transfer with resume=true
-    Why it matters: The receiver waits to learn whether its outcome was applied. Until then, the receiver
-    keeps the state of the delivery.
+    Why it matters: The receiver keeps the state of the delivery until it learns whether its outcome was
+    applied.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not have read the receiver's attach.
     How to mend it: When the receiver's unsettled map lists an outcome for a delivery, apply this outcome at

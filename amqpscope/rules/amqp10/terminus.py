@@ -328,9 +328,9 @@ def generated_address_that_tells_nothing(case: Case10, address: str, name: str, 
     """A peer generates an address for a dynamic node that contains neither the name of the link nor the
     container-id of the other peer.
 
-    Demands: A generated address contains the link name and the other peer's container-id. The final
-    specification also names a session or client id in place of the container-id; from csd01 on, the text
-    names other data of the initiator.
+    Demands: A generated address contains the link name and the other peer's container-id. Instead of the
+    container-id, the final specification also names a session id or client id; the drafts csd01 and csprd02
+    name other data of the peer that requests the node.
     Source: messaging.xml section addressing > source.address, source.dynamic (and target)
     Evidence: the generated address, the link name and the container-id
     Why it matters: An operator who finds the node on the broker cannot see which client and which link it

@@ -324,8 +324,8 @@ T_MAP_DUPKEY: Final = RULES.rule(
 Demands: A map has no key twice.
 Source: types.xml section encodings > map
 Evidence: two equal keys of the same AMQP type and value, in any encoding width
-Why it matters: Receivers differ in which of the two values they use, so an annotation or property may get
-the wrong value.
+Why it matters: Some receivers use the first value of a duplicate key and others the second, so an
+annotation or property may get the wrong value.
 Silent when: a part of the frame was not captured, or the equal keys are compound values.
 How to mend it: Collect the entries in a map before encoding, and replace the value of an existing key instead
 of appending a second entry. Two integer keys of equal type and value are the same key in every encoding
@@ -383,7 +383,7 @@ def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, cert
     Silent when: octets since the session's begin were not captured. The finding is only possible, not
     certain, when the sender only leaves out a delivery-id.
     Possible because: The sender leaves out a delivery-id but uses none twice. The specification can be read
-    as allowing gaps.
+    as allowing gaps between delivery-ids.
     How to mend it: Keep delivery-ids in an unsigned 32-bit integer that wraps from 4294967295 to 0. Do not
     use a signed integer, skip 0, or wrap one value too early.
     """
