@@ -46,7 +46,10 @@ GROWTH = {
 }
 
 # Too much for every way.
-LARGE = ("half_open", "large_maps", "many_nothings", "frames_of_4_gib", "many_sessions_and_links", "bomb")
+LARGE = (
+    *("half_open", "large_maps", "many_nothings", "frames_of_4_gib", "many_sessions_and_links", "bomb"),
+    "draft_messages",
+)
 
 # Made for measuring by hand: `python tests/hostile/measure.py`.
 BY_HAND = (

@@ -1,4 +1,4 @@
-"""Frames of the April-2011 draft, followed as those of the final: links, and deliveries by any of their ids."""
+"""The April-2011 draft, followed as the final is: links, and deliveries by any of their ids."""
 
 from __future__ import annotations
 
