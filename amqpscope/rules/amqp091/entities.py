@@ -468,8 +468,8 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
     Demands: If exchange.delete sets if-unused, the server keeps an exchange that still has bindings.
     Source: XML:exchange.delete.if-unused.in-use
     Evidence: the known bindings of the exchange, and exchange.delete-ok
-    Why it matters: The client wanted the exchange deleted only if it is unused. Messages that other clients
-    publish to the deleted exchange are lost.
+    Why it matters: The client wanted to delete the exchange only if the exchange has no bindings. Messages
+    that other clients publish to the deleted exchange are lost.
     Silent when: the capture lacks octets of a connection to this server, or another client may have removed
     the binding.
     Only possible because: No capture can prove this fault, because a client outside the capture may have

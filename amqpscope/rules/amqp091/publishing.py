@@ -182,7 +182,8 @@ def return_not_asked_for(case: Case091, certainty: i64) -> None:
     published more messages with mandatory or immediate than amqpscope remembers. The finding is only
     possible, not certain, while the client is still sending the body of a message.
     How to mend it: Send basic.return only for messages published with mandatory or immediate, and on the
-    channel of their basic.publish. Drop unroutable messages without either flag silently.
+    channel of their basic.publish. Drop an unroutable message silently if neither mandatory nor immediate is
+    set.
     """
     case.report(
         B_RETURN_FLAGGED, "no message with mandatory or immediate is outstanding on this channel", certainty
