@@ -6,6 +6,9 @@ describes. The codes 0x43, 0x44, 0x45 and 0x56 came later: a value with one of t
 reported. Numeric descriptors of some composites are lost in the draft's text; where a field can only hold one
 composite, a value with an unknown descriptor is taken for that composite.
 
+The revision of February 2011 begins as the draft does. A linkage shows it, and is reported as `revision`,
+which accuses nobody.
+
 A field whose definition the draft's text lost (`DraftField.proven`) accuses nobody: a value of another type
 is kept as it was sent.
 """
@@ -14,7 +17,7 @@ from typing import Final
 
 from dissectors.amqp10.composite import Composite, Field, Reader, TypeTable, sent_name
 from dissectors.amqp10.types import FORMAT_CODES, type_name
-from dissectors.amqp10.values import Array, Described, Raw, Symbol
+from dissectors.amqp10.values import Array, Described, Raw, Symbol, ULong
 from dissectors.interface import Problem
 from dissectors.limits import MAX_VALUES
 from dissectors.wire import i64, u16, u32
@@ -22,6 +25,10 @@ from dissectors.wire import i64, u16, u32
 __all__ = ["DraftField", "DraftReader"]
 
 _NO_DEPTH: Final = -1
+
+# In the working group's revision of 9 February 2011, which is laid out like the draft but for its links and
+# messages, this is the descriptor of what an attach and a detach hold.
+_LINKAGE: Final = 0x19
 
 # Elements of an array that is taken for the list of a composite: several times as many as any has fields.
 _MOST_FIELDS: Final = 64
@@ -118,7 +125,9 @@ class DraftReader(Reader):
         return super().is_composite(descriptor, code, at)
 
     def check_descriptor(self, descriptor: object, at: i64) -> None:
-        if descriptor is not True:
+        if isinstance(descriptor, ULong) and descriptor == _LINKAGE:
+            self.problem_once("revision", at, "a linkage, which only the revision of February 2011 has")
+        elif descriptor is not True:
             super().check_descriptor(descriptor, at)
 
     # Composites

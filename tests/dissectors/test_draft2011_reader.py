@@ -218,3 +218,10 @@ def test_mechanisms_are_read_whatever_their_type() -> None:
         assert isinstance(value, SaslMechanisms)
         assert value.sasl_server_mechanisms == expected
         assert problems == []
+
+
+def test_the_revision_of_february_is_named() -> None:
+    linkage = "00 53 19 c0 03 02 40 40"
+    value, problems = read(f"00 53 12 c0 11 06 40 a1 01 6c 52 00 41 {linkage} 40")
+    assert isinstance(value, Attach)
+    assert problems == ["revision"]
