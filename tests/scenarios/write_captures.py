@@ -58,8 +58,8 @@ def files() -> dict[str, bytes]:
 def conversations() -> dict[str, bytes]:
     """Whole conversations in the April-2011 draft, by the names of their files in `captures/draft2011`."""
     module = import_module("scenarios.amqp10_draft2011.conversations")
-    told = [one for one in scenarios() if one.module == module.__name__]
-    return {f"{scenario.name}.pcap": scenario.dialogue().pcap() for scenario in told}
+    those = [one for one in scenarios() if one.module == module.__name__]
+    return {f"{scenario.name}.pcap": scenario.dialogue().pcap() for scenario in those}
 
 
 def _pair(scenario: Scenario, written: dict[str, bytes]) -> list[tuple[str, ...]]:
