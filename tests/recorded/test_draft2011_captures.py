@@ -18,6 +18,7 @@ README = (FOLDER / "README.md").read_text("utf-8")
 ROW = re.compile(r"^\| `(\w+\.pcap)` \|.*\| ([^|]+) \|$", re.MULTILINE)
 REPORTED = dict(ROW.findall(README))
 STORY = FOLDER / "interoperability_test.pcap"
+RECORDED = sorted(FOLDER.parent.glob("*.pcap*"))
 
 
 def test_the_readme_lists_the_files_that_are_there() -> None:
@@ -94,3 +95,9 @@ def test_every_command_takes_them() -> None:
         known = ways(path, [11, 25])
         chosen = share(known, 20, path.name)
         assert failures([way() for way in chosen]) == [], path.name
+
+
+@pytest.mark.parametrize("path", share(RECORDED, 5, "not the draft"), ids=lambda path: str(path.name))
+def test_no_recorded_capture_is_taken_for_the_draft(path: Path) -> None:
+    with path.open("rb") as file:
+        assert [record.packet for record in amqpscope.read(file) if record.frame.dialect] == []
