@@ -111,8 +111,8 @@ Evidence: a null or an array without elements in the field
 Why it matters: An empty array says no more than a missing field. The other peer has no value to choose
 from, so SASL authentication cannot continue.
 Silent when: a part of the frame was not captured, or the field is missing. Another rule,
-SA-MECH-NONEMPTY, reports a missing field, because the mechanisms of a server are the only field of this
-kind.
+SA-MECH-NONEMPTY, reports a missing field, because sasl-server-mechanisms is the only field that is both
+multiple and mandatory.
 How to mend it: Send at least one mechanism in sasl-mechanisms. Check that the server's configuration enables
 at least one SASL mechanism on this listener, for example ANONYMOUS or PLAIN.
 """
@@ -126,8 +126,8 @@ T_COMP_REQUIRES: Final = RULES.rule(
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends a field whose value is of a type that does not provide the archetype that the field
-requires.
+"""A peer sends a value that is not of the kind (archetype) that its field requires, for example a source
+in the field target.
 
 Demands: A field that requires an archetype, such as source, target, outcome, address, message-id or
 txn-id, takes only values of types that provide the archetype.

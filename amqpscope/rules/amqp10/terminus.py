@@ -242,7 +242,7 @@ def lifetime_policy_that_is_none(case: Case10, what: str, value: object) -> None
     Possible because: The type of the value may be a lifetime-policy that another party has defined.
     How to mend it: Encode lifetime-policy as one of the described types delete-on-close, delete-on-no-links,
     delete-on-no-messages or delete-on-no-links-or-messages (descriptors `0x2b` to `0x2e`), each an empty
-    list. Do not send a symbol or a string.
+    list. Do not send the lifetime-policy as a symbol or a string.
     """
     message = f"the {what}'s lifetime-policy is {sent_name(value)}"
     case.report(M_LIFETIME_VALUE, message, CERTAIN, {"lifetime_policy": sent_name(value)})
