@@ -22,7 +22,8 @@ RULES: Final = Rules(
         "delivery-count": "transfer-count",
         "delivery-limit": "transfer-limit",
         "delivery-id": "transfer-id",
-        "Initial-transfer-count": "initial-transfer-count",
+        "must close the connection with amqp:session:handle-in-use": "may answer with amqp:invalid-field",
+        "ends the session with amqp:session:unattached-handle": "may answer with amqp:invalid-field",
     },
 )
 
