@@ -77,6 +77,7 @@ class Frame:
     kind: `header`, `amqp`, `sasl`, `skipped`, or a kind of another protocol.
     name: what it is, in the specification's word: `transfer`, `sasl-init`, `empty`, `header`.
     channel: -1 where the kind has none. dialect: of a protocol that has several; "" is the usual one.
+    assumed: nothing has decided the dialect, and what there is speaks for another one.
     body: mostly a `Body`, its class depends on the protocol; None where there is none; or any value.
     missing: octets of it that were not captured, not kept, or never sent. uncaptured: those of its `size`
         that were not captured. guessed: it stands behind a boundary that was only searched for.
@@ -92,6 +93,7 @@ class Frame:
         self.name: str = name
         self.channel: i64 = channel
         self.dialect: str = ""
+        self.assumed: bool = False
         self.body: object = None
         self.missing: i64 = 0
         self.uncaptured: i64 = 0

@@ -54,9 +54,10 @@ class Amqp10Draft2011(Amqp10):
     def load_assembler(self, state: tuple[object, ...]) -> Assembler:
         return DraftAssembler.load(state)
 
-    def rules(self) -> ModuleType | None:
-        # They are declared where they are judged.
-        return None
+    def rules(self) -> ModuleType:
+        from amqpscope.rules import amqp10_draft2011
+
+        return amqp10_draft2011
 
     def judge(
         self,

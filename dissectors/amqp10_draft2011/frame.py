@@ -44,6 +44,8 @@ class DialectDecoder(FrameDecoder):
     def __init__(self, midstream: bool) -> None:
         super().__init__(midstream)
         self.undecided = True
+        # Nobody waited for what would decide the dialect, and what there was spoke for the draft.
+        self.assumed: bool = False
         self.evidence: DialectEvidence = DialectEvidence()
 
     def take_for(self, dialect: str) -> None:
@@ -75,6 +77,7 @@ class DialectDecoder(FrameDecoder):
 
     def settle_dialect(self) -> None:
         if self.undecided:
+            self.assumed = self.evidence.draft > self.evidence.final
             self.become("", FINAL)
 
     def decode_again(self, frame: Frame) -> Frame:
@@ -92,6 +95,7 @@ class DialectDecoder(FrameDecoder):
         again.size = frame.size
         again.uncaptured = frame.uncaptured
         again.guessed = frame.guessed
+        again.assumed = self.assumed
         for problem in frame.problems:
             # What is missing of it was found out by whoever put it together.
             if problem.code in ("cut", "limit", "incomplete") and problem.path == "":

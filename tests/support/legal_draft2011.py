@@ -163,7 +163,8 @@ class Peer2011(Peer):
             if field in _NUMBERS and type(value) is int and self.talk.serial is not None:
                 values[field] = draft.uint(value, "widest")
             elif isinstance(value, str) and style.utf16 and field in ("container_id", "hostname", "name"):
-                values[field] = draft.string(value, 0xA2 if choice == "smallest" else 0xB2)
+                short = choice == "smallest" and len(value) < 100
+                values[field] = draft.string(value, 0xA2 if short else 0xB2)
         if values.get("fragments") is not None:
             values["fragments"] = self.fragments(values["fragments"])
         body = draft.composite(name, descriptor_form=style.descriptor_form, choice=choice, **values)

@@ -376,6 +376,9 @@ class Judge10(Judge):
         """Judge the frame by the rules."""
         frame = record.frame
         body = frame.body
+        if frame.assumed:
+            # What it says, and what any frame of the connection says since, only its sender knows.
+            case.me.draft = True
         if case.me.draft or case.peer.draft:
             return
         if frame.dialect and not self.expects(frame.dialect):

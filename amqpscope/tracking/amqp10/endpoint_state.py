@@ -42,7 +42,7 @@ class EndpointState(Recipient):
         self.whole: bool = True
         # All that either said could be read so far.
         self.legible: bool = True
-        # It speaks a draft of the protocol.
+        # It speaks a draft of the protocol, or may do so.
         self.draft: bool = False
         # What it has sent.
         self.stream: OwnStream = OwnStream()
