@@ -53,7 +53,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = copy_program(tmp_path_factory.mktemp("product"))
     file = folder / "amqpscope" / "rules" / "amqp10" / "connection.py"
     text = file.read_text(encoding="utf-8")
-    judged = '    """The rules about open."""\n'
+    judged = "    second_open(case)\n"
     assert text.count(judged) == 1
     file.write_text(
         text.replace(judged, f"{judged}    client_that_is_no_toy(case, body)\n") + RULE, encoding="utf-8"
