@@ -194,10 +194,6 @@ class Link:
         self.tokens: bool = False
         self._of_source: bool = False
 
-    def attached_by(self, peer: str) -> bool:
-        """Whether a peer has attached it."""
-        return self.attached & (1 if peer == CLIENT else 2) != 0
-
     def detached_by(self, peer: str) -> bool:
         """Whether a peer has detached it."""
         return self.detached & (1 if peer == CLIENT else 2) != 0
