@@ -269,8 +269,8 @@ def _rules(begun: str, everything: bool) -> list[tuple[str, str]]:
         found += [(code, means) for code, means in codes if code.startswith(begun.lower())]
     return [
         (value, reported if len(reported) <= _WIDEST else f"{reported[: _WIDEST - 1]}…")
-        for value, reported in found
-    ]
+        for value, reported in dict(reversed(found)).items()  # two protocols may have a rule of one short id
+    ][::-1]
 
 
 def _interfaces() -> list[str]:

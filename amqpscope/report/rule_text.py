@@ -105,7 +105,7 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
     if not guard:
         facts += _drafts(row)
         facts.append(("broken by", _who(row)))
-        if row.severity_reason:
+        if row.severity_reason and row.severity != _usual(row):
             facts.append(("severity", f"{row.severity} instead of {_usual(row)}: {row.severity_reason}"))
         facts.append(("answer", _answer(row)))
     if row.observable == "no":
@@ -229,7 +229,7 @@ def _named(proved: Coverage) -> Lines:
 def _table(proved: Coverage) -> Lines:
     """Numbers by layer."""
     ways = (CHECKED, FAILED, NOT_YET, UNDECIDABLE)
-    head = f"{'':<15}{'rules':>6}" + "".join(f"  {how:>7}" for how in ways)
+    head = f"{'':<31}{'rules':>6}" + "".join(f"  {how:>7}" for how in ways)
     lines: Lines = [([("rule", head)], -1)]
     protocol = ""
     for spoken, layer, proofs in [*_layers(proved), ("", "all", proved.rules)]:
@@ -245,7 +245,7 @@ def _table(proved: Coverage) -> Lines:
 def _row(label: str, proofs: list[Proof], style: str) -> tuple[Line, int]:
     ways = (CHECKED, FAILED, NOT_YET, UNDECIDABLE)
     numbers = "".join(f"  {_number(proofs, how):>{max(7, len(how))}}" for how in ways)
-    return ([(style, f"{label:<15}{len(proofs):>6}{numbers}")], -1)
+    return ([(style, f"{label:<31}{len(proofs):>6}{numbers}")], -1)
 
 
 def _failures(proved: Coverage) -> Lines:

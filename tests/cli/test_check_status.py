@@ -140,9 +140,12 @@ def test_by_severity(
         (["--format", "yaml", "clean.pcap"], "--format yaml: there is no such format; there are text, "),
         (["--max-per-rule", "0", "clean.pcap"], "--max-per-rule 0: must be at least 1"),
         (["--max-per-rule", "few", "clean.pcap"], "--max-per-rule"),
-        (["--profile", "rabbit", "clean.pcap"], "--profile rabbit: must be auto, none, or of rabbitmq-3, "),
-        (["--profile", "uamqp,auto", "clean.pcap"], "--profile auto: must be auto, none, or of "),
-        (["--profile", "", "clean.pcap"], "--profile : must be auto, none, or of "),
+        (
+            ["--profile", "rabbit", "clean.pcap"],
+            "--profile rabbit: must be auto, none, or names out of rabbitmq-3, ",
+        ),
+        (["--profile", "uamqp,auto", "clean.pcap"], "--profile auto: must be auto, none, or names out of "),
+        (["--profile", "", "clean.pcap"], "--profile : must be auto, none, or names out of "),
         (["-", "-"], "- (standard input) can be read only once"),
     ],
 )

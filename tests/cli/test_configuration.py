@@ -280,7 +280,7 @@ def test_show_tells_the_allow_list(
         "scope": {"container": ["a", "b*"]},
         "expires": "2026-06-30",
         "expired": True,
-        "rules": 1,
+        "rules": 2,
         "line": 2,
     }
 

@@ -16,6 +16,7 @@ from support.commands import amqpscope, unprintable
 from support.sampling import share
 
 from amqpscope.conformance import coverage as proving
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.rules.catalogue import catalogue, guards, named, severity
 from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.registry import checked
@@ -23,7 +24,7 @@ from dissectors import spec
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures" / "rules"
 LISTED = re.compile(
-    r"([-+.]) (amqp(?:10|091)/\S+) +(error|warning|note) +(.+?)  *"
+    r"([-+.]) (amqp(?:10|091|10-draft2011)/\S+) +(error|warning|note) +(.+?)  *"
     r"(client|server|either|sender|receiver) +(.+)"
 )
 
@@ -54,10 +55,11 @@ def test_list_has_every_rule_with_all_that_was_asked(capsys: pytest.CaptureFixtu
         assert (weight, level, breaker, text) == (severity(name), rule.requirement, rule.breaker, rule.text)
         expected = "+" if name in checked() else "." if rule.observable == "no" else "-"
         assert sign == expected
-    assert len(ids) == 414 + 315 and set(ids) == set(catalogue())
-    order = [(name.partition("/")[0] == "amqp091", LAYERS.index(catalogue()[name].layer)) for name in ids]
+    assert len(ids) == 414 + 315 + 145 and set(ids) == set(catalogue())
+    protocols = list(PROTOCOLS)
+    order = [(protocols.index(name.partition("/")[0]), LAYERS.index(catalogue()[name].layer)) for name in ids]
     assert order == sorted(order)
-    assert last == "729 rules: + {} checked, - {} not yet, . {} not decidable from a capture".format(
+    assert last == "874 rules: + {} checked, - {} not yet, . {} not decidable from a capture".format(
         *(Counter(row[0] for row in rows)[sign] for sign in "+-.")
     )
 
@@ -148,7 +150,7 @@ def test_every_rule_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None
     rules = share(list(catalogue()), 8, "explained")
     result = amqpscope(capsys, "rules", "explain", *rules)
     assert (result.status, result.err) == (0, "")
-    explained = re.split(r"^(?=amqp(?:10|091)/)", result.out, flags=re.MULTILINE)[1:]
+    explained = re.split(r"^(?=amqp(?:10|091|10-draft2011)/)", result.out, flags=re.MULTILINE)[1:]
     assert [text.split()[0] for text in explained] == rules
     for text in explained:
         name = text.split()[0]
@@ -263,18 +265,28 @@ def test_all_that_is_checked_is_proved(capsys: pytest.CaptureFixture[str]) -> No
     table = [line.rsplit(maxsplit=5) for line in result.lines if re.match(r" *[A-Za-z].*( +\d+){5}$", line)]
     names = [row[0] for row in table]
     assert names[0] == "AMQP 1.0" and names[-1] == "all"
-    second = names.index("AMQP 0-9-1")
-    assert [name.strip() for name in (*names[1:second], *names[second + 1 : -1])] == [
-        layer
-        for protocol in ("amqp10/", "amqp091/")
-        for layer in LAYERS
-        if any(row.layer == layer and row.id.startswith(protocol) for row in catalogue().values())
+    assert [name.strip() for name in names[:-1]] == [
+        name
+        for protocol in PROTOCOLS.values()
+        for name in (
+            protocol.label,
+            *(
+                layer
+                for layer in LAYERS
+                if any(
+                    row.layer == layer and row.id.startswith(f"{protocol.name}/")
+                    for row in catalogue().values()
+                )
+            ),
+        )
     ]
-    assert table[-1][1:] == ["729", str(count), "0", str(729 - count - undecidable), str(undecidable)]
+    assert table[-1][1:] == ["874", str(count), "0", str(874 - count - undecidable), str(undecidable)]
+    heads = [names.index(protocol.label) for protocol in PROTOCOLS.values()]
     for column in range(1, 6):
-        for whole, parts in ((0, table[1:second]), (second, table[second + 1 : -1])):
-            assert sum(int(row[column]) for row in parts) == int(table[whole][column])
-        assert int(table[0][column]) + int(table[second][column]) == int(table[-1][column])
+        for head, after in zip(heads, [*heads[1:], len(table) - 1], strict=True):
+            parts = table[head + 1 : after]
+            assert sum(int(row[column]) for row in parts) == int(table[head][column])
+        assert sum(int(table[head][column]) for head in heads) == int(table[-1][column])
     for name, row in catalogue().items():
         short = name.partition("/")[2]
         if row.observable == "no" and name not in checked():

@@ -17,6 +17,7 @@ from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.conformance.coverage import judged
 from amqpscope.conformance.pairs import CapturePairs
 from amqpscope.policy.config_finding import REMARKS
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.capture_notes import CAPTURE_NOTES, note_named
 from amqpscope.report.ladder import ladder
 from amqpscope.report.rule_page import escaped, page_of_rule
@@ -72,7 +73,7 @@ def slug(heading: str) -> str:
 
 
 def test_there_is_a_page_for_every_rule_and_guard_and_further_dialogue() -> None:
-    assert len(catalogue()) == 414 + 315
+    assert len(catalogue()) == 414 + 315 + 145
     expected = {f"{name}/README.md" for name in (*catalogue(), *guards(), *PAIRS.pairs)}
     expected |= {"README.md", "amqp10/README.md", "amqp091/README.md", "capture/README.md"}
     expected.add("config/README.md")
@@ -100,12 +101,15 @@ def test_all_links_lead_somewhere() -> None:
 
 
 def test_the_indexes_link_every_page() -> None:
-    for protocol in ("amqp10", "amqp091"):
-        linked = links(PAGES[f"{protocol}/README.md"])
-        for name in (*catalogue(), *guards()):
-            place, _, short = name.partition("/")
-            assert (f"{short}/README.md" in linked) == (place == protocol)
-    assert {"amqp10/README.md", "amqp091/README.md", "capture/README.md"} <= set(links(PAGES["README.md"]))
+    names = {*catalogue(), *guards()}
+    for protocol in PROTOCOLS:
+        pages = {link for link in links(PAGES[f"{protocol}/README.md"]) if not link.startswith("..")}
+        rules = {link.partition("/")[0] for link in pages if link.endswith("/README.md")}
+        assert {f"{protocol}/{short}" for short in rules} & names == {
+            name for name in names if name.startswith(f"{protocol}/")
+        }
+    indexes = {f"{protocol}/README.md" for protocol in PROTOCOLS}
+    assert {*indexes, "capture/README.md"} <= set(links(PAGES["README.md"]))
 
 
 def test_a_further_dialogue_is_linked_from_its_rule() -> None:
@@ -116,7 +120,7 @@ def test_a_further_dialogue_is_linked_from_its_rule() -> None:
             assert PAGES[f"{folder}/README.md"].count("```text") == 2
 
 
-@pytest.mark.parametrize("protocol", ["amqp10", "amqp091"])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_page_tells_all_that_is_known_of_its_rule(protocol: str) -> None:
     names = [name for name in catalogue() if name.startswith(f"{protocol}/")]
     for name in share(names, 3, f"{protocol} reported"):
