@@ -36,11 +36,12 @@ from amqpscope.report.summary_text import count
 __all__ = ["EPILOG", "check"]
 
 EPILOG = """\b
-A finding is certain when the capture proves it, whatever the peer had read
-by then. Otherwise it is possible, and the report says what it depends on.
+A finding is certain when the capture proves the fault, whatever the peer had
+read by then. Otherwise the finding is possible, and the report says what it
+depends on.
 Only certain findings decide the exit status, unless --fail-on-possible is
 given. Notes report problems of the capture itself (lost packets, a truncated
-file): they accuse no peer and never change the exit status.
+file). Notes accuse no peer and never change the exit status.
 
 \b
 `amqpscope rules explain RULE` explains a rule.
@@ -62,8 +63,8 @@ Examples:
 \b
 Exit status: 0 fine, 1 findings that count, 2 a failure (unreadable file,
 unknown option), 3 no AMQP 1.0 or 0-9-1 to check, or only encrypted,
-130 interrupted.
-Of several captures: 2 before 1 before 3 before 0; all of them are reported.
+130 interrupted. With several captures, all captures are reported. The first
+of 2, 1, 3, 0 that applies to any capture is the exit status.
 """
 
 
@@ -83,7 +84,7 @@ def check(
             metavar="|".join(NAMES),
             show_default=False,
             rich_help_panel=_HOW,
-            help=f"Format of standard output. {_FORMS}.",
+            help=f"Set the format of standard output. {_FORMS}. Default: text.",
         ),
     ] = None,
     output: Annotated[
@@ -93,8 +94,8 @@ def check(
             "-o",
             metavar="[FORMAT:]FILE",
             rich_help_panel=_HOW,
-            help="Write the report to a file, too. The format follows from the file's suffix "
-            f"({', '.join(suffixes())}), or stands before the colon. May be repeated.",
+            help="Also write the report to this file. The suffix of the file decides the format "
+            f"({', '.join(suffixes())}), unless FORMAT: stands before it. The option may be repeated.",
         ),
     ] = None,
     most: Annotated[
@@ -104,8 +105,9 @@ def check(
             metavar="N",
             rich_help_panel=_HOW,
             show_default=False,
-            help="In text and Markdown, show at most N findings of one rule by one peer of a connection, "
-            "and count the others (default: 3).",
+            help="Show at most N findings of each rule for each peer of a connection, and"
+            " count the others (default: 3). The limit applies to text and Markdown "
+            "only.",
         ),
     ] = None,
     select: SelectOption = None,
@@ -118,8 +120,8 @@ def check(
             metavar="FILE",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Write the current findings into this file as the new baseline, without those that are "
-            "allowed or ignored.",
+            help="Write the current findings to this file as the new baseline. Findings "
+            "that are allowed or ignored are left out.",
         ),
     ] = None,
     config: ConfigOption = None,
@@ -134,7 +136,7 @@ def check(
     via: Via = None,
     dialect: DialectOption = None,
 ) -> int:
-    """Show who broke which rule of the specification, where, and in which state."""
+    """Show which peer broke which rule of the specification, in which packet and state."""
     if most is not None and most < 1:
         raise FilterError(f"--max-per-rule {most}: must be at least 1")
     configuration = configuration_of(config, no_config)

@@ -20,26 +20,27 @@ __all__ = ["app"]
 SCHEMA = "amqpscope/configuration/1"
 
 _EPILOG = f"""\b
-Without --config it is the nearest {NAME}, or pyproject.toml with a
-table [tool.amqpscope], from the working directory upwards, but not above a
-folder with .git. What is given on a command line beats the file.
+Without --config, the command uses the nearest {NAME}, or
+pyproject.toml with a table [tool.amqpscope]. The search goes from the working
+directory upwards and stops at a folder with .git. Options on a command line
+override the file.
 
 \b
-Exit status: 0 fine, 2 a configuration that cannot be understood.
+Exit status: 0 fine, 2 the configuration is not valid.
 """
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="The configuration that decides which findings count.",
+    help="Show the configuration, which decides which findings count.",
     epilog="Use `amqpscope config COMMAND --help` for one command.",
 )
 
 
 @app.callback()
 def config() -> None:
-    """What captures are held to: the configuration."""
+    """Show the configuration that `check` applies."""
 
 
 @app.command(cls=HelpfulCommand, epilog=_EPILOG, short_help="Show the settings in effect, and their origin.")
@@ -48,10 +49,15 @@ def show(
     no_config: NoConfig = False,
     form: Annotated[
         TextOrJson,
-        typer.Option("--format", metavar="text|json", show_default=False, help="json: one object."),
+        typer.Option(
+            "--format",
+            metavar="text|json",
+            show_default=False,
+            help="Set the output format. text: for people (default); json: one JSON object.",
+        ),
     ] = TextOrJson.text,
 ) -> int:
-    """Show what `check` holds captures to here, and where each of it is from."""
+    """Show each setting that `check` uses in this directory, and where the setting comes from."""
     configuration = configuration_of(config, no_config)
     status = Status.FINE
     try:
@@ -131,7 +137,7 @@ def _lines(configuration: Configuration) -> list[str]:
     if configuration.file:
         lines = [f"configuration: {file}"]
     else:
-        lines = [f"configuration: none; all is as it is without one (in {printable(_here())})"]
+        lines = [f"configuration: none, so all settings have their defaults (in {printable(_here())})"]
     rows = [
         (key, _value(one["value"]), one["from"], one["line"]) for key, one in reported["settings"].items()
     ]

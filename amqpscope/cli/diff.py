@@ -36,21 +36,22 @@ from amqpscope.report.painter import painter
 __all__ = ["EPILOG", "diff"]
 
 EPILOG = """\b
-Compared is what each peer says on each connection, session, link, channel and
-consumer, in its order: frames and their fields, deliveries and messages, and
-for each delivery what becomes of it, whether it is reported one by one or for
-many. No difference are times, ports, packets and TCP segments, how a message
-is cut into frames, ids and tags, names made up anew for each run, later flows
-and heartbeats, how the two peers' frames interleave, and who the peers say
-they are.
+`diff` compares what each peer sends on each connection, session, link,
+channel and consumer, in order: frames and their fields, deliveries and
+messages, and the outcome of each delivery. It does not matter whether
+outcomes are reported one by one or together. These are no differences: times,
+ports, packets and TCP segments, the split of a message into frames, ids and
+tags, names generated anew for each run, later flows and heartbeats, the
+interleaving of the two peers' frames, and the products that the peers name.
 
 \b
 Connections are paired by protocol, by the nodes they use and by their client,
-then in their order. Findings are paired by their fingerprint; those that only
-one run has count for the exit status as in `check`.
+then in their order. Findings are paired by their fingerprint. Findings that
+only one run has count for the exit status, by the same options as in `check`.
 
 \b
-Each capture is read twice; - is copied to a temporary file first.
+Each capture is read twice, so standard input is first copied to a temporary
+file.
 
 \b
 Examples:
@@ -59,8 +60,8 @@ Examples:
   amqpscope diff --format json a.pcap b.pcap | jq '.connections[].first'
 
 \b
-Exit status: 0 the same, 1 different, 2 a failure (unreadable file), 3 there
-is no AMQP 1.0 or 0-9-1 to compare in one of them, 130 interrupted.
+Exit status: 0 the same, 1 different, 2 a failure (unreadable file), 3 one of
+the captures has no AMQP 1.0 or 0-9-1 to compare, 130 interrupted.
 """
 
 
@@ -68,20 +69,30 @@ def diff(
     one: Annotated[
         str,
         typer.Argument(
-            metavar="A", help="A capture, pcap or pcapng, also in gzip or zstd; - is standard input."
+            metavar="A",
+            help="Read this file as the first capture (pcap or pcapng, also "
+            "compressed with gzip or zstd). - reads standard input.",
         ),
     ],
-    other: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
+    other: Annotated[
+        str, typer.Argument(metavar="B", help="Read this file as the second capture. - reads standard input.")
+    ],
     whole: Annotated[
         bool,
         typer.Option(
             "--all",
-            help="Show all differences, not only the first one of each connection, and also what is equal.",
+            help="Show all differences of each connection, not only the first one. "
+            "Connections that are equal are shown, too.",
         ),
     ] = False,
     form: Annotated[
         TextOrJson,
-        typer.Option("--format", metavar="text|json", show_default=False, help="text; json: one object."),
+        typer.Option(
+            "--format",
+            metavar="text|json",
+            show_default=False,
+            help="Set the output format. text: for people (default); json: one JSON object.",
+        ),
     ] = TextOrJson.text,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
@@ -95,7 +106,7 @@ def diff(
     allow_empty: AllowEmpty = None,
     dialect: DialectOption = None,
 ) -> int:
-    """Show where two captures of one scenario part: in what the peers say, and in what is found."""
+    """Show the first differences between two captures of one scenario, in frames and in findings."""
     if one == other == "-":
         raise FilterError("- (standard input) can be read only once")
     given = given_of(

@@ -21,8 +21,8 @@ Paths = Annotated[
     list[str],
     typer.Argument(
         metavar="PATH",
-        help="Capture files (pcap or pcapng, also compressed with gzip or zstd) or directories of "
-        "them; - reads standard input.",
+        help="Read these capture files (pcap or pcapng, also compressed with gzip or "
+        "zstd) or directories of capture files. - reads standard input.",
     ),
 ]
 """Arguments of the commands that read captures."""
@@ -31,8 +31,9 @@ Merge = Annotated[
     bool,
     typer.Option(
         "--merge",
-        help="Merge all files into one capture, ordered by time: a rotated set, or captures from "
-        "several points of the network.",
+        help="Merge all files into one capture, with the packets ordered by time. Use "
+        "this option for a rotated set of files, or for captures from several points"
+        " of the network.",
     ),
 ]
 """Options of the commands that read captures."""
@@ -49,8 +50,8 @@ Via = Annotated[
     typer.Option(
         "--via",
         metavar="tshark",
-        help="Let tshark decode the packets, for link layers that amqpscope does not know (slow; needs"
-        " pyshark and tshark).",
+        help="Let tshark decode the packets. Use this option for link layers that "
+        "amqpscope does not know (slow; needs pyshark and tshark).",
     ),
 ]
 
@@ -68,8 +69,9 @@ DialectOption = Annotated[
         "--dialect",
         metavar="final|draft2011",
         show_default=False,
-        help="Decode AMQP 1.0 by the final specification, or by the draft of April 2011 (default: as the "
-        "first frames show).",
+        help="Decode AMQP 1.0 by the final specification (final) or by the draft of April"
+        " 2011 (draft2011). Default: amqpscope decides by the first frames of each "
+        "connection.",
     ),
 ]
 """Option of the commands that read AMQP: `CaptureOptions.dialect`."""

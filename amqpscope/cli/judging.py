@@ -50,9 +50,9 @@ class Spec(enum.StrEnum):
     csprd02 = CSPRD02
 
 
-STATUS_PANEL = "What counts for the exit status"
+STATUS_PANEL = "Exit status"
 
-POLICY_PANEL = "What findings are held to"
+POLICY_PANEL = "Which findings are shown and how they count"
 
 FailOnOption = Annotated[
     FailOn | None,
@@ -61,7 +61,7 @@ FailOnOption = Annotated[
         metavar="error|warning|note|never",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="Lowest severity that makes the command fail (default: error).",
+        help="Set the lowest severity that makes the command fail with exit status 1 (default: error).",
     ),
 ]
 SpecOption = Annotated[
@@ -71,8 +71,9 @@ SpecOption = Annotated[
         metavar="final|csd01|csprd02",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="Edition of the specification that messages are checked against: final AMQP 1.0 (2011, "
-        "the default), or the OASIS drafts of February 2012 (csd01) or May 2012 (csprd02).",
+        help="Check messages against this edition of AMQP 1.0: the final specification of"
+        " 2011 (final, the default), or the OASIS drafts of February 2012 (csd01) or"
+        " May 2012 (csprd02).",
     ),
 ]
 FailOnPossible = Annotated[
@@ -81,7 +82,7 @@ FailOnPossible = Annotated[
         "--fail-on-possible/--no-fail-on-possible",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="Fail on possible findings, too.",
+        help="Fail with exit status 1 on possible findings, too.",
     ),
 ]
 
@@ -92,9 +93,10 @@ ProfileOption = Annotated[
         metavar="auto|none|NAME,...",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="Downgrade known product deviations to notes. auto (the default): of the products that "
-        "the peers' opens name; none: of no product; NAME,...: of these products, whatever the "
-        "peers say (`rules profiles` lists the names).",
+        help="Report known deviations of products as notes only. auto (the default) takes"
+        " the product that a peer names in its open. none turns this off. NAME,... "
+        "assumes these products, whatever the peers say (`rules profiles` lists the "
+        "names).",
     ),
 ]
 
@@ -104,7 +106,7 @@ StrictOption = Annotated[
         "--strict/--no-strict",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="As --fail-on warning --fail-on-possible.",
+        help="Fail on warnings and on possible findings. The same as --fail-on warning --fail-on-possible.",
     ),
 ]
 AllowEmpty = Annotated[
@@ -133,7 +135,8 @@ IgnoreOption = Annotated[
         metavar="WHICH,...",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="Hide findings of these rules or severities. A more specific --select wins.",
+        help="Hide findings of these rules or severities. Findings of a rule that "
+        "--select names more specifically are still shown.",
     ),
 ]
 BaselineOption = Annotated[
@@ -143,7 +146,7 @@ BaselineOption = Annotated[
         metavar="FILE",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="Do not count findings that this baseline contains; count only new ones.",
+        help="Count only new findings. Findings in this baseline file do not count for the exit status.",
     ),
 ]
 ConfigOption = Annotated[
@@ -153,13 +156,14 @@ ConfigOption = Annotated[
         metavar="FILE",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="Configuration file. Default: the nearest amqpscope.toml, or pyproject.toml with "
-        "[tool.amqpscope], in this directory or above.",
+        help="Use this configuration file. Default: the nearest amqpscope.toml, or "
+        "pyproject.toml with [tool.amqpscope], in this directory or a parent "
+        "directory.",
     ),
 ]
 NoConfig = Annotated[
     bool,
-    typer.Option("--no-config", rich_help_panel=POLICY_PANEL, help="No configuration file."),
+    typer.Option("--no-config", rich_help_panel=POLICY_PANEL, help="Use no configuration file."),
 ]
 
 

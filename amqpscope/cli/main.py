@@ -32,8 +32,8 @@ from amqpscope.rules.rule_names import take_renamed
 __all__ = ["app", "main", "run"]
 
 _ABOUT = (
-    "See what AMQP peers really say to each other, and who breaks the protocol: decodes and judges "
-    "AMQP 1.0 and 0-9-1 traffic, recorded or on an interface."
+    "See what AMQP peers send to each other, and which peer breaks the protocol. amqpscope decodes and "
+    "checks AMQP 1.0 and 0-9-1 traffic from a capture file or a network interface."
 )
 
 app = typer.Typer(
@@ -75,7 +75,7 @@ app.command(
 app.add_typer(rules_command.app, name="rules", short_help="List and explain the rules.")
 app.add_typer(config_command.app, name="config", short_help="Show the settings in effect.")
 app.add_typer(
-    pipeline_command.app, name="pipeline", short_help="Analyze many captures into tables, on Spark."
+    pipeline_command.app, name="pipeline", short_help="Analyze many captures on Spark and write tables."
 )
 
 

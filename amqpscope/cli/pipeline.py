@@ -41,8 +41,9 @@ __all__ = ["app"]
 
 _RUN_EPILOG = """\b
 SOURCE is a file, a directory with all below it, a pattern in quotes or a URL
-(s3://, gs://, hdfs://, file://). gzip and zstd are decompressed. The files of
-a capture set follow one another: a connection runs on from file to file.
+(s3://, gs://, hdfs://, file://). Files with gzip or zstd are decompressed.
+The files of a capture set are read as one capture: a connection may continue
+from one file to the next.
 
 \b
 Examples:
@@ -55,11 +56,11 @@ Examples:
 \b
 Exit status: 0 fine, 1 findings that count, 2 a failure (an input that cannot
 be read at all, no Java, unknown option), 3 no AMQP 1.0 or 0-9-1 in any
-capture, 130 interrupted. 2 before 1 before 3 before 0; the tables have all
-there was.
-A file in a directory that is no capture is reported, and has its row in the
-table files; a SOURCE without any capture is a failure. If a SOURCE is
-missing, or nothing at all can be read, the lake stays as it was.
+capture, 130 interrupted. The first of 2, 1, 3, 0 that applies to any input is
+the exit status; the tables have the rows of all inputs.
+A file in a directory that is not a capture is reported and has a row in the
+table files. A SOURCE without any capture is a failure. If a SOURCE is
+missing, or no input can be read, the lake stays unchanged.
 """
 
 _SUMMARY_EPILOG = """\b
@@ -68,7 +69,7 @@ Exit status: 0 fine, 2 a failure.
 
 _SQL_EPILOG = """\b
 Tables: files, connections, links, frames, deliveries, findings;
-`amqpscope pipeline tables` tells their columns.
+`amqpscope pipeline tables` shows their columns.
 
 \b
 Example:
@@ -90,7 +91,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Analyze many captures into tables, with the findings of `check`, on Spark.",
+    help="Analyze many captures on Spark and write tables, with the same findings as `check`.",
     epilog="Use `amqpscope pipeline COMMAND --help` for one command.",
 )
 
@@ -111,7 +112,7 @@ class ShuffleChoice(enum.StrEnum):
     payload = "payload"
 
 
-_HOW = "How it is done"
+_HOW = "How the pipeline runs"
 
 Master = Annotated[
     str | None,
@@ -119,30 +120,58 @@ Master = Annotated[
         metavar="URL",
         show_default=False,
         rich_help_panel=_HOW,
-        help="Spark's master: local[*] (this machine, all cores) if not given, spark://HOST:PORT, yarn, ...",
+        help="Use this Spark master, for example spark://HOST:PORT or yarn. Default: "
+        "local[*], all cores of this machine.",
     ),
 ]
 Configuration = Annotated[
     list[str] | None,
-    typer.Option("--conf", metavar="NAME=VALUE", rich_help_panel=_HOW, help="A setting of Spark's."),
+    typer.Option(
+        "--conf",
+        metavar="NAME=VALUE",
+        rich_help_panel=_HOW,
+        help="Set this Spark property. The option may be repeated.",
+    ),
 ]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", rich_help_panel=_HOW, help="Show what Spark logs.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", rich_help_panel=_HOW, help="Show Spark's log messages.")
+]
 Form = Annotated[
-    TextOrJson, typer.Option("--format", metavar="text|json", show_default=False, help="text, or JSON.")
+    TextOrJson,
+    typer.Option(
+        "--format",
+        metavar="text|json",
+        show_default=False,
+        help="Set the output format. text: for people (default); json: for programs.",
+    ),
 ]
-LakeArgument = Annotated[str, typer.Argument(metavar="LAKE", help="What `pipeline run --out` has written.")]
+LakeArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="LAKE",
+        help="Read the tables in this directory or at this URL, as written by `pipeline run --out`.",
+    ),
+]
 
 
-@app.command(cls=HelpfulCommand, epilog=_RUN_EPILOG, short_help="Analyse captures into a lake of tables.")
+@app.command(
+    cls=HelpfulCommand, epilog=_RUN_EPILOG, short_help="Analyze captures and write a lake of tables."
+)
 @interruptible
 def run(
     sources: Annotated[
-        list[str], typer.Argument(metavar="SOURCE", help="Captures: files, directories, patterns, URLs.")
+        list[str],
+        typer.Argument(
+            metavar="SOURCE",
+            help="Analyze the captures in this file or directory, at this "
+            "URL, or in files that match this pattern.",
+        ),
     ],
     out: Annotated[
         str,
         typer.Option(
-            metavar="LAKE", help="Directory or URL for the tables. What a run before left there is replaced."
+            metavar="LAKE",
+            help="Write the tables to this directory or URL. Tables of an earlier run are replaced.",
         ),
     ],
     master: Master = None,
@@ -152,8 +181,9 @@ def run(
             "--set-by",
             metavar="directory|file|REGEX",
             rich_help_panel=_HOW,
-            help="Which files form one capture set: all files of a directory, each file alone, or all "
-            "files for which the first group of REGEX matches the same text of the path.",
+            help="Decide which files form one capture set. directory: all files of a "
+            "directory; file: each file alone; REGEX: all files whose paths have the"
+            " same text in the first group of REGEX.",
         ),
     ] = "directory",
     wanted: Annotated[
@@ -162,8 +192,8 @@ def run(
             "--tables",
             metavar="NAME,...",
             show_default=False,
-            help="Write only these tables (files is always written). Most of the time goes into frames and"
-            " deliveries.",
+            help="Write only these tables. The table files is always written. The tables "
+            "frames and deliveries take most of the time.",
         ),
     ] = "",
     plan: Annotated[
@@ -171,8 +201,8 @@ def run(
         typer.Option(
             metavar="auto|chain|flow",
             rich_help_panel=_HOW,
-            help="chain: process capture sets in parallel. flow: process connections in parallel, after a "
-            "shuffle.",
+            help="Choose what is processed in parallel. chain: capture sets; flow: "
+            "connections, after a shuffle; auto: amqpscope chooses by the captures.",
         ),
     ] = PlanChoice.auto,
     shuffle: Annotated[
@@ -180,19 +210,21 @@ def run(
         typer.Option(
             metavar="auto|references|payload",
             rich_help_panel=_HOW,
-            help="What the flow plan shuffles: references into the files, parts of which are then read a "
-            "second time, or the payload itself. auto: references, for local files that are not "
-            "compressed.",
+            help="Choose what the flow plan shuffles. references: positions in the files,"
+            " so parts of the files are read twice; payload: the packets' payload "
+            "itself; auto: references for uncompressed local files, otherwise "
+            "payload.",
         ),
     ] = ShuffleChoice.auto,
     split: Annotated[
         int,
         typer.Option(
-            metavar="MIB", min=1, rich_help_panel=_HOW, help="Large files are read in ranges of so many MiB."
+            metavar="MIB", min=1, rich_help_panel=_HOW, help="Split large files into ranges of this many MiB."
         ),
     ] = 128,
     explain: Annotated[
-        bool, typer.Option("--explain", rich_help_panel=_HOW, help="Show the plan and do nothing.")
+        bool,
+        typer.Option("--explain", rich_help_panel=_HOW, help="Show the plan and exit, without an analysis."),
     ] = False,
     configuration: Configuration = None,
     spec: SpecOption = None,
@@ -204,7 +236,7 @@ def run(
         typer.Option(
             "--allow-empty",
             rich_help_panel=STATUS_PANEL,
-            help="Exit with status 0 even if there is no AMQP 1.0 or 0-9-1.",
+            help="Exit with status 0 even if the capture has no AMQP 1.0 or 0-9-1.",
         ),
     ] = False,
     allow_missing: Annotated[
@@ -212,15 +244,16 @@ def run(
         typer.Option(
             "--allow-missing",
             rich_help_panel=STATUS_PANEL,
-            help="Continue if a SOURCE is missing. Otherwise nothing in the lake is replaced.",
+            help="Continue if a SOURCE is missing. Without this option, a missing SOURCE "
+            "ends the run and the lake stays unchanged.",
         ),
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", rich_help_panel=_HOW, help="Do not show how far it is.")
+        bool, typer.Option("--quiet", "-q", rich_help_panel=_HOW, help="Show no progress.")
     ] = False,
     verbose: Verbose = False,
 ) -> int:
-    """Analyse captures into tables of files, connections, links, frames, deliveries and findings."""
+    """Analyze captures and write tables of files, connections, links, frames, deliveries and findings."""
     _need_extra()
     from amqpscope.pipeline.capture_set import capture_sets
     from amqpscope.pipeline.planner import make_plan
@@ -289,7 +322,7 @@ def summary(
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
-    """Rules broken by product, container, address and hour; settlement latency; errors that were reported."""
+    """Show broken rules by product, container, address and hour, settlement latencies, reported errors."""
     _need_extra()
     with _session(master, verbose, configuration) as spark:
         from amqpscope.pipeline.questions import QUESTIONS, ask, views
@@ -313,13 +346,13 @@ def summary(
 @interruptible
 def sql(
     lake: LakeArgument,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="A SELECT statement.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Run this SELECT statement.")],
     master: Master = None,
     form: Form = TextOrJson.text,
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
-    """Answer a query over the tables of a lake; with --format json one object a line."""
+    """Run a query on the tables of a lake. With --format json, each row is one JSON object on a line."""
     _need_extra()
     with _session(master, verbose, configuration) as spark:
         from amqpscope.pipeline.questions import views
@@ -341,7 +374,7 @@ def sql(
 
 @app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="Show the columns of the tables.")
 def tables() -> int:
-    """Show every table with its columns, their types and what they mean."""
+    """Show the columns of every table, with their types and meanings."""
     _need_extra()
     from amqpscope.pipeline.schemas import SCHEMA_VERSION, SEGMENTS, TABLES, describe
 

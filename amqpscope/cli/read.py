@@ -42,19 +42,21 @@ class TimeFormat(enum.StrEnum):
 _WHICH = "Which frames are shown (a frame must match all options given)"
 _HOW = "How frames are shown"
 
-_TIMES = "Time: " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
+_TIMES = "Set the form of times. " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
 
 EPILOG = """\b
 A line of the timeline:
   packet  time  connection  C (client) or S (server)  channel  frame  fields
-Packets are numbered as in Wireshark, and are those of a frame's first octet;
-connections are Wireshark's tcp.stream. #7 is delivery-id 7, of AMQP 0-9-1
-delivery-tag 7. A link is shown as ADDRESS (NAME). incoming-window=2048@7 is
-room for 2048 transfers, of which the first has the transfer-id 7.
+Packets have Wireshark's packet numbers. The packet of a frame is the one with
+the first octet of the frame. The number of a connection is Wireshark's
+tcp.stream. #7 means delivery-id 7, in AMQP 0-9-1 delivery-tag 7. A link is
+shown as ADDRESS (NAME). incoming-window=2048@7 means that the window has room
+for 2048 transfers, and that the first of them has transfer-id 7.
 
 Passwords, responses of a login and security tokens are never shown.
 
-Colours are used on a terminal only; NO_COLOR turns them off, FORCE_COLOR on.
+Colours are used on a terminal only. The environment variable NO_COLOR turns
+colours off, and FORCE_COLOR turns colours on.
 
 \b
 Examples:
@@ -80,16 +82,20 @@ def read(
         typer.Option(
             metavar="WHICH",
             rich_help_panel=_WHICH,
-            help="Show only this connection: its number, ADDRESS, ADDRESS:PORT or its id in JSON.",
+            help="Show only the connection with this number, or connections with this "
+            "ADDRESS, ADDRESS:PORT or id from the JSON output.",
         ),
     ] = None,
     channel: Annotated[
-        str | None, typer.Option(metavar="N,...", rich_help_panel=_WHICH, help="On these channels.")
+        str | None,
+        typer.Option(metavar="N,...", rich_help_panel=_WHICH, help="Show only frames on these channels."),
     ] = None,
     link: Annotated[
         str | None,
         typer.Option(
-            metavar="PATTERN", rich_help_panel=_WHICH, help="Of links so named; * and ? match any characters."
+            metavar="PATTERN",
+            rich_help_panel=_WHICH,
+            help="Show only frames of links with this name (* and ? are wildcards).",
         ),
     ] = None,
     address: Annotated[
@@ -97,8 +103,10 @@ def read(
         typer.Option(
             metavar="PATTERN",
             rich_help_panel=_WHICH,
-            help="Of links whose source or target is so named, with * and ?; in 0-9-1 what names such an "
-            "exchange, queue or routing key, and the contents sent there.",
+            help="Show only frames about this address (* and ? are wildcards). In AMQP "
+            "1.0, an address is the source or target of a link. In AMQP 0-9-1, an "
+            "address is an exchange, a queue or a routing key; contents sent there "
+            "are shown, too.",
         ),
     ] = None,
     only: Annotated[
@@ -106,9 +114,11 @@ def read(
         typer.Option(
             metavar="NAME,...",
             rich_help_panel=_WHICH,
-            help="With these names (transfer, flow, sasl-init, header, basic.publish, ...), of these kinds "
-            "(amqp, sasl, method, content-header, body, heartbeat) or classes (basic, queue, ...), "
-            "problem (malformed), error (that report one). May be given again.",
+            help="Show only frames with one of these names (transfer, flow, sasl-init, "
+            "header, basic.publish, ...), kinds (amqp, sasl, method, content-header,"
+            " body, heartbeat) or classes (basic, queue, ...). problem selects "
+            "malformed frames. error selects frames that report an error. The option"
+            " may be repeated.",
         ),
     ] = None,
     first: Annotated[
@@ -117,14 +127,18 @@ def read(
             "--from",
             metavar="BOUND",
             rich_help_panel=_WHICH,
-            help="Start here: a packet number, +SECONDS after the first frame, or an ISO 8601 time (UTC "
-            "unless it names an offset).",
+            help="Show only frames from this point on. BOUND is a packet number, +SECONDS"
+            " after the first frame, or an ISO 8601 time (in UTC if the time has no "
+            "offset).",
         ),
     ] = None,
     last: Annotated[
         str | None,
         typer.Option(
-            "--to", metavar="BOUND", rich_help_panel=_WHICH, help="Up to here and including it, as --from."
+            "--to",
+            metavar="BOUND",
+            rich_help_panel=_WHICH,
+            help="Show only frames up to and including this point. BOUND has the same forms as in --from.",
         ),
     ] = None,
     limit: Annotated[
@@ -133,7 +147,7 @@ def read(
             metavar="N",
             rich_help_panel=_WHICH,
             show_default=False,
-            help="Stop after this many frames.",
+            help="Stop after N frames are shown.",
         ),
     ] = None,
     verbose: Annotated[
@@ -144,7 +158,8 @@ def read(
             count=True,
             show_default=False,
             rich_help_panel=_HOW,
-            help="Show all fields; -vv also shows message bodies, and the octets of malformed data.",
+            help="Show all fields of each frame. -vv also shows message bodies and the "
+            "octets of malformed data.",
         ),
     ] = 0,
     time: Annotated[
@@ -160,16 +175,23 @@ def read(
             metavar="text|json|ndjson",
             show_default=False,
             rich_help_panel=_HOW,
-            help="text; ndjson: one JSON object per line and frame; json: one object with all frames.",
+            help="Set the output format. text: a timeline for people (default); ndjson: "
+            "one JSON object per frame, one per line; json: one JSON object with all"
+            " frames.",
         ),
     ] = ReadFormat.text,
     bodies: Annotated[
         bool,
-        typer.Option("--bodies", rich_help_panel=_HOW, help="Also message bodies, in JSON (in text: -vv)."),
+        typer.Option(
+            "--bodies",
+            rich_help_panel=_HOW,
+            help="Include message bodies in the JSON output. In the text "
+            "output, the option has the same effect as -vv.",
+        ),
     ] = False,
     count: Annotated[
         bool,
-        typer.Option("--count", rich_help_panel=_HOW, help="Only how many frames of each name there are."),
+        typer.Option("--count", rich_help_panel=_HOW, help="Show only the number of frames of each name."),
     ] = False,
     merge: Merge = False,
     via: Via = None,
@@ -178,11 +200,11 @@ def read(
         bool,
         typer.Option(
             "--allow-empty",
-            help="Exit with status 0 even if there is no AMQP 1.0 or 0-9-1.",
+            help="Exit with status 0 even if the capture has no AMQP 1.0 or 0-9-1.",
         ),
     ] = False,
 ) -> int:
-    """Show what was said: every protocol header, frame and message, in order."""
+    """Show every protocol header, frame and message in the order of the capture."""
     selection = Selection(
         connection,
         parse_channels(channel) if channel is not None else None,

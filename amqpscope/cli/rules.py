@@ -51,16 +51,18 @@ COVERAGE_SCHEMA = "amqpscope/coverage/1"
 PROFILES_SCHEMA = "amqpscope/profiles/1"
 
 _LIST_EPILOG = """\b
-A line: + checked, - not yet checked or . not decidable from a capture; the
-rule, its severity, its level, who can break it, what it demands.
+Each line begins with a sign: + the rule is checked, - the rule is not checked
+yet, . a capture cannot decide the rule. The id, the severity and the level of
+the rule follow, then who can break the rule and what the rule demands.
 
 \b
 Exit status: 0 fine, 2 a failure (unknown option).
 """
 
 _EXPLAIN_EPILOG = """\b
-The ladders are drawn from the rule's own captures: one that breaks it, and
-one that does not. A double line marks the frame in which a rule is broken.
+Each rule is drawn as two ladder diagrams, one of a capture that breaks the
+rule and one of a capture that does not. A double line marks the frame that
+breaks the rule.
 
 \b
 Examples:
@@ -73,31 +75,34 @@ Exit status: 0 fine, 2 a failure (unknown rule).
 """
 
 _COVERAGE_EPILOG = """\b
-Judges the captures of every rule now: the violating one must give exactly
-what is announced, the clean one nothing of any rule, the cut one what is
-promised. Guards are legal traffic that looks odd: nothing may be found.
+The command checks three captures of every rule. The violating capture must
+give exactly the expected findings. The clean capture must give no finding of
+any rule. The cut capture, with octets missing, must give what is expected of
+it. A guard is legal traffic that looks odd and must give no finding.
 
 \b
 Exit status: 0 fine, 1 a rule or guard failed, 2 a failure.
 """
 
 _PROFILES_EPILOG = """\b
-A finding that is such a habit of the peer at fault is a note: the rule is
-broken, but the product is known for it. Who a peer is only its open says.
-`amqpscope check --profile none` gives every finding its full weight.
+A known deviation of a product is reported as a note: the rule is broken, but
+the product is known for breaking it. amqpscope takes the product from the
+open of the peer. `amqpscope check --profile none` keeps the severity of all
+findings.
 
 \b
 Exit status: 0 fine, 2 a failure (unknown option).
 """
 
 _PAGES_EPILOG = """\b
-FOLDER/amqp10/L-CREDIT/README.md is the page of a rule, FOLDER/README.md the
-first one. What is there already and is no page of these is left as it is, and
-the captures that pages name are put beside them where they are missing.
+FOLDER/amqp10/L-CREDIT/README.md is the page of the rule L-CREDIT, and
+FOLDER/README.md is the first page. Other files in the folder stay unchanged.
+The command copies captures that a page names to the folder of the page, if
+they are missing.
 
 \b
-Exit status: 0 fine, 1 with --check: the pages differ, 2 a failure (a file of
-that name that is no such page, no permission).
+Exit status: 0 fine, 1 the pages differ (with --check), 2 a failure (another
+file has the name of a page, no permission).
 """
 
 _DIFFERENCES_SHOWN = 20
@@ -129,24 +134,33 @@ class Severity(enum.StrEnum):
     note = "note"
 
 
-_FORMAT = typer.Option("--format", metavar="text|json", show_default=False, help="text; json: one object.")
+_FORMAT = typer.Option(
+    "--format",
+    metavar="text|json",
+    show_default=False,
+    help="Set the output format. text: for people (default); json: one JSON object.",
+)
 
 
 @app.command("list", cls=HelpfulCommand, epilog=_LIST_EPILOG, short_help="List every rule, one per line.")
 def list_rules(
     protocol: Annotated[
-        str | None, typer.Option(metavar="|".join(PROTOCOLS), help="Only of this protocol.")
+        str | None, typer.Option(metavar="|".join(PROTOCOLS), help="List only rules of this protocol.")
     ] = None,
     layer: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help=f"Only of these: {', '.join(LAYERS)}.")
+        str | None,
+        typer.Option(metavar="NAME,...", help=f"List only rules of these layers: {', '.join(LAYERS)}."),
     ] = None,
     weight: Annotated[
-        Severity | None, typer.Option("--severity", metavar="error|warning|note", help="Only of this one.")
+        Severity | None,
+        typer.Option("--severity", metavar="error|warning|note", help="List only rules with this severity."),
     ] = None,
     done: Annotated[
         bool | None,
         typer.Option(
-            "--checked/--unchecked", help="List only rules that are checked, or only those that are not."
+            "--checked/--unchecked",
+            help="List only rules that amqpscope checks (--checked), or only"
+            " rules that it does not check (--unchecked).",
         ),
     ] = None,
     form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text,
@@ -187,18 +201,22 @@ def explain(
         list[str],
         typer.Argument(
             metavar="RULE",
-            help="Its id, with amqp10/ before it or without; also of a note, capture/gap, "
-            "or config/ALLOW-EXPIRED.",
+            help="Explain the rule with this id. The protocol may be left out: L-CREDIT "
+            "means amqp10/L-CREDIT. Notes such as capture/gap and remarks such as "
+            "config/ALLOW-EXPIRED are explained, too.",
         ),
     ],
     form: Annotated[
         PageFormat,
         typer.Option(
-            "--format", metavar="text|markdown", show_default=False, help="text; markdown: a page each."
+            "--format",
+            metavar="text|markdown",
+            show_default=False,
+            help="Set the output format. text: for people (default); markdown: one Markdown page per rule.",
         ),
     ] = PageFormat.text,
 ) -> int:
-    """Explain rules: what they demand, why it matters, when they are silent; and draw them."""
+    """Explain rules: what a rule demands, why it matters, when it is not applied, and two drawings."""
     pairs = CapturePairs()
     as_page = form is PageFormat.markdown
     result = Status.FINE
@@ -228,13 +246,21 @@ def explain(
 )
 def write_pages(
     folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Where they are written; it is made if it is not there.")
+        Path,
+        typer.Argument(
+            metavar="FOLDER",
+            help="Write the pages to this folder. The folder is created if it does not exist.",
+        ),
     ],
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit with status 1 if the existing pages differ.")
+        bool,
+        typer.Option(
+            "--check",
+            help="Write nothing. Exit with status 1 if the existing pages differ from what would be written.",
+        ),
     ] = False,
 ) -> int:
-    """Write every rule as a page of Markdown, with indexes and the captures that it draws."""
+    """Write a Markdown page for every rule, with indexes and the captures that the pages draw."""
     pages_writer = RulePageWriter(folder, CapturePairs())
     if check:
         wrong = pages_writer.differences()
@@ -256,7 +282,10 @@ def write_pages(
 def show_coverage(
     captures: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Judge these captures instead of those of the program."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Use the captures in this folder instead of the captures installed with amqpscope.",
+        ),
     ] = None,
     form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text,
     dialect: Annotated[
@@ -264,11 +293,13 @@ def show_coverage(
         typer.Option(
             metavar="final|draft2011",
             show_default=False,
-            help="draft2011: show how each element of the draft of April 2011 is decoded instead.",
+            help="With draft2011, list each element of the AMQP 1.0 draft of April 2011 "
+            "and how amqpscope decodes it. With final (the default), show which "
+            "rules are checked.",
         ),
     ] = None,
 ) -> int:
-    """Judge the captures of every rule, and show which of the catalogue are checked."""
+    """Check the captures of every rule, and show which rules of the catalogue are checked."""
     if dialect is Dialect.draft2011:
         _show_elements(form)
         return Status.FINE
@@ -331,7 +362,7 @@ def _print_json(whole: dict[str, Any]) -> None:
     "profiles", cls=HelpfulCommand, epilog=_PROFILES_EPILOG, short_help="List known product deviations."
 )
 def list_profiles(form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text) -> int:
-    """List products and the rules that they are known to break, with the sources of that."""
+    """List products, the rules that each product is known to break, and the sources."""
     if form is TextOrJson.json:
         _print_json(
             {

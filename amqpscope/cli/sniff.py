@@ -65,22 +65,22 @@ _SHOWN = "What is shown"
 _FILES = "What is recorded"
 _END = "When it ends"
 
-_TIMES = "Time: " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
+_TIMES = "Set the form of times. " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
 
 EPILOG = """\b
-The timeline is that of `read`. Below a frame stands, behind !!, what is wrong
-with it, as soon as that is definite; what the other peer did about it follows
-behind ->. A peer that is silent for too long is reported at once.
+The timeline has the same form as that of `read`. A finding appears below its
+frame, after !!, as soon as it is definite. The reaction of the other peer
+follows after ->. A peer that is silent for too long is reported at once.
 
 \b
-Packets that the kernel had to drop are counted and reported. When frames
+Packets that the kernel dropped are counted and reported. When frames
 arrive faster than they can be shown, the timeline omits some; checks and
 recordings never omit any.
 
 \b
 Examples:
-  amqpscope sniff                           all interfaces, AMQP's ports
-  amqpscope sniff -i lo --quiet             only what is wrong
+  amqpscope sniff                           use all interfaces, AMQP ports
+  amqpscope sniff -i lo --quiet             show only findings
   amqpscope sniff -i eth0 --filter 'host 10.0.0.7' -w seen.pcapng
   amqpscope sniff -w day.pcapng --rotate 1h --rotate 500MB --files 24
   amqpscope sniff --until amqp10/L-CREDIT -w breach.pcapng --before 30s
@@ -102,12 +102,13 @@ def sniff(
             metavar="NAME",
             rich_help_panel=_FROM,
             show_default=False,
-            help="Network interface; may be repeated (-i lo -i eth0). any: all interfaces (the default); "
-            "-: a capture on standard input.",
+            help="Capture on this network interface. The option may be repeated (-i lo -i"
+            " eth0). any: all interfaces (the default); -: read a capture from "
+            "standard input.",
         ),
     ] = None,
     listed: Annotated[
-        bool, typer.Option("--list", rich_help_panel=_FROM, help="List the interfaces, and end.")
+        bool, typer.Option("--list", rich_help_panel=_FROM, help="List the network interfaces and exit.")
     ] = False,
     packet_filter: Annotated[
         str,
@@ -117,20 +118,25 @@ def sniff(
             metavar="EXPRESSION",
             rich_help_panel=_FROM,
             show_default=False,
-            help="Capture only packets that match this tcpdump expression (needs scapy and libpcap). "
-            "Default: packets of the AMQP ports.",
+            help="Capture only packets that match this tcpdump expression (needs scapy "
+            "and libpcap). Default: packets of the AMQP ports.",
         ),
     ] = "",
     any_port: Annotated[
-        bool, typer.Option("--any-port", rich_help_panel=_FROM, help="TCP of all ports.")
+        bool,
+        typer.Option(
+            "--any-port",
+            rich_help_panel=_FROM,
+            help="Capture TCP packets of all ports, not only of the AMQP ports.",
+        ),
     ] = False,
     top: Annotated[
         bool,
         typer.Option(
             "--top",
             rich_help_panel=_SHOWN,
-            help="Show a full-screen view: connections with problems first, links, credit. Press ? for its"
-            " keys.",
+            help="Show a full-screen view of connections, links and credit. Connections "
+            "with problems come first. Press ? for a list of keys.",
         ),
     ] = False,
     only: Annotated[
@@ -139,7 +145,8 @@ def sniff(
             metavar="NAME,...",
             rich_help_panel=_SHOWN,
             show_default=False,
-            help="Frames with these names, of these kinds or classes, as `read --only`. May be given again.",
+            help="Show only frames with one of these names, kinds or classes. The values "
+            "are the same as for `read --only`. The option may be repeated.",
         ),
     ] = None,
     address: Annotated[
@@ -148,11 +155,13 @@ def sniff(
             metavar="PATTERN",
             rich_help_panel=_SHOWN,
             show_default=False,
-            help="Frames about this address (exchange, queue), as `read --address`.",
+            help="Show only frames about this address, exchange, queue or routing key (* "
+            "and ? are wildcards).",
         ),
     ] = None,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", rich_help_panel=_SHOWN, help="No frames, only verdicts.")
+        bool,
+        typer.Option("--quiet", "-q", rich_help_panel=_SHOWN, help="Show only findings, without frames."),
     ] = False,
     verbose: Annotated[
         int,
@@ -162,7 +171,7 @@ def sniff(
             count=True,
             show_default=False,
             rich_help_panel=_SHOWN,
-            help="Show all fields; -vv also shows message bodies.",
+            help="Show all fields of each frame. -vv also shows message bodies.",
         ),
     ] = 0,
     time: Annotated[
@@ -183,7 +192,9 @@ def sniff(
             metavar="text|ndjson",
             show_default=False,
             rich_help_panel=_SHOWN,
-            help="text; ndjson: one JSON object a line, frames as of `read`, findings as of `check`.",
+            help="Set the output format. text: for people (default); ndjson: one JSON "
+            "object per line. In ndjson, frames have the form of `read` and findings"
+            " the form of `check`.",
         ),
     ] = SniffFormat.text,
     path: Annotated[
@@ -194,7 +205,8 @@ def sniff(
             metavar="FILE",
             rich_help_panel=_FILES,
             show_default=False,
-            help="Record the packets as pcapng, with findings as packet comments; -: to standard output.",
+            help="Record the packets in this pcapng file, with findings as packet "
+            "comments. - writes to standard output.",
         ),
     ] = None,
     rotate: Annotated[
@@ -204,8 +216,8 @@ def sniff(
             metavar="LIMIT",
             rich_help_panel=_FILES,
             show_default=False,
-            help="Start a new file after this size, time or number of packets: 100MB, 15min, "
-            "100000packets. May be repeated.",
+            help="Start a new file after this size, time or number of packets, for "
+            "example 100MB, 15min or 100000packets. The option may be repeated.",
         ),
     ] = None,
     files: Annotated[
@@ -214,7 +226,7 @@ def sniff(
             metavar="N",
             rich_help_panel=_FILES,
             show_default=False,
-            help="Keep only the N newest files.",
+            help="Keep only the N newest files of the recording.",
         ),
     ] = None,
     until: Annotated[
@@ -223,8 +235,8 @@ def sniff(
             metavar="RULE,...",
             rich_help_panel=_END,
             show_default=False,
-            help="Stop when this rule is broken (* and ? are wildcards). With -w, record only the packets "
-            "shortly before and after.",
+            help="Stop when one of these rules is broken (* and ? are wildcards). With "
+            "-w, only the packets shortly before and after the finding are recorded.",
         ),
     ] = None,
     before: Annotated[
@@ -233,8 +245,8 @@ def sniff(
             metavar="TIME",
             rich_help_panel=_END,
             show_default=False,
-            help=f"With --until and -w, record this much before the finding (default: {_BEFORE}s), "
-            "at most 128 MiB.",
+            help=f"Record the packets of this time before the finding (default: {_BEFORE}s), "
+            "at most 128 MiB. The option needs --until and -w.",
         ),
     ] = None,
     duration: Annotated[
@@ -243,7 +255,7 @@ def sniff(
             metavar="TIME",
             rich_help_panel=_END,
             show_default=False,
-            help="Stop after this time: 90s, 15min, 2h.",
+            help="Stop after this time, for example 90s, 15min or 2h.",
         ),
     ] = None,
     most: Annotated[
@@ -254,7 +266,8 @@ def sniff(
             metavar="N",
             rich_help_panel=_END,
             show_default=False,
-            help="Stop after this many packets (and those of the same block).",
+            help="Stop after N packets. Packets that the kernel delivered in the same "
+            "block are captured, too.",
         ),
     ] = None,
     select: SelectOption = None,
@@ -270,7 +283,7 @@ def sniff(
     strict: StrictOption = None,
     allow_empty: AllowEmpty = None,
 ) -> int:
-    """Watch what is said on network interfaces, and who breaks which rule, as it happens."""
+    """Show AMQP traffic of network interfaces and broken rules while packets arrive."""
     if listed:
         return _list()
     given = given_of(

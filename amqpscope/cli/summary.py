@@ -27,9 +27,10 @@ from amqpscope.report.summary_text import connection_lines, count
 __all__ = ["EPILOG", "summary"]
 
 EPILOG = """
-A connection's number is Wireshark's tcp.stream. Octets of a peer are those of
-its stream; missing ones were not captured, resent ones were captured twice.
-The octets of a link are those of its messages, without frame headers.
+The number of a connection is Wireshark's tcp.stream. The octets of a peer are
+the octets of its TCP stream. Missing octets were not captured, and resent
+octets were captured twice. The octets of a link are the octets of its
+messages, without frame headers.
 
 Exit status: 0 fine, 2 a failure, 3 no AMQP 1.0 or 0-9-1 to read, 130 interrupted.
 """
@@ -40,11 +41,14 @@ def summary(
     connection: Annotated[
         str | None,
         typer.Option(
-            metavar="WHICH", help="Only this connection: its number, ADDRESS, ADDRESS:PORT or its id."
+            metavar="WHICH",
+            help="Show only the connection with this number, or connections "
+            "with this ADDRESS, ADDRESS:PORT or id from the JSON "
+            "output.",
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="List connections that are not AMQP, too.")
+        bool, typer.Option("--all", help="Also list connections that do not speak AMQP.")
     ] = False,
     form: Annotated[
         TextOrJson,
@@ -52,7 +56,8 @@ def summary(
             "--format",
             metavar="text|json",
             show_default=False,
-            help="text; json: one JSON object per capture and line.",
+            help="Set the output format. text: for people (default); json: one JSON "
+            "object per capture, one per line.",
         ),
     ] = TextOrJson.text,
     merge: Merge = False,
@@ -61,11 +66,11 @@ def summary(
     allow_empty: Annotated[
         bool,
         typer.Option(
-            "--allow-empty", help="Exit with status 0 even if there is no AMQP 1.0 or 0-9-1 to read."
+            "--allow-empty", help="Exit with status 0 even if the capture has no AMQP 1.0 or 0-9-1."
         ),
     ] = False,
 ) -> int:
-    """Show what happened on each connection: who talked, which links, how much, how it ended and why."""
+    """Show the peers, links and traffic of each connection, and how and why the connection ended."""
     if connection is not None:
         check_connection(connection)
     statuses = []

@@ -30,29 +30,29 @@ __all__ = ["EPILOG", "why"]
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 EPILOG = """\b
-What a peer must have read its own frames prove: an answer, a count, an
-acknowledgement of AMQP's. What it may have read is what had reached its host
-by then. What had not arrived can excuse nothing it said.
+The frames of a peer prove what the peer must have read: an answer, a count or
+an AMQP acknowledgement. The peer may have read everything that had reached
+its host. The peer cannot have reacted to a frame that had not arrived.
 
 \b
-Earlier frames are reported with what they do for the one in question:
-  grants      it is needed, and is there: credit, a window, an attach
-  lacks       nothing grants it that was captured
-  limits      it bounds it: a size, a number
-  forbids     it speaks against it: a close, a detach, a number in use
-  sets up     it belongs to the state that the frame is said in
-  belongs to  the frame goes on with it
-  matters to  a finding names it
+Each earlier frame is shown with its effect on the explained frame:
+  grants      the earlier frame allows the frame: credit, a window, an attach
+  lacks       no captured frame allows the frame
+  limits      the earlier frame sets a limit: a size, a number
+  forbids     the earlier frame forbids the frame: a close, a detach
+  sets up     the earlier frame set up the state that the frame met
+  belongs to  the frame continues the earlier frame
+  matters to  a finding names the earlier frame
 
 \b
 With --end, each end is traced back to its cause: a finding, the method that a
-close names, an error reported before, or a silence. An event that only came
-before the end is reported as `perhaps`.
+close names, an earlier error, or a silence. An event that came before the end
+but is not proven to be the cause is reported as `perhaps`.
 
 \b
-The capture is read several times; - is copied to a temporary file first.
-With --merge packets are numbered over all files, as `check --merge` tells
-them; the answer says which packet of which file it is.
+The capture is read several times, so standard input is first copied to a
+temporary file. With --merge, packets are numbered over all files, like in
+`check --merge`. The answer names the file and the packet number in that file.
 
 \b
 Examples:
@@ -66,8 +66,8 @@ Examples:
 \b
 Exit status: 0 explained, 2 a failure (no such packet, unreadable file),
 3 there is no AMQP 1.0 or 0-9-1 on the packet's connection, or in the capture,
-130 interrupted.
-Of several captures, with --end: 2 before 3 before 0; all are explained.
+130 interrupted. With --end and several captures, all captures are explained.
+The first of 2, 3, 0 that applies to any capture is the exit status.
 """
 
 
@@ -77,22 +77,26 @@ def why(
         typer.Argument(
             metavar="FILE",
             show_default=False,
-            help="A capture, pcap or pcapng, also in gzip or zstd; - is standard input. With --merge or "
-            "--end several, or directories of them.",
+            help="Read this capture file (pcap or pcapng, also compressed with gzip or "
+            "zstd). - reads standard input. With --merge or --end, several files or "
+            "directories may be given.",
         ),
     ] = None,
     packet: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PACKET]", show_default=False, help="Its number, as Wireshark counts; or --end."
+            metavar="[PACKET]",
+            show_default=False,
+            help="Explain the packet with this number (Wireshark's packet "
+            "number). With --end, no packet is given.",
         ),
     ] = None,
     end: Annotated[
         bool,
         typer.Option(
             "--end",
-            help="Explain instead why each connection, session, link and channel ended, back to the first "
-            "cause.",
+            help="Explain why each connection, session, link and channel ended, back to "
+            "the first cause. No PACKET is given then.",
         ),
     ] = False,
     connection: Annotated[
@@ -100,8 +104,9 @@ def why(
         typer.Option(
             "--connection",
             metavar="WHICH",
-            help="With --end, explain only this connection: its number, ADDRESS, ADDRESS:PORT or its id in"
-            " JSON.",
+            help="Explain only the connection with this number, or connections with this "
+            "ADDRESS, ADDRESS:PORT or id from the JSON output. The option needs "
+            "--end.",
         ),
     ] = None,
     frame: Annotated[
@@ -110,29 +115,43 @@ def why(
             "--frame",
             metavar="N",
             show_default=False,
-            help="Explain only the Nth frame of the packet, counted from 1. Default: the frames with "
-            "findings, or the first few frames.",
+            help="Explain only the Nth frame of the packet, counted from 1. Default: the "
+            "frames with findings, or the first few frames if no frame has findings.",
         ),
     ] = 0,
     form: Annotated[
         TextOrJson,
         typer.Option(
-            "--format", metavar="text|json", show_default=False, help="text; json: one object a capture."
+            "--format",
+            metavar="text|json",
+            show_default=False,
+            help="Set the output format. text: for people (default); json: one JSON object per capture.",
         ),
     ] = TextOrJson.text,
     spec: Annotated[
         Spec,
-        typer.Option("--spec", metavar="final|csd01|csprd02", help="The text to judge by, as of `check`."),
+        typer.Option(
+            "--spec",
+            metavar="final|csd01|csprd02",
+            help="Check messages against this edition of AMQP 1.0: the final"
+            " specification of 2011, or the OASIS drafts of February "
+            "2012 (csd01) or May 2012 (csprd02).",
+        ),
     ] = Spec.final,
     profile: Annotated[
         str,
-        typer.Option("--profile", metavar="auto|none|NAME,...", help="Known habits, as of `check`."),
+        typer.Option(
+            "--profile",
+            metavar="auto|none|NAME,...",
+            help="Report known deviations of these products as notes only. "
+            "The values are the same as for `check --profile`.",
+        ),
     ] = AUTO,
     merge: Merge = False,
     via: Via = None,
     dialect: DialectOption = None,
 ) -> int:
-    """Show what a packet is, what both peers knew, which packets allow or forbid it, and what followed."""
+    """Show the frames of a packet, what both peers knew, what allows or forbids them, and what followed."""
     valid(profile)
     named = paths or []
     if end:

@@ -192,7 +192,7 @@ def test_hostile_words_in_it_are_escaped(folder: Path, capsys: pytest.CaptureFix
 def test_show_without_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "config", "show")
     assert result.status == 0
-    assert result.lines[0].startswith("configuration: none; all is as it is without one (in /")
+    assert result.lines[0].startswith("configuration: none, so all settings have their defaults (in /")
     assert {line.split()[-1] for line in result.lines[1:]} == {"default"}
     reported = json.loads(amqpscope(capsys, "config", "show", "--format", "json").out)
     assert reported["schema"] == "amqpscope/configuration/1"

@@ -47,9 +47,11 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
         "sniff": "Capture live, and report violations as they happen.",
         "rules": "List and explain the rules.",
         "config": "Show the settings in effect.",
-        "pipeline": "Analyze many captures into tables, on Spark.",
+        "pipeline": "Analyze many captures on Spark and write tables.",
     }
-    assert "who breaks the protocol: decodes and judges AMQP 1.0" in " ".join(result.out.split())
+    assert "which peer breaks the protocol. amqpscope decodes and checks AMQP 1.0" in " ".join(
+        result.out.split()
+    )
     assert amqpscope(capsys).out == result.out
 
 
@@ -58,10 +60,10 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         "0 fine, 1 findings that count, 2 a failure",
         "3 no AMQP 1.0 or 0-9-1 to check, or only encrypted, 130 interrupted",
-        "2 before 1 before 3 before 0",
+        "The first of 2, 1, 3, 0 that applies to any capture is the exit status",
         "--fail-on error|warning|note|never",
         "--fail-on-possible",
-        "--strict / --no-strict As --fail-on warning --fail-on-possible.",
+        "The same as --fail-on warning",
         "--allow-empty",
         "--max-per-rule N",
         "--format text|github|json|junit|markdown|ndjson|sarif",
