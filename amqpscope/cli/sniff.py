@@ -35,6 +35,7 @@ from amqpscope.cli.recording import LiveRecording, rotation_of
 from amqpscope.cli.selection import Selection, parse_names
 from amqpscope.cli.status import Status
 from amqpscope.errors import FilterError
+from amqpscope.input.capture import CaptureOptions
 from amqpscope.input.live import LiveWatch
 from amqpscope.policy.policy import Policy
 from amqpscope.report.printable import printable
@@ -325,11 +326,10 @@ def sniff(
         recorder = None if recording is None else recording.recorder
         watch = LiveWatch(
             source,
-            records=not quiet,
+            CaptureOptions(
+                records=not quiet, profile=policy.profile, spec=policy.spec, dialect=dialect or ""
+            ),
             recorder=recorder,
-            profile=policy.profile,
-            spec=policy.spec,
-            dialect=dialect or "",
         )
         audience: LiveView
         if top:

@@ -1,7 +1,7 @@
 """Watching a capture while it is made: what a live source takes, judged as it comes.
 
     source = open_source(["lo"])
-    with LiveWatch(source, judge=True) as watch:
+    with LiveWatch(source) as watch:
         while not watch.over:
             batch = watch.step(0.5)
             for finding in batch.found:
@@ -27,13 +27,14 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.live.source import LiveSource
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.recorder import PacketRecorder
+from amqpscope.input.capture import CaptureOptions
 from amqpscope.limits import LIVE_TICK, MAX_OVERDUE
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.records import FrameRecord
-from amqpscope.rules.editions import FINAL, following, known
+from amqpscope.rules.editions import following, known
 from amqpscope.rules.overdue import Overdue
-from amqpscope.rules.profiles import AUTO, under, valid
+from amqpscope.rules.profiles import under, valid
 
 __all__ = ["Batch", "LiveWatch"]
 
@@ -65,28 +66,23 @@ class Batch:
 class LiveWatch:
     """What a source brings, step by step.
 
-    judge: make findings. records: gather frame records. context: findings with the frames around them.
-    recorder: gets every packet. profile, spec, dialect: as of `input.capture.Capture`. The source is closed
-    with the watch.
+    options: what is wanted of it; it always judges, and remembers no connection that is over. recorder: gets
+    every packet. The source is closed with the watch.
     """
 
     def __init__(
         self,
         source: LiveSource,
+        options: CaptureOptions | None = None,
         *,
-        judge: bool = True,
-        records: bool = True,
-        context: bool = False,
         recorder: PacketRecorder | None = None,
-        profile: str = AUTO,
-        spec: str = FINAL,
-        dialect: str = "",
     ) -> None:
-        self._profile = valid(profile)
-        self._spec = known(spec)
+        options = options or CaptureOptions()
+        self._profile = valid(options.profile)
+        self._spec = known(options.spec)
         self.source = source
-        output = AnalysisOutput(records=records, judge=judge, context=context, live=True)
-        output.dialect = dialect
+        output = AnalysisOutput(records=options.records, judge=True, context=options.context, live=True)
+        output.dialect = options.dialect
         kept = KeptConnections(every=False, ended=True, few_others=False)
         self.table = ConnectionTable(source.name, output, kept)
         self._decoder = PacketDecoder(self.table)
