@@ -168,9 +168,9 @@ class FrameRecord:
         return copy
 
     def dump(self) -> tuple[object, ...]:
-        """As plain values, its connection not among them: of a protocol header, or of skipped octets.
+        """As plain values, its connection not among them. Only what waits for a dialect is ever dumped.
 
-        Only these ever wait between two segments. What a message or a performative says is not in it.
+        The body of a frame is not in it: the decoder decodes the frame again (`StreamDecoder.decode_again`).
         """
         frame = self.frame
         return (
@@ -200,11 +200,13 @@ class FrameRecord:
         frame = Frame(offset, size, kind, name, -1)
         frame.missing = missing
         frame.uncaptured = missing
-        body: i64 = 0
         if kind == "header":
             frame.body = ProtocolHeader(raw[4], raw[5], raw[6], raw[7])
-            body = 4
-        frame.place(raw, 0, body, len(raw), len(raw))
+            frame.place(raw, 0, 4, len(raw), len(raw))
+        elif kind == "skipped":
+            frame.place(raw, 0, 0, len(raw), len(raw))
+        else:
+            frame.place(raw, 0, 8, 8, len(raw))
         for code, at, path, reason, unread in problems:
             frame.add_problem(Problem(code, at, path, reason, unread))
         first = Provenance(packet, time, acknowledged)

@@ -31,7 +31,15 @@ from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, UNSURE, StreamDeco
 from dissectors.tls import hello
 from dissectors.wire import i64, u16, u32
 
-__all__ = ["NO_HEADER", "TRAILING", "FrameDecoder", "ProtocolHeader", "credible_frame", "holds_frame"]
+__all__ = [
+    "NO_HEADER",
+    "TRAILING",
+    "FrameDecoder",
+    "ProtocolHeader",
+    "credible_frame",
+    "holds_frame",
+    "wrong_header",
+]
 
 NO_HEADER: Final = "C-HDR-FORM"
 """The code of the problem that a stream begins with neither a protocol header nor a frame."""
@@ -192,6 +200,11 @@ def _performative_size(buf: bytes, at: i64, end: i64) -> i64:
         return at - pos - 1 - octets
     size: i64 = buf[pos + 1] if octets == 1 else u32(buf, pos + 1)
     return pos + 1 + octets + size - at
+
+
+def wrong_header(frame: Frame) -> bool:
+    """Whether a frame's header is wrong, so that no dialect can read what follows it."""
+    return any(problem.code in _WRONG_AT for problem in frame.problems)
 
 
 class FrameDecoder(StreamDecoder):

@@ -9,7 +9,7 @@ nothing is looked at any more.
 from typing import Any, Final
 
 from dissectors.amqp10.composite import TypeTable
-from dissectors.amqp10.frame import FrameDecoder, credible_frame
+from dissectors.amqp10.frame import FrameDecoder, credible_frame, wrong_header
 from dissectors.amqp10.registry import FINAL
 from dissectors.amqp10_draft2011.dialect import DialectEvidence
 from dissectors.amqp10_draft2011.registry import DRAFT
@@ -82,6 +82,9 @@ class DialectDecoder(FrameDecoder):
 
     def decode_again(self, frame: Frame) -> Frame:
         if frame.kind == "header" or frame.kind == "skipped":
+            return frame
+        if wrong_header(frame) or (frame.dialect == self.dialect and frame.body is not None):
+            frame.assumed = self.assumed
             return frame
         raw = frame.raw
         taken, offset, framed = self.frames, self.offset, self.framed

@@ -112,6 +112,14 @@ def test_a_final_peer_that_leaves_out_its_first_field() -> None:
     assert [problem.code for problem in harness.out[-1].frame.problems] == ["P-OPEN-MAND"]
 
 
+@pytest.mark.parametrize("reload", [False, True])
+def test_a_wrong_frame_header_stays_wrong_in_any_dialect(reload: bool) -> None:
+    """A frame whose data offset lies behind its end comes before anything shows the dialect."""
+    harness = spoken([(0, final.AMQP_HEADER + final.frame(final.close(), doff=9))], reload=reload)
+    frame = harness.out[-1].frame
+    assert (frame.name, [problem.code for problem in frame.problems]) == ("undecodable", ["F-DOFF-RANGE"])
+
+
 @pytest.fixture
 def capture(tmp_path: Path) -> str:
     tap = Tap()

@@ -319,9 +319,12 @@ def test_lost_segments_lose_the_frames_they_touch_and_no_others(wire: Wire, data
         for record in records:
             assert record.frame.offset == place
             place += int(record.frame.size)
-        assert place == (sizes[direction] if records else 0)
+        # One octet that is acknowledged behind all others is taken for a FIN.
+        facts = harness.analysis.tcp.facts(direction)
+        implied = 1 if facts.ended == "fin" else 0
+        assert place == (sizes[direction] - implied if records else 0)
         missing = sum(one.end - one.offset for one in gone if one.direction == direction)
-        assert int(harness.analysis.tcp.facts(direction).missing) == missing
+        assert int(facts.missing) == missing - implied
     kept = [one for one in harness.out if one.frame.kind != "skipped" and one.frame.missing == 0]
     for record in kept:
         numbered = [(number, one) for number, one in enumerate(left, 3) if one.direction == record.direction]

@@ -315,7 +315,7 @@ def test_whose_open_is_not_all_there_may_be_any_product(
         assert (one.rule, one.peer, one.certain) == (rule, peer, False)
         if found(tell)[0].certain:
             assert one.evidence["product_captured"] is False
-            assert why_possible(one).startswith("There are products")
+            assert why_possible(one).startswith("Some products are known to do this")
 
 
 @pytest.mark.parametrize("miss", [without_open, with_half_an_open])

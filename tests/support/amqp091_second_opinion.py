@@ -105,7 +105,7 @@ def our_frames(path: Path) -> list[Reported]:
     for number, (key, streams, tcp) in enumerate(sink.connections):
         tcp.finish()
         for direction, decoder in enumerate(streams.decoders):
-            ended = decoder.passed == 0 and not decoder.lost
+            ended = decoder.begun.passed == 0 and not decoder.lost
             if not ended:
                 decoder.end("capture")
             port = int.from_bytes(key[-4:-2] if direction == 0 else key[-2:], "big")
