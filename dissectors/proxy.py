@@ -33,7 +33,7 @@ class ProxyHeader:
     """What it says.
 
     version: 1 or 2. size: its octets. source: address and port of the real client, None where it names none.
-    local: the load balancer speaks for itself, as it does to see whether the server lives.
+    local: the load balancer opened the connection for itself, as it does to see whether the server lives.
     """
 
     def __init__(self, version: int, size: i64) -> None:

@@ -334,7 +334,7 @@ class Detection:
             probe.begin_at(self.origin, self.headed)
             if self.whole:
                 probe.cause = protocol.no_header
-                probe.reason = "the stream does not begin with a protocol header, nor with a frame"
+                probe.reason = "the stream begins with neither a protocol header nor a frame"
             self.probes.append(probe)
 
     def _rest(self, count: bool) -> None:

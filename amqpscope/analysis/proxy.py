@@ -86,9 +86,9 @@ class ProxyStream(LayerStream):
         connection = notes.connection
         connection.proxied = True
         header = proxy.proxy_header(self.front, self.size)
-        client = "it names no client"
+        client = "the header names no client"
         if header.local:
-            client = "the load balancer speaks for itself"
+            client = "the load balancer opened the connection for itself"
         elif header.source is not None:
             client = f"the real client is {endpoint(*header.source)}"
         sender = endpoint(*connection.end(self.direction))

@@ -233,7 +233,7 @@ class ConnectionTable(SegmentSink):
                         "capture/ignored",
                         syn.packet,
                         syn.time,
-                        "a SYN began no other connection: its sender went on with this one",
+                        "a SYN did not begin a new connection: its sender continued this connection",
                     )
                 return False
         self._close(analysis, "reused")
@@ -297,7 +297,7 @@ class ConnectionTable(SegmentSink):
         if isinstance(error, MemoryError):
             raise error
         if connection is None or not connection.failed:
-            what = "reading this connection" if connection else "holding connections against each other"
+            what = "reading this connection" if connection else "comparing connections with each other"
             self.output.notes.append(mishap(error, packet, time, connection, what))
             self.totals.failed += 1
 

@@ -68,7 +68,7 @@ class Stream(ABC):
     def _break(self, code: str, what: str) -> None:
         self.damage_code = code
         self.damage = (
-            f"{what} after {self.given_out} octets of what was compressed; nothing is read from there on"
+            f"{what} after {self.given_out} decompressed octets; the data after this point are not read"
         )
 
 
@@ -116,7 +116,7 @@ class GzipStream(Stream):
             if not self._input:
                 return False
             if self._input[0] != 0x1F:
-                self._break("capture/corrupt", "there are octets that are no gzip data")
+                self._break("capture/corrupt", "octets that are not gzip data follow")
                 return False
             self._member = zlib.decompressobj(_GZIP)
         self._members += 1

@@ -220,7 +220,7 @@ class Merge:
         self._open += part.counted
         if self._open > MAX_MERGE_OPEN:
             raise CaptureError(
-                f"{part.source.name}: more than {MAX_MERGE_OPEN} files that overlap in time; merge fewer"
+                f"{part.source.name}: more than {MAX_MERGE_OPEN} files overlap in time; merge fewer files"
             )
 
     def _hand_on(self, part: MergedFile, until: i64) -> i64:

@@ -200,7 +200,9 @@ class PacketDecoder:
             source = at + 8
             edge = at + 40
         else:
-            self._bad_header(number, time, "capture/ip-header", "neither version 4 nor 6 in the IP header")
+            self._bad_header(
+                number, time, "capture/ip-header", "the IP header has neither version 4 nor version 6"
+            )
             return
 
         # TCP: RFC 9293, section 3.1.
@@ -285,8 +287,8 @@ class PacketDecoder:
             "capture/time",
             number,
             time,
-            f"time runs backwards, {back / 1_000_000_000:.3f} s from the packet before; packets stay in the "
-            "order of the file",
+            f"the timestamp is {back / 1_000_000_000:.3f} s before that of the previous packet; packets keep "
+            "the order of the file",
         )
 
     def _bad_header(self, number: i64, time: i64, code: str, detail: str) -> None:
@@ -301,13 +303,15 @@ class PacketDecoder:
         if len(fragments.abandoned) > 0:
             self._tell_abandoned()
         if result == MALFORMED:
-            self._bad_header(number, time, "capture/ip-header", "IP fragment of impossible length or place")
+            self._bad_header(
+                number, time, "capture/ip-header", "an IP fragment has an impossible length or offset"
+            )
         elif result == DIFFERENT:
             self.notes.add(
                 "capture/ip-fragment",
                 number,
                 time,
-                "IP fragments that overlap differ; nothing of the datagram is used",
+                "overlapping IP fragments have different content; the datagram is not used",
             )
         elif result >= 0:
             payload = fragments.payload
@@ -350,7 +354,9 @@ class PacketDecoder:
             self.truncated += 1
             return
         if self._nested >= MAX_NESTING:
-            self._bad_header(number, time, "capture/ip-header", "too many packets within one another")
+            self._bad_header(
+                number, time, "capture/ip-header", "too many packets are encapsulated in one another"
+            )
             return
         self._nested += 1
         self.packets -= 1  # it has been counted
@@ -363,7 +369,7 @@ class PacketDecoder:
                 "capture/ip-fragment",
                 number,
                 time,
-                "IP fragments of this datagram are missing; what it carried is lost",
+                "IP fragments of this datagram are missing; the payload of the datagram is lost",
             )
         self._fragments.abandoned = []
 

@@ -174,7 +174,7 @@ class PcapReader(CaptureReader):
                 self._mode = START
                 return at
             if now == 0 and fraction == 0:
-                return self._damaged(at, "a record of nothing but zeros")
+                return self._damaged(at, "a record has only zeros")
             if fraction < self._units:
                 return at
         place: i64 = at
@@ -201,7 +201,8 @@ class PcapReader(CaptureReader):
             )
         if wire < captured:
             self._odd_note(
-                "capture/length", f"{captured} octets captured of {wire} on the wire, taken as whole"
+                "capture/length",
+                f"{captured} octets captured of {wire} on the wire; the packet is read as complete",
             )
         elif captured > self._snaplen:
             self._odd_note(

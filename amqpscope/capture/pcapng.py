@@ -152,7 +152,7 @@ class PcapngReader(CaptureReader):
             if kind == SECTION_HEADER:
                 big = u32(buf, at + 8) == BYTE_ORDER
                 if not big and u32le(buf, at + 8) != BYTE_ORDER:
-                    return self._damaged(at, "a section header without byte order")
+                    return self._damaged(at, "the section header has no valid byte order")
                 length = u32(buf, at + 4) if big else u32le(buf, at + 4)
                 seven_words = (SEVEN_WORDS if big else SEVEN_WORDS_LITTLE).unpack_from
             if length < _FRAMING or length > MAX_BLOCK:
@@ -232,10 +232,10 @@ class PcapngReader(CaptureReader):
             return at
         if verdict == INCOMPLETE and following < end:
             verdict = self._step(buf, following, end, True)  # a packet cut short, or nothing known
-        reason = f"a block with the two lengths {length} and {again}"
+        reason = f"the block has two different lengths, {length} and {again}"
         if verdict == NOT_CREDIBLE:
             return self._damaged(at, reason)
-        self._note("capture/corrupt", f"at offset {self._origin + at}: {reason}; the first is believed")
+        self._note("capture/corrupt", f"at offset {self._origin + at}: {reason}; the first length is used")
         return following
 
     def _section(self, buf: bytes, at: i64) -> None:
@@ -282,7 +282,7 @@ class PcapngReader(CaptureReader):
             return
         self._time = 0
         self.decoder.notes.add(
-            "capture/no-time", self.number, 0, "packets without time stamp; their time is taken as 0", 1
+            "capture/no-time", self.number, 0, "packets have no timestamp; their time is set to 0", 1
         )
         self.decoder.interface = 0
         self.decoder.packet(self.number, 0, interface.link_type, buf, at + 12, at + 12 + captured, wire)
@@ -377,7 +377,7 @@ class PcapngReader(CaptureReader):
         self._lost += count
         self._lost_places += 1
         if self._lost_places == 1:
-            self._note("capture/dropped", f"packets that the capture lost before this one: {count}")
+            self._note("capture/dropped", f"packets lost before this packet, as the capture reports: {count}")
         self.sink.dropped(self.number, self._time, min(count, _MAX_LOST))
 
     def _all_lost_somewhere(self) -> int:
@@ -393,9 +393,9 @@ class PcapngReader(CaptureReader):
         if somewhere > 0:
             self.sink.dropped(0, self._time, min(somewhere, _MAX_LOST))
         if somewhere > 0 or self._lost_places > 1:
-            detail = f"packets that the capture lost in all: {self._lost + somewhere}"
+            detail = f"packets lost in total, as the capture reports: {self._lost + somewhere}"
             if somewhere > 0:
-                detail += f"; where {somewhere} of them were is not reported"
+                detail += f"; the capture does not report where {somewhere} of the packets were lost"
             self.decoder.notes.add("capture/dropped", 0, 0, detail)
 
     def _clamped(self, time: int) -> i64:
@@ -406,7 +406,10 @@ class PcapngReader(CaptureReader):
         return 0 if time < 0 else MAX_TIME
 
     def _odd_wire(self, captured: i64, wire: i64) -> i64:
-        self._note("capture/length", f"{captured} octets captured of {wire} on the wire, taken as whole")
+        self._note(
+            "capture/length",
+            f"{captured} octets captured of {wire} on the wire; the packet is read as complete",
+        )
         return captured
 
     def _bad_packet(self, at: i64, captured: i64, room: i64, index: i64) -> None:
@@ -414,8 +417,8 @@ class PcapngReader(CaptureReader):
         if index >= len(self.interfaces):
             self._note(
                 "capture/interface",
-                f"at offset {self._origin + at}: packet {self.number} is of interface {index}, which is not "
-                "described; skipped",
+                f"at offset {self._origin + at}: packet {self.number} names interface {index}, which is not "
+                "described; the packet is skipped",
             )
         else:
             self._note(

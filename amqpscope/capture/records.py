@@ -92,7 +92,7 @@ class CaptureReader(ABC):
         self._carry = bytearray()
         used = self._advance(rest, 0, len(rest))
         if self._mode == RECORDS and self._tail_follows(rest, used + 1, len(rest)):
-            used = self._damaged(used, "a record claims to end behind the end of the file")
+            used = self._damaged(used, "a record claims to end after the end of the file")
             self.offset = self._origin + used
             used = self._advance(rest, used, len(rest))
         left: i64 = len(rest) - used

@@ -58,7 +58,7 @@ class CaptureSource:
         """Once it was read to its end: what to say of it if others are writing to it, "" if nobody does."""
         if self.size is None or self._file is None or (_size(self._file) or 0) <= self.size:
             return ""
-        return "the file is being written to: what it had by now was read, what comes later is not"
+        return "the file is still being written: octets that are written later are not read"
 
     @property
     def path(self) -> str:

@@ -152,9 +152,9 @@ def check(
         baseline=baseline,
     )
     if write is not None and baseline is not None:
-        raise FilterError("--write-baseline: goes without --baseline")
+        raise FilterError("--write-baseline: cannot be combined with --baseline")
     if write in ("", "-"):
-        raise FilterError(f"--write-baseline {write}: names no file")
+        raise FilterError(f"--write-baseline {write}: must name a file")
     policy = Policy(configuration, given, today(), write)
     values = configuration.values
     if form is None:
@@ -178,7 +178,7 @@ def check(
         )
     if policy.gathered is not None:
         if any(one.outcome is CaptureOutcome.failure for one in run.captures):
-            say(f"{write}: not written, for not all captures could be read")
+            say(f"{write}: not written, because some captures could not be read")
         else:
             write_baseline(policy.gathered)
             say(f"{write}: {count(len(policy.gathered.known), 'finding')} from now on known")

@@ -114,7 +114,7 @@ def inputs(
         raise FilterError("- (standard input) can be read only once")
     if via and (merge or "-" in paths):
         raise FilterError(
-            f"--via {via}: reads files, each on its own; not with {'--merge' if merge else '-'}"
+            f"--via {via}: reads only single files; cannot be combined with {'--merge' if merge else '-'}"
         )
     found: list[CaptureArgument] = []
     for path in paths:
@@ -146,11 +146,12 @@ def _in_directory(directory: str) -> list[CaptureArgument]:
             if _CALLED_SO.search(path) and len(called_so) < _NAMED:
                 called_so.append(path)
     if not found:
-        count = f"none of its {others} files is one" if others else "it is empty"
+        count = f"none of its {others} files is a capture" if others else "the directory is empty"
         return [CaptureArgument([directory], f"{directory}: no captures in this directory ({count})")]
     if others:
         named = f" ({', '.join(called_so)})" if called_so else ""
-        say(f"{directory}: {others} {'file is' if others == 1 else 'files are'} no capture, skipped{named}")
+        what = "1 file that is not a capture" if others == 1 else f"{others} files that are not captures"
+        say(f"{directory}: skipped {what}{named}")
     return found
 
 

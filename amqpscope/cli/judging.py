@@ -176,7 +176,7 @@ def configuration_of(file: str | None, none: bool) -> Configuration:
     """What `--config` and `--no-config` ask for. Raises ConfigurationError, FilterError."""
     if none:
         if file is not None:
-            raise FilterError("--config: goes without --no-config")
+            raise FilterError("--config: cannot be combined with --no-config")
         return Configuration()
     return find_configuration() if file is None else read_configuration(file)
 

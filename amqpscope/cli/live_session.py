@@ -224,16 +224,16 @@ class LiveSession:
             self.failed = self.failed or remark.counts
             say(f"{remark.severity} {remark.rule} in {remark.place}: {remark.message}")
         if self._awaited:
-            say(f"ended by {self._awaited}")
+            say(f"stopped by --until: {self._awaited}")
         elif self._stop.rules and not self._signal:
-            say("what --until waits for was not seen")
+            say("no rule of --until was broken")
         notes_to_stderr(self.watch.source.name, self._mishaps)
         if self._left_behind:
-            say("packets that had come were not looked at: it takes more time than there was")
+            say("some captured packets were not analyzed, because there was not enough time")
         if audience.left_out:
-            say(f"{count(audience.left_out, 'frame')} not shown: they came faster than they could be written")
+            say(f"{count(audience.left_out, 'frame')} not shown: frames came faster than the output")
         if audience.verdicts_left_out:
-            say(f"{count(audience.verdicts_left_out, 'verdict')} not shown: nobody read them in time")
+            say(f"{count(audience.verdicts_left_out, 'verdict')} not shown: the output was not read in time")
         if self._recording is not None and self._recording.files:
             files = self._recording.files
             say(f"recorded: {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else ""))

@@ -28,7 +28,7 @@ class LiveView(ABC):
 
     def begin(self, source: str) -> None:
         """What is captured is kept from now on, and signals end it well."""
-        say(f"listening on {source}, Ctrl-C ends")
+        say(f"listening on {source}; press Ctrl-C to stop")
 
     @abstractmethod
     def write(self, batch: Batch, behind: bool) -> None:

@@ -209,7 +209,7 @@ class LiveText(LiveWriter):
         return self._paint([([("note", text)], INDENT)])
 
     def skipped_text(self, count: int) -> str:
-        text = f"... {count} frames not shown: there are more than can be written"
+        text = f"... {count} frames not shown: frames come faster than they can be written"
         return self._paint([([("note", text)], INDENT)])
 
     def _paint(self, lines: list[tuple[Line, int]]) -> str:

@@ -301,7 +301,7 @@ def run(
     for capture, reason, detail in troubles[:_TROUBLES_SHOWN]:
         say(f"{capture}: {reason}: {detail}")
     if len(troubles) > _TROUBLES_SHOWN:
-        say(f"{len(troubles) - _TROUBLES_SHOWN} more inputs not read, or not to the end (table files)")
+        say(f"{len(troubles) - _TROUBLES_SHOWN} more inputs were not read completely (see the table files)")
     for key in outcome.counts:
         if key[0] == "mishap":
             say(f"{key[1]}: {INTERNAL}: {key[2]}".removeprefix(": "))

@@ -26,7 +26,7 @@ def duration(option: str, text: str) -> int:
     """Nanoseconds, more than none. Raises FilterError, which names the option."""
     number, unit = _split(option, text)
     if unit not in _DURATIONS or not 0 < number * _DURATIONS[unit] <= _LONGEST:
-        raise FilterError(f"{option} {text!r}: is no duration as 10, 0.5s, 15min, 2h or 7d")
+        raise FilterError(f"{option} {text!r}: must be a duration such as 10, 0.5s, 15min, 2h or 7d")
     return max(int(number * _DURATIONS[unit] * _SECOND), 1)
 
 
@@ -34,7 +34,7 @@ def size(option: str, text: str) -> int:
     """Octets, more than none. Raises FilterError, which names the option."""
     number, unit = _split(option, text)
     if unit not in _SIZES or not 1 <= number * _SIZES[unit] <= _LARGEST:
-        raise FilterError(f"{option} {text!r}: is no size as 500k, 100MB or 1GiB")
+        raise FilterError(f"{option} {text!r}: must be a size such as 500k, 100MB or 1GiB")
     return int(number * _SIZES[unit])
 
 
@@ -50,11 +50,13 @@ def rotation(option: str, text: str) -> tuple[str, int]:
         return "duration", duration(option, text)
     if unit and unit != "m" and unit in _SIZES:
         return "size", size(option, text)
-    raise FilterError(f"{option} {text!r}: is no size as 100MB, no duration as 15min, and not as 1000packets")
+    raise FilterError(
+        f"{option} {text!r}: must be a size (100MB), a duration (15min) or a number of packets (1000packets)"
+    )
 
 
 def _split(option: str, text: str) -> tuple[float, str]:
     parts = re.fullmatch(r"\s*([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*([a-zA-Z]{0,7})\s*", text)
     if parts is None:
-        raise FilterError(f"{option} {text!r}: is no number with a unit")
+        raise FilterError(f"{option} {text!r}: must be a number with a unit")
     return float(parts[1]), parts[2].lower()

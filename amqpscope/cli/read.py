@@ -288,7 +288,7 @@ def _read_one(
                 return Status.FAILURE if capture.failed else Status.FINE, left
             status = capture_status(capture, allow_empty)
             if status is Status.FINE and seen and not shown:
-                say(f"{capture.name}: none of its {seen} frames is asked for")
+                say(f"{capture.name}: none of its {seen} frames matches the filter options")
             return status, left
     except CaptureError as error:
         writer.fail(name, str(error))

@@ -21,11 +21,11 @@ def rotation_of(limits: list[tuple[str, int]], files: int) -> Rotation | None:
     """The rotation that options ask for, None without any. Raises FilterError on what contradicts itself."""
     if not limits:
         if files:
-            raise FilterError("--files: needs --rotate, which says when the next file begins")
+            raise FilterError("--files: needs --rotate, which decides when the next file begins")
         return None
     found = dict(limits)
     if len(found) < len(limits):
-        raise FilterError("--rotate: of each kind (size, duration, packets) only one")
+        raise FilterError("--rotate: give at most one size, one duration and one number of packets")
     return Rotation(found.get("size", 0), found.get("duration", 0), found.get("packets", 0), files)
 
 
@@ -81,9 +81,7 @@ class LiveRecording:
         self._guard(lambda: self._recorded.finish(end))
         lost = int(self.recorder.unrecorded)
         if lost:
-            self.tell(
-                f"{count(lost, 'packet')} not recorded: there were more interfaces than a file may have"
-            )
+            self.tell(f"{count(lost, 'packet')} not recorded: a file cannot describe so many interfaces")
 
     def _guard(self, work: Callable[[], None]) -> None:
         if self.failed:
@@ -92,4 +90,4 @@ class LiveRecording:
             work()
         except CaptureError as error:
             self.failed = True
-            self.tell(f"{error}; nothing more is recorded")
+            self.tell(f"{error}; the recording has stopped")

@@ -64,11 +64,11 @@ class Reports:
             taken.append(policy.baseline.file)
         if policy.gathered is not None:
             if any(same_file(policy.gathered.file, other) for other in taken):
-                raise FilterError(f"--write-baseline {policy.gathered.file}: is read already")
+                raise FilterError(f"--write-baseline {policy.gathered.file}: is also an input of this run")
             taken.append(policy.gathered.file)
         for _, path in self._named:
             if any(same_file(path, other) for other in taken):
-                raise FilterError(f"--output {path}: this run reads or writes that file already")
+                raise FilterError(f"--output {path}: this run already reads or writes this file")
             taken.append(path)
 
     def __enter__(self) -> Writers:
@@ -194,8 +194,8 @@ def _named(output: str) -> tuple[str, str]:
         if not form:
             known = ", ".join(suffixes())
             raise FilterError(
-                f"--output {output}: no format is known by this name (but by {known}): give it, FORMAT:FILE"
+                f"--output {output}: the suffix names no format (known are {known}): write FORMAT:FILE"
             )
     if path in ("", "-"):
-        raise FilterError(f"--output '{output}': names no file (standard output has --format)")
+        raise FilterError(f"--output '{output}': must name a file (for standard output use --format)")
     return form, path

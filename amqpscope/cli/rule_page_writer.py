@@ -30,8 +30,8 @@ class RulePageWriter:
             if there is None:
                 reported.append(f"{path}: is missing")
             elif there != text:
-                reported.append(f"{path}: is not what the program writes")
-        reported += [f"{path}: is a page of no rule" for path in self._left()]
+                reported.append(f"{path}: differs from what the program writes")
+        reported += [f"{path}: is a page, but no such rule exists" for path in self._left()]
         reported += [
             f"{path}: is missing"
             for path, _, _ in captures_of(self._pairs)
@@ -71,7 +71,7 @@ class RulePageWriter:
         except FileNotFoundError:
             return None
         if not octets.startswith(MARK.encode()):
-            raise AmqpscopeError(f"{file}: is there already, and is no page of `amqpscope rules pages`")
+            raise AmqpscopeError(f"{file}: exists already and is not a page of `amqpscope rules pages`")
         return octets.decode(errors="replace")
 
     def _left(self) -> list[str]:

@@ -67,7 +67,7 @@ def parse_bound(option: str, text: str) -> Bound:
         moment = datetime.datetime.fromisoformat(parts.group(1) + parts.group(3))
     except ValueError:
         raise FilterError(
-            f"{option} {text!r}: is no packet number, no +SECONDS and no time as 2026-01-31T12:00:00.5Z"
+            f"{option} {text!r}: must be a packet number, +SECONDS or a time such as 2026-01-31T12:00:00.5Z"
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.UTC)
@@ -275,6 +275,6 @@ def _parse_endpoint(
         return ipaddress.ip_address(name) if name else None, int(port) if port is not None else None
     except ValueError:
         raise FilterError(
-            f"--connection {text!r}: is no number, no end (10.0.0.1, 10.0.0.1:5672, [fd00::2]:5672, :5672) "
-            "and no id of a connection"
+            f"--connection {text!r}: must be a number, an address (10.0.0.1, 10.0.0.1:5672, [fd00::2]:5672, "
+            ":5672) or a connection id"
         ) from None

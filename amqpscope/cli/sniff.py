@@ -305,19 +305,19 @@ def sniff(
             raise FilterError(f"{option} {number}: must be at least 1")
     rotation = rotation_of([quantities.rotation("--rotate", one) for one in rotate or []], files or 0)
     if rotation is not None and path is None:
-        raise FilterError("--rotate: needs -w, the file to be split")
+        raise FilterError("--rotate: needs -w, which names the file to rotate")
     awaited: frozenset[str] = rules_like("--until", until) if until is not None else frozenset()
     if before is not None and (until is None or path is None or rotation is not None):
-        raise FilterError("--before: needs --until and -w, and goes without --rotate")
+        raise FilterError("--before: needs --until and -w, and cannot be combined with --rotate")
     kept = quantities.duration("--before", before) if before is not None else _BEFORE * 1_000_000_000
     if until is None or rotation is not None:
         kept = 0
     limit = quantities.duration("--duration", duration) if duration is not None else 0
     stop = Stop(limit, most or 0, awaited, policy.terms.possible)
     if top and (quiet or form is not SniffFormat.text or path == "-"):
-        raise FilterError("--top: goes without --quiet, --format and -w -")
+        raise FilterError("--top: cannot be combined with --quiet, --format or -w -")
     if path not in (None, "-") and "-" in (interfaces or []) and same_file(path, "-"):
-        raise FilterError(f"--write {path}: is what is read from standard input")
+        raise FilterError(f"--write {path}: is the file that standard input reads")
     with open_source(interfaces or ["any"], packet_filter, any_port) as source:
         give_up()
         recording = None

@@ -166,12 +166,14 @@ def why(
     captures = inputs(named, merge, via, dialect)
     if len(captures) > 1:
         raise FilterError(
-            f"packet {number}: of which of the {len(captures)} captures? --merge makes them one"
+            f"packet {number}: give one of the {len(captures)} captures, or merge them with --merge"
         )
     with _material(captures[0], profile, spec) as material:
         answer = inquire(material, number)
         if frame < 0 or frame > len(answer.questions):
-            raise FilterError(f"--frame {frame}: the packet has {len(answer.questions)}")
+            raise FilterError(
+                f"--frame {frame}: the number of frames in the packet is {len(answer.questions)}"
+            )
         if answer.connection is None:
             scenes = ExplainedFrames.nothing()
         else:
@@ -198,9 +200,9 @@ def _status(material: ReplayableCapture, found: bool) -> Status:
 def _number(given: str) -> int:
     """Of a packet."""
     if not _NUMBER.fullmatch(given):
-        raise FilterError(f"packet {given}: is no number")
+        raise FilterError(f"packet {given}: must be a number")
     if int(given) < 1:
-        raise FilterError(f"packet {given}: they are counted from 1")
+        raise FilterError(f"packet {given}: packets are counted from 1")
     return int(given)
 
 
@@ -221,7 +223,7 @@ def _every_end(
 ) -> Status:
     """Why things ended, in each capture."""
     if frame or (named and _NUMBER.fullmatch(named[-1]) and not os.path.exists(named[-1])):
-        raise FilterError("--end: asks about all of a connection, not about a packet")
+        raise FilterError("--end: cannot be combined with a packet or --frame")
     if not named:
         raise FilterError("--end: a FILE is needed")
     statuses: list[Status] = []

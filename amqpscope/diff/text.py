@@ -9,7 +9,7 @@
         - A    26  ...
           B    24  ...
         + B    26  ...
-      more        3 differences behind it (--all tells them)
+      more        3 differences behind it (--all shows them)
 
 Each line of a frame is that of `amqpscope read`. Nothing of the wire gets in here but by that and by
 `printable`, through which the entries of forms have gone.
@@ -71,9 +71,14 @@ def _head(letter: str, run: ComparedRun, table: CanonicalFrameTable) -> Line:
     if encrypted:
         line.append(("note", f", {encrypted} more encrypted, not compared"))
     if run.left_out:
-        line.append(("note", f", {run.left_out} more not compared: there are too many"))
+        line.append(("note", f", {run.left_out} more not compared, because there are too many connections"))
     if table.full:
-        line.append(("note", "; not all messages are distinguished: there are too many different ones"))
+        line.append(
+            (
+                "note",
+                "; some different messages may count as equal, because there are too many different messages",
+            )
+        )
     return line
 
 
@@ -116,7 +121,7 @@ def _meeting(
                 left -= 1
     if left > 0 or not meeting.exact:
         many = ("at least " if not meeting.exact else "") + count(max(left, 0), "more difference")
-        text = many if whole else f"{many} (--all tells them)"
+        text = many if whole else f"{many} (--all shows them)"
         shown.append(_labelled("more", [("", text)]))
     return shown
 
@@ -204,7 +209,7 @@ def _findings(comparison: Comparison, whole: bool) -> list[tuple[Line, int]]:
             shown.append(_finding(one, f"only in {letter}"))
         if len(found) > _SHOWN_FINDINGS and not whole:
             left = len(found) - _SHOWN_FINDINGS
-            shown.append(_labelled("", [("", f"and {left} more only in {letter} (--all tells them)")]))
+            shown.append(_labelled("", [("", f"and {left} more only in {letter} (--all shows them)")]))
     if whole:
         shown += [_finding(one, "in both") for one in both]
     return shown

@@ -226,7 +226,7 @@ class Transcript(ABC):
         if len(parts) < MAX_COMPARED_PARTS:
             self._spend(COMPARED_PART)
             return True
-        self.cut("has more sessions, links, channels or consumers than are compared")
+        self.cut("has more sessions, links, channels or consumers than diff can compare")
         return False
 
     def cut(self, why: str, packet: int = -1) -> None:
@@ -238,7 +238,7 @@ class Transcript(ABC):
     def _spend(self, count: int = 1) -> None:
         self._room.left -= count
         if self._room.left < 0:
-            self.cut("too much is said in the capture to be kept")
+            self.cut("the capture has more traffic than diff can keep")
 
 
 def _joined(before: CanonicalFrame, form: CanonicalFrame) -> CanonicalFrame:

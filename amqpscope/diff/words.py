@@ -9,10 +9,10 @@ __all__ = ["NOTHING", "said", "subject", "values"]
 NOTHING = "nothing"
 
 _OF_EACH = {
-    OUTCOMES: "what the {peer} says of delivery {place}",
-    SETTLEMENTS: "what the {peer}, its sender, says of delivery {place}",
-    CONFIRMS: "what the {peer} says of publish {place}",
-    GETS: "what the {peer} says of the message it got {place} times",
+    OUTCOMES: "the outcome that the {peer} sends for delivery {place}",
+    SETTLEMENTS: "the outcome that the sender, the {peer}, sends for delivery {place}",
+    CONFIRMS: "the answer of the {peer} to publish {place}",
+    GETS: "the outcome that the {peer} sends for the message that it got {place} times",
     DELIVERIES: "delivery {place} of the {peer}",
     RETURNS: "message {place} that the {peer} returns",
 }

@@ -208,7 +208,7 @@ class Capture:
         Raises CaptureError when the file is no capture, cannot be read, or was read before.
         """
         if self._begun:
-            raise CaptureError(f"{self.name}: was read before")
+            raise CaptureError(f"{self.name}: can be read only once")
         if self._closed:
             raise CaptureError(f"{self.name}: is closed")
         self._begun = True
@@ -240,7 +240,7 @@ class Capture:
 
         table = self._table
         if self._via != "tshark" or len(self._sources) != 1 or not self._sources[0].again:
-            raise CaptureError(f"{self.name}: only tshark can be gone through, with one file by its path")
+            raise CaptureError(f"{self.name}: --via works only with tshark and one file")
         if self.size == 0:
             raise CaptureError(f"{self.name}: the file is empty")
         for _ in segments_through_tshark(self._sources[0].path, self.name, table):

@@ -185,7 +185,7 @@ class LiveWatch:
     def _note_lost(self) -> None:
         """Where too much comes, losses do too, hundreds in a second: those of a second are one note."""
         number = int(self._decoder.packets) + 1
-        text = f"packets that the capture lost before this one: {self._lost}"
+        text = f"packets lost before this packet, as the capture reports: {self._lost}"
         self.table.note("capture/dropped", number, self.newest, text)
         self._lost = 0
         self._lost_reported = time.monotonic_ns()

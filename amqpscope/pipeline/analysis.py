@@ -78,7 +78,7 @@ class Analysis:
     def table(self, name: str) -> "DataFrame":
         """One table. Each action on it reads the captures: what is used often is to be written, or cached."""
         if name not in TABLES:
-            raise PipelineError(f"{name}: no table, these are: {', '.join(TABLES)}")
+            raise PipelineError(f"{name}: there is no such table; the tables are {', '.join(TABLES)}")
         return self._run(OneTable(name))
 
     def write(
@@ -101,7 +101,7 @@ class Analysis:
         """
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
-            raise PipelineError(f"{unknown[0]}: no table, these are: {', '.join(TABLES)}")
+            raise PipelineError(f"{unknown[0]}: there is no such table; the tables are {', '.join(TABLES)}")
         fit_to_replace(self.plan.sets, allow_missing)
         wanted = tuple(name for name in TABLES if name in {"files", *tables})
         lake = Lake(path)

@@ -92,7 +92,7 @@ def fit_to_replace(sets: Iterable[CaptureSet], allow_missing: bool) -> None:
     file = next((file for file in bad if file.named), bad[0])
     assert file.trouble is not None
     more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-    hint = "" if len(bad) == len(files) else "; --allow-missing goes on without it"
+    hint = "" if len(bad) == len(files) else "; --allow-missing continues without the missing files"
     raise PipelineError(f"{file.capture}: {file.trouble.detail}{more}: nothing is replaced{hint}")
 
 

@@ -39,7 +39,7 @@ _PARTIAL = (
 """Notes that say that not all of a file could be read, the gravest first."""
 
 
-_GONE = "It was there when the run began: gone since, or not where the workers look"
+_GONE = "The file existed when the run began. It was removed since then, or the workers cannot see it"
 
 
 class Range(NamedTuple):
@@ -132,14 +132,15 @@ class FileReader:
             yield
         if part.last:
             if self.reader is None:
-                self._trouble = Trouble("empty", "there is hardly anything in it")
+                self._trouble = Trouble("empty", "the file is too small for a capture")
                 return
             self.reader.finish()
             if unpacked is not None and unpacked.damage:
                 self.sink.note(unpacked.damage_code, self.reader.number, 0, unpacked.damage)
             if size_now(self.file) > self.file.size:
                 self._trouble = Trouble(
-                    "growing", f"it is being written: the first {self.file.size} octets are read"
+                    "growing",
+                    f"the file is still being written: only the first {self.file.size} octets are read",
                 )
             yield
 

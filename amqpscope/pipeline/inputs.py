@@ -180,7 +180,10 @@ def _find_below(directory: str) -> Iterator[CaptureFile]:
         yield CaptureFile(name, os.path.abspath(name), 0, trouble=trouble_of(error))
     if empty:
         yield CaptureFile(
-            directory, os.path.abspath(directory), 0, trouble=Trouble("missing", "no capture in it")
+            directory,
+            os.path.abspath(directory),
+            0,
+            trouble=Trouble("missing", "no capture in the directory"),
         )
 
 
@@ -240,7 +243,7 @@ def _find_url(url: str) -> Iterator[CaptureFile]:
         else:
             yield CaptureFile(name, path, int(file.size or 0), named=named)
     if not found:
-        what = "no file matches" if pattern else "no file in it"
+        what = "no file matches" if pattern else "no file in the directory"
         yield CaptureFile(shown(url), url, 0, trouble=Trouble("missing", what))
 
 
@@ -305,7 +308,7 @@ def trouble_of(error: BaseException) -> Trouble:
     """What an error in reading a file means for it."""
     text = _first_line(error)
     if isinstance(error, FileNotFoundError):
-        return Trouble("missing", "No such file, or a link to none")
+        return Trouble("missing", "No such file, or a symbolic link to a missing file")
     if isinstance(error, PermissionError):
         return Trouble("forbidden", "Permission denied")
     if "ACCESS_DENIED" in text:

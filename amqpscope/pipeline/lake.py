@@ -191,7 +191,7 @@ class Lake:
 
     def __init__(self, path: str) -> None:
         if not path:
-            raise PipelineError("a lake without a name: give a directory or a URL")
+            raise PipelineError("the name of the lake is empty: give a directory or a URL")
         self.path = path.rstrip("/") or path
         self.name = shown(self.path)
         try:
@@ -237,7 +237,7 @@ class Lake:
             found = self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
             names = {str(file.base_name) for file in found}
             if names - {_STAGING} and self.manifest() is None:
-                raise PipelineError(f"{self.name}: is not empty, and no lake")
+                raise PipelineError(f"{self.name}: the directory is not empty and is not a lake")
             self._made = self._made or self._system.get_file_info(self._root).type == fs.FileType.NotFound
             run = uuid.uuid4().hex[:12]
             staging = f"{self._root}/{_STAGING}/{run}"
@@ -318,11 +318,11 @@ def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
     from pyspark.sql.pandas.types import from_arrow_schema
 
     if name not in TABLES:
-        raise PipelineError(f"{name}: no table, these are: {', '.join(TABLES)}")
+        raise PipelineError(f"{name}: there is no such table; the tables are {', '.join(TABLES)}")
     at = Lake(lake)
     manifest = at.manifest()
     if manifest is None:
-        raise PipelineError(f"{at.name}: no lake (there is no {LAKE_MANIFEST})")
+        raise PipelineError(f"{at.name}: is not a lake (it has no {LAKE_MANIFEST})")
     schema = from_arrow_schema(TABLES[name].schema)
     parts = [LakeFile(**part) for part in manifest["parts"] if part["table"] == name]
     if not parts:

@@ -85,7 +85,9 @@ class Plan(NamedTuple):
         by_time = sum(one.by_time for one in self.sets)
         too_many = sum(one.too_many for one in self.sets)
         if by_time:
-            lines.append(f"  {_count(by_time, 'capture set')} read in the order of time: files may overlap")
+            lines.append(
+                f"  {_count(by_time, 'capture set')} read in the order of time, because files may overlap"
+            )
         if too_many:
             lines.append(
                 f"  {_count(too_many, 'capture set')} of more than {MAX_MERGE_OPEN} files at once: read one "
@@ -122,11 +124,11 @@ def make_plan(
     largest = max((one.size for one in sets), default=0)
     kind = CHAIN
     if wanted != "auto":
-        kind, why = wanted, "as asked for"
+        kind, why = wanted, "as requested by --plan"
     elif total <= SMALL:
-        why = f"{_size(total)} are too little to be shuffled"
+        why = f"{_size(total)} of captures are too small to be worth a shuffle"
     elif cores == 1:
-        why = "there is one core"
+        why = "only one core is available"
     elif largest * cores <= total * FLOW_COST:
         why = "the capture sets keep all cores busy"
     else:

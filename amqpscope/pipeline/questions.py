@@ -35,7 +35,7 @@ QUESTIONS = (
     ),
     LakeQuestion(
         "rules",
-        "Rules broken, by product and version of the peer at fault",
+        "Broken rules, by product and version of the peer at fault",
         "SELECT rule, severity, certainty, if(f.peer = 'client', client_product, server_product) AS product, "
         "count(*) AS findings, count(DISTINCT capture_set, connection) AS connections "
         "FROM findings f JOIN connections c USING (capture_set, connection) "
@@ -43,7 +43,7 @@ QUESTIONS = (
     ),
     LakeQuestion(
         "containers",
-        "Findings, by container at fault",
+        "Findings, by container of the peer at fault",
         "SELECT if(f.peer = 'client', client_container, server_container) AS container, severity, "
         "count(*) AS findings, count(DISTINCT rule) AS rules "
         "FROM findings f JOIN connections c USING (capture_set, connection) "
@@ -66,7 +66,7 @@ QUESTIONS = (
     ),
     LakeQuestion(
         "latency",
-        "Settlement of deliveries: microseconds from the first transfer to settlement by the receiver",
+        "Settlement of deliveries: microseconds from the first transfer to the settlement by the receiver",
         "SELECT address, sender, count(*) AS deliveries, count(settled_by) AS settled, "
         "percentile_approx(latency_ns, 0.5, 1000) / 1000 AS p50, "
         "percentile_approx(latency_ns, 0.95, 1000) / 1000 AS p95, "

@@ -214,7 +214,7 @@ class Recorder:
         """
         if isinstance(error, MemoryError):
             raise error
-        what = "making rows of this connection" if connection else "holding connections against each other"
+        what = "making rows of this connection" if connection else "comparing connections with each other"
         self._mishap(mishap(error, 0, 0, connection, what))
 
     def _mishap(self, note: Note) -> None:

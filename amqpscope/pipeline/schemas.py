@@ -51,19 +51,21 @@ class TableSchema(NamedTuple):
         return pa.schema(list(schema)[:-2]) if self.partitioned else schema
 
 
-_SET = ColumnSchema("capture_set", TEXT, "the files that are one capture")
-_CAPTURE = ColumnSchema("capture", TEXT, "the file")
-_CONNECTION = ColumnSchema("connection", TEXT, "client>server#n, unique in its capture set")
+_SET = ColumnSchema("capture_set", TEXT, "name of the capture set: the files that form one capture")
+_CAPTURE = ColumnSchema("capture", TEXT, "name of the capture file")
+_CONNECTION = ColumnSchema(
+    "connection", TEXT, "id of the connection, client>server#n, unique in the capture set"
+)
 _NOTES = pa.list_(pa.struct([("code", TEXT), ("packet", WHOLE), ("detail", TEXT)]))
 _PARTITIONS = (
-    ColumnSchema("date", pa.date32(), "of the time, UTC"),
-    ColumnSchema("protocol", TEXT, "amqp10, amqp091, tls, ...; null where there were no data"),
+    ColumnSchema("date", pa.date32(), "date of the row's time, in UTC"),
+    ColumnSchema("protocol", TEXT, "amqp10, amqp091, tls, ...; null if the connection had no data"),
 )
 
 
 def _time(name: str, meaning: str) -> tuple[ColumnSchema, ColumnSchema]:
     return ColumnSchema(name, TIME, meaning), ColumnSchema(
-        f"{name}_ns", WHOLE, "the same, exact: nanoseconds since 1970"
+        f"{name}_ns", WHOLE, "the same time, exact, in nanoseconds since 1970"
     )
 
 
@@ -73,21 +75,26 @@ def _each_peer(name: str, kind: pa.DataType, meaning: str) -> tuple[ColumnSchema
 
 _FILES = TableSchema(
     "files",
-    "every input, and what became of it",
+    "every input file, and whether it could be read",
     (
         _SET,
         _CAPTURE,
-        ColumnSchema("position", SMALL, "place among the files of its set, from 0"),
-        ColumnSchema("size", WHOLE, "octets of the file"),
-        ColumnSchema("status", TEXT, "ok; partial: read as far as that can be done; unreadable"),
+        ColumnSchema("position", SMALL, "position of the file in its capture set, from 0"),
+        ColumnSchema("size", WHOLE, "size of the file in octets"),
+        ColumnSchema("status", TEXT, "ok; partial: a part of the file was read; unreadable"),
         ColumnSchema(
-            "reason", TEXT, "missing, forbidden, empty, foreign, corrupt, truncated, growing, failed; null"
+            "reason",
+            TEXT,
+            "why the status is not ok: missing, forbidden, empty, "
+            "foreign, corrupt, truncated, growing, failed; null if ok",
         ),
         ColumnSchema("detail", TEXT, "the reason in a sentence"),
-        ColumnSchema("packets", WHOLE, "packets in it"),
-        ColumnSchema("segments", WHOLE, "TCP segments among them"),
+        ColumnSchema("packets", WHOLE, "number of packets in the file"),
+        ColumnSchema("segments", WHOLE, "number of TCP segments in the file"),
         ColumnSchema(
-            "notes", _NOTES, "what is wrong with the capture, not with a peer; packet null: the whole file"
+            "notes",
+            _NOTES,
+            "problems of the capture itself, not of a peer; packet is null if a note is about the whole file",
         ),
     ),
     False,
@@ -99,28 +106,34 @@ _CONNECTIONS = TableSchema(
     (
         _SET,
         _CONNECTION,
-        ColumnSchema("encrypted", YES, "its octets are ciphertext"),
+        ColumnSchema("encrypted", YES, "the connection is encrypted"),
         ColumnSchema("client_address", TEXT, "IP address"),
         ColumnSchema("client_port", SMALL, "TCP port"),
         ColumnSchema("server_address", TEXT, "IP address"),
         ColumnSchema("server_port", SMALL, "TCP port"),
-        *_time("start", "its first packet"),
-        *_time("end", "its last packet"),
-        *_each_peer("octets", WHOLE, "octets of its stream that were captured"),
-        *_each_peer("missing", WHOLE, "octets of its stream that were not captured"),
-        *_each_peer("retransmitted", WHOLE, "octets sent more than once"),
-        *_each_peer("captured_twice", WHOLE, "octets captured more than once, but sent once: by two taps"),
-        ColumnSchema("midstream", YES, "its beginning was not captured"),
-        *_each_peer("tcp_ended", TEXT, "fin, rst, or null: still open at the end of the capture"),
-        *_each_peer("frames", WHOLE, "frames sent"),
-        *_each_peer("container", TEXT, "container-id of its open; in 0-9-1 connection_name, cluster_name"),
-        *_each_peer("product", TEXT, "product and version by its properties"),
-        ColumnSchema("sasl_mechanism", TEXT, "as the client chose"),
-        ColumnSchema("sasl_outcome", TEXT, "ok, auth, sys, ...; in 0-9-1 ok, refused"),
-        ColumnSchema("sessions", WHOLE, "sessions begun; in 0-9-1 channels opened"),
-        *_each_peer("messages", WHOLE, "messages sent"),
-        *_each_peer("message_octets", WHOLE, "octets of the messages sent"),
-        ColumnSchema("frames_with_problems", WHOLE, "frames that are malformed"),
+        *_time("start", "time of the first packet of the connection"),
+        *_time("end", "time of the last packet of the connection"),
+        *_each_peer("octets", WHOLE, "octets of the peer's stream that were captured"),
+        *_each_peer("missing", WHOLE, "octets of the peer's stream that were not captured"),
+        *_each_peer("retransmitted", WHOLE, "octets that the peer sent more than once"),
+        *_each_peer("captured_twice", WHOLE, "octets that were sent once, but captured at two points"),
+        ColumnSchema("midstream", YES, "the beginning of the connection was not captured"),
+        *_each_peer(
+            "tcp_ended",
+            TEXT,
+            "how the peer ended its stream: fin, rst, or null if still open at the end of the capture",
+        ),
+        *_each_peer("frames", WHOLE, "number of frames that the peer sent"),
+        *_each_peer(
+            "container", TEXT, "container-id in the peer's open; in 0-9-1 connection_name or cluster_name"
+        ),
+        *_each_peer("product", TEXT, "product and version in the peer's properties"),
+        ColumnSchema("sasl_mechanism", TEXT, "SASL mechanism that the client chose"),
+        ColumnSchema("sasl_outcome", TEXT, "outcome of SASL: ok, auth, sys, ...; in 0-9-1 ok or refused"),
+        ColumnSchema("sessions", WHOLE, "number of sessions begun; in 0-9-1 of channels opened"),
+        *_each_peer("messages", WHOLE, "number of messages that the peer sent"),
+        *_each_peer("message_octets", WHOLE, "octets of the messages that the peer sent"),
+        ColumnSchema("frames_with_problems", WHOLE, "number of malformed frames"),
         ColumnSchema(
             "errors",
             pa.list_(
@@ -135,11 +148,15 @@ _CONNECTIONS = TableSchema(
                     ]
                 )
             ),
-            "errors that a peer reported, and in which frame or outcome",
+            "errors that a peer reported, and the frame or outcome (in) that reported each error",
         ),
-        ColumnSchema("errors_not_listed", WHOLE, "further errors"),
-        ColumnSchema("links_not_listed", WHOLE, "links beyond those in the table links"),
-        ColumnSchema("notes", _NOTES, "what is wrong with the capture of this connection"),
+        ColumnSchema(
+            "errors_not_listed", WHOLE, "number of reported errors that the column errors leaves out"
+        ),
+        ColumnSchema(
+            "links_not_listed", WHOLE, "number of links of this connection that the table links leaves out"
+        ),
+        ColumnSchema("notes", _NOTES, "problems in the capture of this connection"),
         *_PARTITIONS,
     ),
     True,
@@ -147,21 +164,27 @@ _CONNECTIONS = TableSchema(
 
 _LINKS = TableSchema(
     "links",
-    "every link, by the connection it was attached on",
+    "every link of every connection",
     (
         _SET,
         _CONNECTION,
-        ColumnSchema("number", SMALL, "counts the links of a connection by their first attach, from 0"),
-        ColumnSchema("name", TEXT, "as attached"),
-        ColumnSchema("sender", TEXT, "client or server"),
-        ColumnSchema("source", TEXT, "address"),
-        ColumnSchema("target", TEXT, "address, or coordinator"),
-        ColumnSchema("transfers", WHOLE, "transfer frames"),
-        ColumnSchema("messages", WHOLE, "whole messages"),
-        ColumnSchema("aborted", WHOLE, "deliveries given up by the sender"),
-        ColumnSchema("octets", WHOLE, "octets of messages"),
-        ColumnSchema("ended", TEXT, "detached or closed, and by whom; null: by nobody"),
-        ColumnSchema("error", TEXT, "error condition of a detach"),
+        ColumnSchema(
+            "number", SMALL, "number of the link on its connection, in the order of the first attach, from 0"
+        ),
+        ColumnSchema("name", TEXT, "name of the link in its attach"),
+        ColumnSchema("sender", TEXT, "peer that sends: client or server"),
+        ColumnSchema("source", TEXT, "address of the source"),
+        ColumnSchema("target", TEXT, "address of the target, or coordinator"),
+        ColumnSchema("transfers", WHOLE, "number of transfer frames"),
+        ColumnSchema("messages", WHOLE, "number of complete messages"),
+        ColumnSchema("aborted", WHOLE, "number of deliveries that the sender aborted"),
+        ColumnSchema("octets", WHOLE, "octets of the messages on the link"),
+        ColumnSchema(
+            "ended",
+            TEXT,
+            "how the link ended (detached or closed), and by which peer; null if it did not end",
+        ),
+        ColumnSchema("error", TEXT, "error condition in the detach"),
         *_PARTITIONS,
     ),
     True,
@@ -173,31 +196,44 @@ _FRAMES = TableSchema(
     (
         _SET,
         _CAPTURE,
-        ColumnSchema("packet", WHOLE, "with the frame's first octet, as Wireshark counts"),
-        *_time("time", "of that packet"),
+        ColumnSchema("packet", WHOLE, "packet with the frame's first octet, by Wireshark's number"),
+        *_time("time", "time of that packet"),
         _CONNECTION,
-        ColumnSchema("peer", TEXT, "who sent it: client or server"),
+        ColumnSchema("peer", TEXT, "peer that sent the frame: client or server"),
         ColumnSchema(
-            "kind", TEXT, "header, amqp, sasl, method, content-header, body, heartbeat, unknown, skipped"
+            "kind",
+            TEXT,
+            "kind of the frame: header, amqp, sasl, method, content-header,"
+            " body, heartbeat, unknown, skipped",
         ),
-        ColumnSchema("name", TEXT, "transfer, sasl-init, basic.publish, ..."),
-        ColumnSchema("channel", SMALL, "AMQP channel, null where there is none"),
-        ColumnSchema("offset", WHOLE, "where it begins in its sender's stream, octets"),
-        ColumnSchema("size", WHOLE, "octets"),
-        ColumnSchema("fields", TEXT, "JSON object: by the specification's names, secrets hidden"),
+        ColumnSchema("name", TEXT, "name of the frame: transfer, sasl-init, basic.publish, ..."),
+        ColumnSchema("channel", SMALL, "AMQP channel, null if the frame has none"),
+        ColumnSchema("offset", WHOLE, "offset of the frame in the sender's stream, in octets"),
+        ColumnSchema("size", WHOLE, "size of the frame in octets"),
+        ColumnSchema(
+            "fields",
+            TEXT,
+            "JSON object of the frame's fields by their names in the specification, with secrets hidden",
+        ),
         ColumnSchema(
             "problems",
             pa.list_(pa.struct([("code", TEXT), ("offset", WHOLE), ("path", TEXT), ("reason", TEXT)])),
-            "what is malformed; offset in octets of the frame",
+            "what is malformed in the frame; offset is in octets from the frame's beginning",
         ),
         ColumnSchema(
-            "last_packet", WHOLE, "with its last octet, if another; in a later file, that file's number"
+            "last_packet",
+            WHOLE,
+            "packet with the frame's last octet, if it is not the first"
+            " one; if it is in a later file, the packet number in that "
+            "file",
         ),
-        ColumnSchema("missing", WHOLE, "octets of it not captured, if any"),
-        ColumnSchema("payload", WHOLE, "octets of message in a transfer or body"),
-        ColumnSchema("link", TEXT, "name of the link it speaks of"),
-        ColumnSchema("address", TEXT, "of that link"),
-        ColumnSchema("message", TEXT, "JSON object: the message that this frame completes, without bodies"),
+        ColumnSchema("missing", WHOLE, "octets of the frame that were not captured, if any"),
+        ColumnSchema("payload", WHOLE, "octets of message content in a transfer or body"),
+        ColumnSchema("link", TEXT, "name of the link that the frame is about"),
+        ColumnSchema("address", TEXT, "address of that link"),
+        ColumnSchema(
+            "message", TEXT, "JSON object of the message that this frame completes, without the body"
+        ),
         *_PARTITIONS,
     ),
     True,
@@ -209,36 +245,55 @@ _DELIVERIES = TableSchema(
     (
         _SET,
         _CAPTURE,
-        ColumnSchema("packet", WHOLE, "with its first frame: transfer, basic.publish, deliver, get-ok"),
-        *_time("time", "of that packet"),
-        _CONNECTION,
-        ColumnSchema("sender", TEXT, "client or server"),
-        ColumnSchema("channel", SMALL, "the sender's channel"),
-        ColumnSchema("link", TEXT, "name of the link; in 0-9-1 consumer-tag"),
         ColumnSchema(
-            "address", TEXT, "of that link; in 0-9-1 routing key, behind exchange/ unless the default"
+            "packet",
+            WHOLE,
+            "packet with the first frame of the delivery: transfer, "
+            "basic.publish, basic.deliver or basic.get-ok",
+        ),
+        *_time("time", "time of that packet"),
+        _CONNECTION,
+        ColumnSchema("sender", TEXT, "peer that sends: client or server"),
+        ColumnSchema("channel", SMALL, "channel of the sender"),
+        ColumnSchema("link", TEXT, "name of the link; in 0-9-1 the consumer-tag"),
+        ColumnSchema(
+            "address",
+            TEXT,
+            "address of the link; in 0-9-1 exchange/routing-key, or the "
+            "routing key alone for the default exchange",
         ),
         ColumnSchema(
             "delivery_id",
             WHOLE,
-            "by the first transfer; in 0-9-1 delivery-tag, or number of the confirm",
+            "delivery-id of the first transfer; in 0-9-1 the delivery-tag, or the number "
+            "of the publish for confirms",
         ),
-        ColumnSchema("delivery_tag", TEXT, "hex; AMQP 1.0 only"),
-        ColumnSchema("transfers", WHOLE, "transfer or body frames"),
-        ColumnSchema("payload", WHOLE, "octets of message"),
-        ColumnSchema("complete", YES, "its end was seen"),
-        ColumnSchema("aborted", YES, "given up by its sender"),
+        ColumnSchema("delivery_tag", TEXT, "delivery-tag in hex; AMQP 1.0 only"),
+        ColumnSchema("transfers", WHOLE, "number of transfer or body frames"),
+        ColumnSchema("payload", WHOLE, "octets of the message"),
+        ColumnSchema("complete", YES, "the end of the message was captured"),
+        ColumnSchema("aborted", YES, "the sender aborted the delivery"),
         ColumnSchema(
             "outcome",
             TEXT,
-            "accepted, rejected, released, ..., ack, nack requeue, ...; null: none was stated",
+            "outcome of the delivery: accepted, rejected, released, ..., ack, nack "
+            "requeue, ...; null if no outcome was sent",
         ),
-        ColumnSchema("condition", TEXT, "error condition of the outcome"),
+        ColumnSchema("condition", TEXT, "error condition in the outcome"),
         ColumnSchema(
-            "settled_by", TEXT, "who settled first, client or server; null: nobody while it was followed"
+            "settled_by",
+            TEXT,
+            "peer that settled first, client or server; null if no peer"
+            " settled the delivery while it was followed",
         ),
-        ColumnSchema("settled_packet", WHOLE, "where that was; in a later file, that file's number"),
-        ColumnSchema("latency_ns", WHOLE, "nanoseconds from the first frame to that"),
+        ColumnSchema(
+            "settled_packet",
+            WHOLE,
+            "packet of the first settlement; if it is in a later file, the packet number in that file",
+        ),
+        ColumnSchema(
+            "latency_ns", WHOLE, "nanoseconds from the first frame of the delivery to the first settlement"
+        ),
         *_PARTITIONS,
     ),
     True,
@@ -246,39 +301,49 @@ _DELIVERIES = TableSchema(
 
 _FINDINGS = TableSchema(
     "findings",
-    "every rule broken",
+    "every finding: a rule that a peer broke",
     (
         _SET,
-        ColumnSchema("rule", TEXT, "id, `amqpscope rules explain` tells about it"),
-        ColumnSchema("severity", TEXT, "error, warning, note"),
-        ColumnSchema("certainty", TEXT, "certain: the capture proves it; possible"),
-        ColumnSchema("requirement", TEXT, "the specification's level"),
-        ColumnSchema("message", TEXT, "one sentence with the values"),
-        ColumnSchema("spec", TEXT, "document and section"),
-        ColumnSchema("edition", TEXT, "of the specification"),
-        ColumnSchema("profile", TEXT, "of a vendor, that changed it"),
+        ColumnSchema("rule", TEXT, "id of the rule (see `amqpscope rules explain`)"),
+        ColumnSchema("severity", TEXT, "severity of the finding: error, warning, note"),
+        ColumnSchema("certainty", TEXT, "certain if the capture proves the fault, otherwise possible"),
+        ColumnSchema("requirement", TEXT, "requirement level in the specification (MUST, SHOULD, ...)"),
+        ColumnSchema("message", TEXT, "the finding in one sentence, with its values"),
+        ColumnSchema("spec", TEXT, "document and section of the specification"),
+        ColumnSchema("edition", TEXT, "edition of the specification"),
+        ColumnSchema("profile", TEXT, "profile of a product that lowered the severity, null if none did"),
         _CAPTURE,
-        ColumnSchema("packet", WHOLE, "with the offending frame's first octet"),
-        *_time("time", "of that packet"),
+        ColumnSchema("packet", WHOLE, "packet with the first octet of the frame at fault"),
+        *_time("time", "time of that packet"),
         ColumnSchema(
-            "packets", pa.list_(pa.struct([("capture", TEXT), ("packet", WHOLE)])), "all that matter"
+            "packets",
+            pa.list_(pa.struct([("capture", TEXT), ("packet", WHOLE)])),
+            "all packets that matter to the finding",
         ),
         _CONNECTION,
-        ColumnSchema("peer", TEXT, "at fault: client or server"),
+        ColumnSchema("peer", TEXT, "peer at fault: client or server"),
         ColumnSchema("channel", SMALL, "AMQP channel"),
-        ColumnSchema("session", WHOLE, "counts begins on the connection"),
-        ColumnSchema("link", pa.struct([("name", TEXT), ("sender", TEXT)]), "the link"),
-        ColumnSchema("delivery_id", WHOLE, "the delivery"),
-        ColumnSchema("expected_condition", TEXT, "the error a correct peer answers with"),
+        ColumnSchema("session", WHOLE, "number of the session on its connection, in the order of the begins"),
+        ColumnSchema(
+            "link",
+            pa.struct([("name", TEXT), ("sender", TEXT)]),
+            "name of the link, and the peer that sends on it",
+        ),
+        ColumnSchema("delivery_id", WHOLE, "delivery-id of the delivery"),
+        ColumnSchema("expected_condition", TEXT, "error condition that a correct peer answers with"),
         ColumnSchema(
             "reaction",
             pa.struct(
                 [("frame", TEXT), ("condition", TEXT), ("after_seconds", pa.float64()), ("packet", WHOLE)]
             ),
-            "what the other peer did",
+            "how the other peer reacted",
         ),
-        ColumnSchema("evidence", TEXT, "JSON object: the state before, as named values"),
-        ColumnSchema("fingerprint", TEXT, "the same over ports and times"),
+        ColumnSchema("evidence", TEXT, "JSON object of the state before the frame, as named values"),
+        ColumnSchema(
+            "fingerprint",
+            TEXT,
+            "fingerprint of the finding, equal for equal findings with other ports and times",
+        ),
         *_PARTITIONS,
     ),
     True,
@@ -291,12 +356,12 @@ TABLES: dict[str, TableSchema] = {
 
 SEGMENTS = TableSchema(
     "segments",
-    "every TCP segment, without its octets",
+    "every TCP segment, without its payload",
     (
         _SET,
         _CAPTURE,
-        ColumnSchema("packet", WHOLE, "as Wireshark counts"),
-        *_time("time", "of that packet"),
+        ColumnSchema("packet", WHOLE, "packet number, as in Wireshark"),
+        *_time("time", "time of that packet"),
         ColumnSchema("source_address", TEXT, "IP address"),
         ColumnSchema("source_port", SMALL, "TCP port"),
         ColumnSchema("destination_address", TEXT, "IP address"),
@@ -305,7 +370,7 @@ SEGMENTS = TableSchema(
         ColumnSchema("acknowledgement", WHOLE, "raw acknowledgement number, null without the flag"),
         ColumnSchema("flags", SMALL, "the low eight TCP flag bits"),
         ColumnSchema("payload", WHOLE, "octets of payload on the wire"),
-        ColumnSchema("cut", WHOLE, "octets of it that were not captured"),
+        ColumnSchema("cut", WHOLE, "octets of the payload that were not captured"),
     ),
     False,
 )

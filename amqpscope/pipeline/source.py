@@ -55,7 +55,7 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
         """What reads it."""
         path = self.options.get("path")
         if not path:
-            raise PipelineError("load(PATH): a file, directory, pattern or URL is to be given")
+            raise PipelineError("load(PATH): PATH must be a file, directory, pattern or URL")
         return CaptureSetReader(
             path, self.options.get("table", "frames"), self.options.get("setby", "directory")
         )

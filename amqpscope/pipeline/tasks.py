@@ -135,7 +135,9 @@ class SameVersion:
 
     def __call__(self, batches: Batches) -> Batches:
         if self._version != __version__:
-            raise PipelineError(f"the workers have amqpscope {__version__}, this is {self._version}")
+            raise PipelineError(
+                f"the workers have amqpscope {__version__}, but this machine has amqpscope {self._version}"
+            )
         return self._task(batches)
 
 

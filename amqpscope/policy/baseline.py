@@ -69,7 +69,9 @@ class Baseline:
         one = self.known.get(fingerprint)
         if one is None:
             if len(self.known) >= MAX_BASELINE:
-                raise ConfigurationError(f"{self.file}: more than {MAX_BASELINE} findings that differ")
+                raise ConfigurationError(
+                    f"{self.file}: the baseline would have more than {MAX_BASELINE} different findings"
+                )
             one = self.known[fingerprint] = BaselineEntry(
                 fingerprint, finding.rule, finding.peer, _message(finding), {}
             )
@@ -121,7 +123,7 @@ def may_be_written(path: str) -> None:
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror or error}") from error
     if start.strip() and _FAMILY not in start:
-        raise ConfigurationError(f"{path}: is no baseline, so it is not written over")
+        raise ConfigurationError(f"{path}: the file is not a baseline, so amqpscope does not overwrite it")
 
 
 def write_baseline(baseline: Baseline) -> None:
@@ -130,7 +132,7 @@ def write_baseline(baseline: Baseline) -> None:
     text = json.dumps({"schema": SCHEMA, "findings": findings}, indent=1) + "\n"
     path = os.path.realpath(baseline.file)
     if os.path.lexists(path) and not os.path.isfile(path):
-        raise ConfigurationError(f"{baseline.file}: is no file")
+        raise ConfigurationError(f"{baseline.file}: is not a regular file")
     try:
         file = Replacement(baseline.file)
         try:
@@ -149,20 +151,22 @@ def read_baseline(path: str) -> Baseline:
     try:
         whole: Any = json.loads(octets)
     except (ValueError, RecursionError) as error:
-        reason = "it is no JSON" if octets.strip() else "it is empty"
-        raise ConfigurationError(f"{path}: is no baseline: {reason}") from error
+        reason = "the file is not JSON" if octets.strip() else "the file is empty"
+        raise ConfigurationError(f"{path}: is not a valid baseline: {reason}") from error
     if not isinstance(whole, dict) or "schema" not in whole:
-        raise ConfigurationError(f'{path}: is no baseline: it has no "schema"')
+        raise ConfigurationError(f'{path}: is not a valid baseline: it has no "schema"')
     if whole["schema"] != SCHEMA:
-        raise ConfigurationError(f"{path}: is no baseline of the schema {SCHEMA}: write it anew")
+        raise ConfigurationError(f"{path}: the schema of the baseline is not {SCHEMA}: write a new baseline")
     findings = whole.get("findings")
     if not isinstance(findings, list):
-        raise ConfigurationError(f'{path}: is no baseline: "findings" is no list')
+        raise ConfigurationError(f'{path}: is not a valid baseline: "findings" is not a list')
     baseline = Baseline(path)
     for number, one in enumerate(findings, 1):
         known = _known(one)
         if known is None:
-            raise ConfigurationError(f"{path}: is no baseline: entry {number} is not as it was written")
+            raise ConfigurationError(
+                f"{path}: is not a valid baseline: entry {number} was changed by hand or is damaged"
+            )
         baseline.known[known.fingerprint] = known
     return baseline
 

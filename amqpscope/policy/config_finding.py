@@ -22,13 +22,13 @@ class Kind(NamedTuple):
 REMARKS: Final = {
     EXPIRED: Kind(
         "error",
-        "An entry of the allow-list holds until the day on which it expires.",
-        "What it excused counts again. Somebody has to look whether that is still to be lived with.",
+        "An entry of the allow-list is valid until the day on which it expires.",
+        "Findings that the entry excused count again. Somebody has to decide whether to accept them further.",
     ),
     UNUSED: Kind(
         "note",
-        "An entry of the allow-list fits findings.",
-        "What it excused is gone, or is not what it says: it would hide the next fault of the kind.",
+        "An entry of the allow-list matches at least one finding.",
+        "The excused finding is gone, or the entry is wrong. The entry would hide the next such fault.",
     ),
 }
 """What there may be to be said, by its rule."""

@@ -116,7 +116,7 @@ def _read(path: str, shared: bool, must: bool) -> Configuration | None:
     except RecursionError as error:
         raise ConfigurationError(f"{path}: is nested too deeply") from error
     except ValueError as error:
-        raise ConfigurationError(f"{path}: is no TOML: {error}") from error
+        raise ConfigurationError(f"{path}: is not valid TOML: {error}") from error
     table: tuple[str, ...] = ()
     if shared:
         table = _TABLE
@@ -196,10 +196,10 @@ class _Reader:
 
     def severities(self, key: str, value: object) -> dict[str, str]:
         if not isinstance(value, dict):
-            raise self._wrong(key, 'must be a table of rules, as [severity] with "amqp10/M-*" = "note"')
+            raise self._wrong(key, 'must be a table of rules, such as [severity] with "amqp10/M-*" = "note"')
         for name, level in value.items():
             if not isinstance(level, str) or level not in SEVERITIES:
-                raise self._wrong(name, "must be error, warning or note (to drop a rule: ignore)", (key,))
+                raise self._wrong(name, "must be error, warning or note (to hide a rule: ignore)", (key,))
             try:
                 selector = Selector(key, name)
             except FilterError as error:
@@ -212,7 +212,9 @@ class _Reader:
 
     def allow(self, key: str, value: object) -> list[dict[str, Any]]:
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-            raise self._wrong(key, "must be tables, [[allow]] each, with a rule and a reason")
+            raise self._wrong(
+                key, "must be a list of tables, each beginning with [[allow]], with a rule and a reason"
+            )
         for index, entry in enumerate(value):
             try:
                 self._configuration.allowances.append(self._entry(index + 1, entry))
@@ -237,10 +239,10 @@ class _Reader:
         words = _texts("rule", entry["rule"])
         named = selectors("rule", words)
         if not words or any(one.severity for one in named):
-            raise FilterError("rule: must be rules, or patterns of rules")
+            raise FilterError("rule: must be one or more rules or patterns of rules")
         reason = entry["reason"]
         if not isinstance(reason, str) or not reason.strip():
-            raise FilterError("reason: must say why, in a text that is not empty")
+            raise FilterError("reason: must be a text that is not empty")
         scope: dict[str, list[str]] = {key: _texts(key, entry[key]) for key in SCOPES if key in entry}
         for peer in scope.get("peer", []):
             if peer not in PEERS:
@@ -248,7 +250,7 @@ class _Reader:
         expires = entry.get("expires")
         # A date with a time is a date, too.
         if expires is not None and type(expires) is not datetime.date:
-            raise FilterError("expires: must be a date, as 2027-01-31 without quotes")
+            raise FilterError("expires: must be a date such as 2027-01-31, without quotes")
         rules = frozenset[str]().union(*(one.rules for one in named))
         folder = self._configuration.folder
         return Allowance(number, words, rules, " ".join(reason.split()), scope, expires, folder)

@@ -169,7 +169,11 @@ class Rulings:
                 continue
             lines = lines or configuration.lines_of_allowances()
             kind = EXPIRED if expired else UNUSED
-            what = f"expired on {one.expires}, it excuses nothing any more" if expired else "fits no finding"
+            what = (
+                f"expired on {one.expires} and excuses no findings any more"
+                if expired
+                else "matches no finding"
+            )
             evidence = {"entry": one.number, "rules": ", ".join(one.words), "reason": one.reason}
             if one.expires is not None:
                 evidence["expires"] = str(one.expires)

@@ -41,7 +41,7 @@ CAPTURE_NOTES: Final = (
     CaptureNote(
         ("capture/growing",),
         "the file was written to while it was read",
-        "as for a file that ends inside a record",
+        "everything before the incomplete record is read, as in a file that ends inside a record",
     ),
     CaptureNote(
         ("capture/corrupt",),
@@ -100,8 +100,8 @@ CAPTURE_NOTES: Final = (
     ),
     CaptureNote(
         ("capture/length", "capture/version"),
-        "length or version fields that a correct writer would not write",
-        "the fields are used as they are",
+        "a length or version field of the capture file is not valid",
+        "the invalid values are used unchanged",
     ),
     CaptureNote(
         ("capture/proxy",),

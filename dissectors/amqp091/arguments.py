@@ -246,11 +246,13 @@ class ArgumentReader:
 
     def short_of(self, index: i64, size: i64) -> None:
         """There is no room for the `size` octets of a field."""
-        self.stop(self.short_rule, index, f"the field needs {size} octets, {self.end - self.pos} are left")
+        self.stop(
+            self.short_rule, index, f"the field needs {size} octets, but only {self.end - self.pos} are left"
+        )
 
     def too_long(self, index: i64, size: i64, left: i64) -> None:
         """A string or table claims more octets than are left."""
-        self.stop("T-LENGTH-BOUNDS", index, f"the length says {size} octets, {left} are left")
+        self.stop("T-LENGTH-BOUNDS", index, f"the length announces {size} octets, but only {left} are left")
 
     # Fields by type. Where the octets end before one does it is -1 or None, and a problem is noted.
 

@@ -108,7 +108,7 @@ def read_content_header(
     reader.begin(buf, pos, end, origin, _NOBODY, cut)
     if end - pos < FIXED:
         if not cut:
-            reason = f"a content header has at least {FIXED} octets, this one {end - pos}"
+            reason = f"a content header has at least {FIXED} octets, but this content header has {end - pos}"
             reader.problem("F-HEADER-DECODE", pos, -1, reason)
         return None
     class_id = u16(buf, pos)
@@ -117,11 +117,11 @@ def read_content_header(
     first = pos + FIXED
     header = ContentHeader(class_id, weight, u64(buf, pos + 4), flags, b"")
     if class_id != BASIC:
-        reader.problem("F-HEADER-CLASS", pos, -1, f"class {class_id} has no content")
+        reader.problem("F-HEADER-CLASS", pos, -1, f"class {class_id} has no methods with content")
         header.sound = False
         return header
     if weight != 0:
-        reader.problem("F-HEADER-WEIGHT", pos + 2, -1, f"the weight is {weight}")
+        reader.problem("F-HEADER-WEIGHT", pos + 2, -1, f"the weight is {weight}, not 0")
     unknown = flags & 2 != 0
     if flags & 1 != 0:
         # Further flag words: only what they say is not known, not where they end.
@@ -132,12 +132,12 @@ def read_content_header(
             more = word & 1 != 0
             unknown = unknown or word > 1
         if more and not cut:
-            reason = "the last flag word says that another one follows"
+            reason = "the last flag word announces another flag word, but none follows"
             reader.problem("F-HEADER-FLAGS", pos + 12, -1, reason)
             header.sound = False
             return header
     if unknown:
-        reader.problem("F-HEADER-FLAGS", pos + 12, -1, "a flag is set that stands for no property")
+        reader.problem("F-HEADER-FLAGS", pos + 12, -1, "a property flag is set that stands for no property")
         header.sound = False
     header.octets = buf[first:end]
     if not _sound_properties(buf, first, end, reader.dialect, header) or unknown:
@@ -199,7 +199,7 @@ def _report(
     if properties.timestamp >= 0:
         header.timestamp = countable(properties.timestamp)
     if reader.pos < end and not reader.stopped and not unknown:
-        reason = f"{end - reader.pos} octets are left behind the properties"
+        reason = f"{end - reader.pos} octets follow the last property"
         reader.problem("F-HEADER-DECODE", reader.pos, -1, reason)
     if len(reader.problems) > found or reader.stopped:
         header.sound = False

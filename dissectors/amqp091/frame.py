@@ -218,8 +218,8 @@ class Amqp091FrameDecoder(StreamDecoder):
         elif self.offset == self.origin:
             self.lose(NO_HEADER, "the stream begins with neither a protocol header nor a frame")
         else:
-            more = ", the number that the specification's text once gives a heartbeat" if kind == 4 else ""
-            self.lose("F-FRAME-TYPE", f"the frame type is {kind}{more}")
+            more = ", which the specification gives a heartbeat in one place" if kind == 4 else ""
+            self.lose("F-FRAME-TYPE", f"the frame type {kind} is unknown{more}")
             if size <= MAX_WRONG_FRAME:
                 self.hint = size
 
@@ -260,7 +260,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         """A protocol header."""
         frame = self.protocol_header(buf, at)
         if self.opened and not self.unsure():
-            reason = "it follows a protocol header or frames of the same sender"
+            reason = "the protocol header follows an earlier protocol header or frames of the same sender"
             frame.add_problem(Problem("F-PROTO-HDR-ONCE", 0, "", reason))
         self.opened = True
         self.give(frame, 8)
@@ -270,7 +270,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         frame = Frame(self.offset, 4, "heartbeat", "heartbeat", 0)
         frame.place(buf, at, at + 3, at + 3, at + 4)
         frame.trailer = 1
-        reason = "the heartbeat has no size, as in the printed grammar"
+        reason = "the heartbeat has no size field, as in the printed grammar"
         frame.add_problem(Problem("F-HEARTBEAT-SHAPE", 3, "", reason))
         self.opened = True
         if self.unsure():
@@ -291,7 +291,9 @@ class Amqp091FrameDecoder(StreamDecoder):
             frame = Frame(self.offset, size, "body", "body", channel)
             frame.place(buf, at, at + 7, at + 7, behind)
             if channel == 0:
-                frame.add_problem(Problem("F-CONTENT-CH-NONZERO", 1, "", "a body on channel 0"))
+                frame.add_problem(
+                    Problem("F-CONTENT-CH-NONZERO", 1, "", "a body frame was sent on channel 0")
+                )
         elif kind == METHOD:
             frame = Frame(self.offset, size, "method", "undecodable", channel)
             self.method(frame, buf, at, last, behind, cut)
@@ -299,16 +301,20 @@ class Amqp091FrameDecoder(StreamDecoder):
             frame = Frame(self.offset, size, "content-header", "content-header", channel)
             frame.place(buf, at, at + 7, last, behind)
             if channel == 0:
-                frame.add_problem(Problem("F-CONTENT-CH-NONZERO", 1, "", "a content header on channel 0"))
+                frame.add_problem(
+                    Problem("F-CONTENT-CH-NONZERO", 1, "", "a content header was sent on channel 0")
+                )
             frame.body = read_content_header(buf, at + 7, last, self.reader, at, cut)
             self.take_problems(frame)
         else:
             frame = Frame(self.offset, size, "heartbeat", "heartbeat", channel)
             frame.place(buf, at, at + 7, at + 7, behind)
             if channel != 0:
-                frame.add_problem(Problem("F-CH0-HEARTBEAT", 1, "", f"a heartbeat on channel {channel}"))
+                frame.add_problem(
+                    Problem("F-CH0-HEARTBEAT", 1, "", f"a heartbeat was sent on channel {channel}, not 0")
+                )
             if size > _AROUND:
-                reason = f"the heartbeat has {size - _AROUND} octets of payload"
+                reason = f"the heartbeat has {size - _AROUND} octets of payload, not 0"
                 frame.add_problem(Problem("F-HEARTBEAT-SHAPE", 3, "", reason))
         if cut:
             frame.missing = size - kept
@@ -323,7 +329,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         if last - at < 11:
             frame.place(buf, at, at + 7, at + 7, behind)
             if not cut:
-                reason = "there is no room for the numbers of a method"
+                reason = "the payload is too short for a class-id and a method-id"
                 frame.add_problem(Problem("F-METHOD-ARGS", 7, "", reason))
             return
         class_id = u16(buf, at + 7)
@@ -332,7 +338,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         if method is None:
             frame.body = UnknownMethod(class_id, method_id)
             frame.place(buf, at, at + 7, at + 11, behind)
-            reason = f"there is no method {class_id}.{method_id}"
+            reason = f"no method has the class-id {class_id} and the method-id {method_id}"
             frame.add_problem(Problem("F-METHOD-KNOWN", 7, "", reason))
             return
         reader = self.reader
@@ -343,12 +349,12 @@ class Amqp091FrameDecoder(StreamDecoder):
         frame.place(buf, at, at + 7, reader.pos, behind)
         if class_id == _CONNECTION:
             if frame.channel != 0:
-                reason = f"{frame.name} on channel {frame.channel}"
+                reason = f"{frame.name} was sent on channel {frame.channel}, not 0"
                 frame.add_problem(Problem("F-CH0-CONNECTION", 1, "", reason))
         elif frame.channel == 0:
-            frame.add_problem(Problem("F-METHOD-CH-NONZERO", 1, "", f"{frame.name} on channel 0"))
+            frame.add_problem(Problem("F-METHOD-CH-NONZERO", 1, "", f"{frame.name} was sent on channel 0"))
         if reader.pos < last and not reader.stopped:
-            reason = f"{last - reader.pos} octets follow the arguments"
+            reason = f"{last - reader.pos} octets follow the last argument"
             reader.problem("F-METHOD-TRAILING", reader.pos, -1, reason)
         if reader.problems:
             self.take_problems(frame)
@@ -365,7 +371,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         """The frame stands behind a boundary that was searched for: what is wrong with it accuses nobody."""
         for problem in frame.problems:
             if problem.code.isupper():
-                problem.reason = f"behind octets that were not captured or are no frames: {problem.reason}"
+                problem.reason = f"after octets that were not captured or are not frames: {problem.reason}"
                 problem.code = "cut"
 
     # While the chain is broken

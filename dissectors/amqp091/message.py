@@ -191,22 +191,22 @@ class Amqp091MessageAssembler(Assembler):
         """What is wrong with a frame that breaks this rule."""
         message = self._open.get(int(frame.channel))
         if fault == "F-HEADER-ORPHAN":
-            return "a content header without a method that has content before it"
+            return "no method with content precedes the content header"
         if fault == "F-BODY-ZERO":
-            return "a body frame after a content header that announces no body"
+            return "a body frame follows a content header with body-size 0"
         if message is None or message.method is None:
-            return "a body frame without a content header before it"
+            return "no content header precedes the body frame"
         begun = message.method.definition().name
         if fault == "F-CONTENT-HEADER-NEXT":
-            return f"{frame.name} where the content header of {begun} is due"
+            return f"{frame.name} was sent where the content header of {begun} is due"
         if fault == "F-BODY-OVERRUN":
             size = message.seen + frame.declared_size - _AROUND
             announced = f"the content header announces {message.body_size}"
             if frame.declared_size > frame.size:
-                return f"the body frame's header tells of {size} octets of body, {announced}"
-            return f"{size} octets of body, of which {announced}"
+                return f"the body frame brings the body to {size} octets, but {announced}"
+            return f"the body has {size} octets, but {announced}"
         left = message.body_size - int(message.seen)
-        return f"{frame.name} where {left} octets of the body of {begun} are due"
+        return f"{frame.name} was sent where {left} octets of the body of {begun} are due"
 
     def finish(self) -> list[Amqp091Message]:
         """The stream ended: the messages that were not."""

@@ -327,7 +327,7 @@ class TableReader:
     def overrun(self, start: i64, size: i64, what: str, reported: bool) -> Raw:
         """The value at `start` has no room for `size` octets from `pos` on. reported: its length says so."""
         code = "T-LENGTH-BOUNDS" if reported and self.pos + size > self.limit else "T-TABLE-LEN"
-        self.problem(code, start, f"{what} has {size} octets, {self.end - self.pos} are left")
+        self.problem(code, start, f"{what} has {size} octets, but only {self.end - self.pos} are left")
         self.unsure = True
         return self.rest(start)
 
@@ -350,10 +350,12 @@ class TableReader:
             name = self.text(start, self.buf[start + 1 : self.pos])
             self.path.append(_step(name, len(pairs)))
             if name in seen:
-                self.problem("T-TABLE-DUP", start, "the table has this field name before")
+                self.problem("T-TABLE-DUP", start, "the table has this field name twice")
             seen.add(name)
             if isinstance(name, str) and len(name) > MAX_NAME:
-                self.problem("T-TABLE-NAME-LEN", start, f"a field name of {len(name)} characters")
+                self.problem(
+                    "T-TABLE-NAME-LEN", start, f"the field name has {len(name)} characters, more than 128"
+                )
             value = self.value()
             self.path.pop()
             pairs.append((name, value))
@@ -373,13 +375,15 @@ class TableReader:
         """The next value with its tag."""
         start = self.pos
         if start >= self.end:
-            self.problem("T-TABLE-LEN", start, "the table ends before a value")
+            self.problem("T-TABLE-LEN", start, "the table ends before the value of a field")
             self.unsure = True
             return Raw(b"")
         self.budget -= 1
         if self.budget < 0:
             if self.budget == -1:
-                self.problem("limit", start, f"more than {MAX_VALUES} values, the rest is not decoded")
+                self.problem(
+                    "limit", start, f"there are more than {MAX_VALUES} values; the rest is not decoded"
+                )
             return self.rest(start)
         tag: i64 = self.buf[start]
         self.pos = start + 1
@@ -390,7 +394,7 @@ class TableReader:
             self.pos += width
             return self.fixed(tag, self.pos - width)
         if width == NO_TAG:
-            self.problem("T-TABLE-TAG", start, f"0x{tag:02x} is the tag of no type")
+            self.problem("T-TABLE-TAG", start, f"no type has the tag 0x{tag:02x}")
             return self.rest(start)
         prefix: i64 = 1 if width == SHORT_STRING else 4
         if prefix > self.end - self.pos:
@@ -417,7 +421,9 @@ class TableReader:
         """The table or array of `size` octets at `pos`; its tag stands at `start`."""
         what = "a table" if tag == 0x46 else "an array"
         if self.depth >= MAX_DEPTH:
-            self.problem("limit", start, f"nested deeper than {MAX_DEPTH} levels, not decoded")
+            self.problem(
+                "limit", start, f"the value is nested deeper than {MAX_DEPTH} levels and is not decoded"
+            )
             if size > self.end - self.pos:
                 size = self.end - self.pos
             self.pos += size

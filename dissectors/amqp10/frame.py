@@ -503,7 +503,7 @@ def _without_content(body: object) -> object:
 
 _HEADER_REASONS: Final = {
     "cut": UNSURE,
-    NO_HEADER: "the stream does not begin with a protocol header, nor with a frame",
+    NO_HEADER: "the stream begins with neither a protocol header nor a frame",
     "F-SIZE-MIN": "the frame size is below 8",
     "F-DOFF-MIN": "the data offset is below 2 words",
     "F-DOFF-RANGE": "the data offset lies beyond the frame's end",

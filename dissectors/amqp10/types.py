@@ -269,7 +269,9 @@ class ValueReader:
     def described(self, start: i64) -> object:
         """A described value; `pos` is behind its 0x00, which stands at `start`."""
         if self.depth >= MAX_DEPTH:
-            self.problem("limit", start, f"nested deeper than {MAX_DEPTH} levels, not decoded")
+            self.problem(
+                "limit", start, f"the value is nested deeper than {MAX_DEPTH} levels and is not decoded"
+            )
             return self.rest(start)
         self.depth += 1
         descriptor: object = self.descriptor(start)
@@ -321,7 +323,9 @@ class ValueReader:
         self.budget -= 1
         if self.budget < 0:
             if self.budget == -1:
-                self.problem("limit", start, f"more than {MAX_VALUES} values, the rest is not decoded")
+                self.problem(
+                    "limit", start, f"there are more than {MAX_VALUES} values; the rest is not decoded"
+                )
             return self.rest(start)
         width = code >> 4
         if width >= 0xC:
@@ -609,7 +613,9 @@ class ValueReader:
         if subtype > 1 or (subtype == 1 and code >= 0xE0):
             return self.unknown(code, start)
         if self.depth >= MAX_DEPTH:
-            self.problem("limit", start, f"nested deeper than {MAX_DEPTH} levels, not decoded")
+            self.problem(
+                "limit", start, f"the value is nested deeper than {MAX_DEPTH} levels and is not decoded"
+            )
             return self.step_over(code, start)
         outer = self.end
         cut = self.cut
@@ -715,7 +721,11 @@ class ValueReader:
         while code == 0:
             levels += 1
             if levels > MAX_DEPTH:
-                self.problem("limit", constructor, f"nested deeper than {MAX_DEPTH} levels, not decoded")
+                self.problem(
+                    "limit",
+                    constructor,
+                    f"the value is nested deeper than {MAX_DEPTH} levels and is not decoded",
+                )
                 return Array("undecodable value", [], int(count), descriptor)
             inner = self.descriptor(constructor)
             descriptor = inner if levels == 1 else Described(descriptor, inner)

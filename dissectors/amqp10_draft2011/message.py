@@ -82,7 +82,7 @@ class DraftSection:
             return octets
         name = self.name
         if name == "unknown":
-            problems.append(Problem("M-SECT-KNOWN", 0, "", f"{self.code} is no code of a section", True))
+            problems.append(Problem("M-SECT-KNOWN", 0, "", f"no section has the code {self.code}", True))
             return Raw(octets)
         reader = DRAFT.reader(MAX_VALUES)
         reader.buf = octets
@@ -112,7 +112,9 @@ class DraftSection:
             or (kind == "list" and isinstance(value, list))
         )
         if not fits:
-            reader.problem("M-SECT-TYPE", 0, f"the section {name} holds {sent_name(value)}, not {kind}")
+            reader.problem(
+                "M-SECT-TYPE", 0, f"the section {name} holds a value of type {sent_name(value)}, not {kind}"
+            )
         elif len(values) > 1:
             reader.problem("M-PAYLOAD-WHOLE", 0, f"the section {name} holds {len(values)} values, not one")
 

@@ -126,7 +126,9 @@ class DraftReader(Reader):
 
     def check_descriptor(self, descriptor: object, at: i64) -> None:
         if isinstance(descriptor, ULong) and descriptor == _LINKAGE:
-            self.problem_once("revision", at, "a linkage, which only the revision of February 2011 has")
+            self.problem_once(
+                "revision", at, "a linkage was sent, which only the revision of February 2011 defines"
+            )
         elif descriptor is not True:
             super().check_descriptor(descriptor, at)
 
@@ -297,12 +299,16 @@ class DraftReader(Reader):
         items: list[object] = inner if isinstance(inner, list) else [inner]
         if described and not isinstance(inner, list):
             self.reject(
-                owner, index, "what true describes in a field of several values is no list", start, found
+                owner,
+                index,
+                "the descriptor true, which marks several values, stands before a value that is not a list",
+                start,
+                found,
             )
         elif len(self.problems) == found or all(is_of(item, name) for item in items):
             if self.fitting(owner, index, items, name, start, found):
                 if bare and name:
-                    reason = "several values stand in a list that true does not describe"
+                    reason = "several values are sent in a list without the descriptor true"
                     self.problem("T-COMP-MULT-TRUE", start, reason, self.leaf(owner, index), False)
                 return items
         self.keep(owner, index, value)
@@ -314,12 +320,16 @@ class DraftReader(Reader):
         """Whether these are values of a field's type; reports it if not."""
         for item in items:
             if item is None:
-                reason = "there is a null among several values"
+                reason = "one of several values is null"
                 self.problem("T-COMP-MULT-NULL", start, reason, self.leaf(owner, index))
                 return False
             if not is_of(item, name):
                 self.reject(
-                    owner, index, f"the field is {name}, a value sent is {sent_name(item)}", start, found
+                    owner,
+                    index,
+                    f"the field has type {name}, but a value has type {sent_name(item)}",
+                    start,
+                    found,
                 )
                 return False
         return True

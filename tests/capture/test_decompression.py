@@ -124,7 +124,9 @@ def test_other_octets_behind_gzip_are_reported() -> None:
         out, unpacked = unpack(gzip.compress(WORDS) + bytes(9) + b"other", sizes)
         assert out == WORDS
         assert unpacked.damage_code == "capture/corrupt"
-        assert unpacked.damage.startswith(f"there are octets that are no gzip data after {len(WORDS)} octets")
+        assert unpacked.damage.startswith(
+            f"octets that are not gzip data follow after {len(WORDS)} decompressed octets"
+        )
 
 
 @pytest.mark.parametrize(("compress", "form"), FORMS)
@@ -134,7 +136,9 @@ def test_cut_anywhere_gives_what_is_before_and_says_so(compress: Compress, form:
         out, unpacked = unpack(packed[:size])
         assert WORDS.startswith(out)
         assert unpacked.damage_code == "capture/truncated", size
-        assert unpacked.damage.startswith(f"the {form} data are cut short after {len(out)} octets")
+        assert unpacked.damage.startswith(
+            f"the {form} data are cut short after {len(out)} decompressed octets"
+        )
         if form == "gzip":
             whole = zlib.decompressobj(31)
             assert out == whole.decompress(packed[:size])
@@ -152,7 +156,9 @@ def test_what_is_before_damage_is_given_to_the_octet() -> None:
             out, unpacked = unpack(packed, sizes, most)
             assert out == WORDS
             assert unpacked.damage_code == "capture/corrupt"
-            assert unpacked.damage.startswith(f"the gzip data are damaged after {len(WORDS)} octets")
+            assert unpacked.damage.startswith(
+                f"the gzip data are damaged after {len(WORDS)} decompressed octets"
+            )
 
 
 def test_a_wrong_sum_at_the_end() -> None:

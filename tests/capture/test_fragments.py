@@ -32,8 +32,8 @@ from amqpscope.capture.reader import for_magic
 from amqpscope.limits import FRAGMENT_DATAGRAMS, FRAGMENT_OCTETS, FRAGMENT_TIME, MAX_NESTING, MAX_NOTES
 
 PAYLOAD = bytes(range(256)) * 12
-LOST = "IP fragments of this datagram are missing; what it carried is lost"
-DIFFER = "IP fragments that overlap differ; nothing of the datagram is used"
+LOST = "IP fragments of this datagram are missing; the payload of the datagram is lost"
+DIFFER = "overlapping IP fragments have different content; the datagram is not used"
 
 
 def fragment4(octets: bytes, start: int, end: int, number: int = 7, **fields: str) -> bytes:

@@ -152,8 +152,9 @@ def test_packets_that_were_lost() -> None:
     assert [(s.packet, s.seq) for s in sink.segments] == [(1, 1), (2, 2), (3, 3), (5, 5), (6, 6)]
     assert sink.lost == [(3, START + 2 * SECOND, 2), (5, START + 4 * SECOND, 3), (0, START + 4 * SECOND, 4)]
     assert [n.detail for n in sink.notes if n.code == "capture/dropped"] == [
-        "file 0: packets that the capture lost before this one: 2",
-        "file 0: packets that the capture lost in all: 9; where 4 of them were is not reported",
+        "file 0: packets lost before this packet, as the capture reports: 2",
+        "file 0: packets lost in total, as the capture reports: 9; "
+        "the capture does not report where 4 of the packets were lost",
     ]
 
 
@@ -211,7 +212,7 @@ def test_too_many_files_at_the_same_time(tmp_path: Path) -> None:
     paths = [tmp_path / f"{number}.pcap" for number in range(MAX_MERGE_OPEN + 1)]
     for path in paths:
         path.write_bytes(pcap([Record(START, packet()), Record(START + 60 * SECOND, packet())]))
-    with pytest.raises(CaptureError, match=f"more than {MAX_MERGE_OPEN} files that overlap in time"):
+    with pytest.raises(CaptureError, match=f"more than {MAX_MERGE_OPEN} files overlap in time"):
         merge([CaptureSource(path) for path in paths])
     assert len(merge([CaptureSource(path) for path in paths[1:]]).segments) == 2 * MAX_MERGE_OPEN
 

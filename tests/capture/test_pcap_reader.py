@@ -222,7 +222,7 @@ def test_zeros_are_no_records(size: int, order: str) -> None:
     assert ([s.seq for s in sink.segments], reader.number) == (list(range(20)), 20)
     (note,) = sink.notes
     assert (note.code, note.packet) == ("capture/corrupt", 20)
-    assert "a record of nothing but zeros" in note.detail
+    assert "a record has only zeros" in note.detail
     sink, reader = read(data[:place] + bytes(size) + data[place:])
     assert ([s.seq for s in sink.segments], reader.number) == (list(range(20)), 20)
     (note,) = sink.notes

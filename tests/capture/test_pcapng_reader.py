@@ -331,8 +331,8 @@ def test_other_octets_than_the_reader_was_chosen_for() -> None:
     assert sink.codes() == ["capture/corrupt"]
 
 
-LOST = "packets that the capture lost before this one: "
-IN_ALL = "packets that the capture lost in all: "
+LOST = "packets lost before this packet, as the capture reports: "
+IN_ALL = "packets lost in total, as the capture reports: "
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
@@ -391,7 +391,10 @@ def test_statistics_of_interfaces(order: str) -> None:
     sink, _ = read(data)
     # The first interface lost 10, five of them before packet 1; the second one.
     assert sink.lost == [(1, START, 5), (0, START, 6)]
-    assert [n.detail for n in sink.notes] == [LOST + "5", IN_ALL + "11; where 6 of them were is not reported"]
+    assert [n.detail for n in sink.notes] == [
+        LOST + "5",
+        IN_ALL + "11; the capture does not report where 6 of the packets were lost",
+    ]
 
 
 def test_statistics_of_sections_add_up() -> None:
@@ -403,7 +406,10 @@ def test_statistics_of_sections_add_up() -> None:
         + statistics(count_option(7, 3) + time_option(3, 6))
     )
     assert sink.lost == [(1, 0, 3), (2, 0, 3), (0, 0, 2)]
-    assert [n.detail for n in sink.notes] == [LOST + "3", IN_ALL + "8; where 2 of them were is not reported"]
+    assert [n.detail for n in sink.notes] == [
+        LOST + "3",
+        IN_ALL + "8; the capture does not report where 2 of the packets were lost",
+    ]
 
 
 def test_state_moves_between_losses() -> None:

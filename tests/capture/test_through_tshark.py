@@ -138,6 +138,7 @@ def test_files_each_on_its_own(arguments: list[str], capsys: pytest.CaptureFixtu
         result = amqpscope(capsys, command, "--via", "tshark", *arguments)
         assert (result.status, result.out) == (2, "")
         assert (
-            result.err == f"amqpscope: --via tshark: reads files, each on its own; not with {arguments[0]}\n"
+            result.err
+            == f"amqpscope: --via tshark: reads only single files; cannot be combined with {arguments[0]}\n"
         )
     assert amqpscope(capsys, "read", "--via", "wireshark", "a").status == 2

@@ -110,21 +110,27 @@ def test_of_a_configuration(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     ("arguments", "reported"),
     [
         (["--baseline", "none.json"], "none.json: No such file or directory"),
-        (["--baseline", "clean.pcap"], "clean.pcap: is no baseline: it is no JSON"),
-        (["--baseline", "a", "--write-baseline", "b"], "--write-baseline: goes without --baseline"),
-        (["--write-baseline", "-"], "--write-baseline -: names no file"),
-        (["--write-baseline", "./clean.pcap"], "--write-baseline ./clean.pcap: is read already"),
+        (["--baseline", "clean.pcap"], "clean.pcap: is not a valid baseline: the file is not JSON"),
+        (
+            ["--baseline", "a", "--write-baseline", "b"],
+            "--write-baseline: cannot be combined with --baseline",
+        ),
+        (["--write-baseline", "-"], "--write-baseline -: must name a file"),
+        (["--write-baseline", "./clean.pcap"], "--write-baseline ./clean.pcap: is also an input of this run"),
         (
             ["--write-baseline", "x.json", "-o", "x.json"],
-            "--output x.json: this run reads or writes that file already",
+            "--output x.json: this run already reads or writes this file",
         ),
-        (["--write-baseline", "other.json"], "other.json: is no baseline, so it is not written over"),
-        (["--write-baseline", "known.toml"], "--write-baseline known.toml: is read already"),
+        (
+            ["--write-baseline", "other.json"],
+            "other.json: the file is not a baseline, so amqpscope does not overwrite it",
+        ),
+        (["--write-baseline", "known.toml"], "--write-baseline known.toml: is also an input of this run"),
         (
             ["--baseline", "known.json", "-o", "known.json"],
-            "--output known.json: this run reads or writes that file already",
+            "--output known.json: this run already reads or writes this file",
         ),
-        (["-o", "text:known.toml"], "--output known.toml: this run reads or writes that file already"),
+        (["-o", "text:known.toml"], "--output known.toml: this run already reads or writes this file"),
         (["--write-baseline", "none/x.json"], "none/x.json: No such file or directory"),
     ],
 )
@@ -152,6 +158,6 @@ def test_it_is_not_written_of_a_part(folder: Path, capsys: pytest.CaptureFixture
     result = amqpscope(capsys, "check", "--write-baseline", "known.json", NAMES[0], "missing.pcap")
     assert result.status == 2
     assert result.err.splitlines()[-1] == (
-        "amqpscope: known.json: not written, for not all captures could be read"
+        "amqpscope: known.json: not written, because some captures could not be read"
     )
     assert not Path("known.json").exists()

@@ -180,13 +180,13 @@ def test_text_in_a_file_has_no_colours(
 @pytest.mark.parametrize(
     ("output", "reason"),
     [
-        ("report", "no format is known by this name"),
-        ("report.pcap", "no format is known by this name"),
+        ("report", "the suffix names no format"),
+        ("report.pcap", "the suffix names no format"),
         ("juint:report.xml", "no such format; did you mean junit? (a file of this name: ./juint:report.xml)"),
         ("nonsense:report.xml", "there is no such format"),
-        ("json:", "names no file"),
-        ("json:-", "names no file"),
-        ("text:./window-overrun.pcap", "this run reads or writes that file already"),
+        ("json:", "must name a file"),
+        ("json:-", "must name a file"),
+        ("text:./window-overrun.pcap", "this run already reads or writes this file"),
         ("below/missing.json", "No such file or directory"),
     ],
 )
@@ -205,7 +205,7 @@ def test_outputs_that_cannot_be(
 def test_no_two_outputs_in_one_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "check", "-o", "a.json", "-o", "text:./a.json", "window-overrun.pcap")
     assert result.status == 2
-    assert "this run reads or writes that file already" in result.err
+    assert "this run already reads or writes this file" in result.err
 
 
 def unread(*arguments: str, errors_too: bool = False) -> tuple[int, str]:

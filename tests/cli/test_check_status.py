@@ -129,9 +129,9 @@ def test_by_severity(
     [
         (["empty"], "empty: the file is empty"),
         (["text"], "text: not a capture file"),
-        (["gzip"], "gzip: the gzip data are cut short after 0 octets"),
+        (["gzip"], "gzip: the gzip data are cut short after 0 decompressed octets"),
         (["xz"], "xz: compressed with xz; decompress it first"),
-        (["directory"], "directory: no captures in this directory (it is empty)"),
+        (["directory"], "directory: no captures in this directory (the directory is empty)"),
         (["missing.pcap"], "missing.pcap: No such file or directory"),
         (["clean.pcap/below"], "clean.pcap/below: Not a directory"),
         ([], "Missing argument 'PATH'"),

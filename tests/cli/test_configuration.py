@@ -160,14 +160,14 @@ def test_spec_and_profile(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     [
         ("fail_on = 1", [], "amqpscope.toml, line 1: fail_on: there is no such key; did you mean fail-on?"),
         ("", ["--config", "none.toml"], "none.toml: No such file or directory"),
-        ("", ["--config", "x", "--no-config"], "--config: goes without --no-config"),
+        ("", ["--config", "x", "--no-config"], "--config: cannot be combined with --no-config"),
         (
             "",
             ["--select", "L-CREDTI"],
             "--select L-CREDTI: there is no such rule; similar rules: amqp10/L-CREDIT",
         ),
         ("", ["--ignore", "note,errors"], "--ignore errors: there is no such rule; "),
-        ("output = ['x.yaml']", [], "--output x.yaml: no format is known by this name"),
+        ("output = ['x.yaml']", [], "--output x.yaml: the suffix names no format"),
     ],
 )
 def test_what_is_wrong_is_one_line(
@@ -253,7 +253,7 @@ def test_what_is_allowed_and_until_when(
     assert reported.status == 1
     assert reported.lines[-1] == (
         "error config/ALLOW-EXPIRED in amqpscope.toml, line 1: entry 1 of the allow-list, for S-WIN-IN, "
-        "expired on 2026-06-30, it excuses nothing any more (they \\x1b[31mknow\\u202e)"
+        "expired on 2026-06-30 and excuses no findings any more (they \\x1b[31mknow\\u202e)"
     )
     assert configured(capsys, ALLOW, "clean.pcap", "missing.pcap").status == 2
     for form in ("json", "ndjson", "markdown", "junit", "sarif", "github"):
@@ -303,6 +303,6 @@ def test_what_is_said_of_it_is_explained(capsys: pytest.CaptureFixture[str]) -> 
         result = amqpscope(capsys, "rules", "explain", given)
         assert result.status == 0
         assert result.lines[0] == "config/ALLOW-EXPIRED  error, about the configuration itself"
-        assert "excused counts again" in result.out
+        assert "excused count again" in result.out
     page = amqpscope(capsys, "rules", "explain", "--format", "markdown", "config/ALLOW-UNUSED").out
     assert page.startswith("# config/ALLOW-UNUSED\n")

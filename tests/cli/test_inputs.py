@@ -59,7 +59,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-SKIPPED = "amqpscope: all: 3 files are no capture, skipped (all/b/b.pcap, all/f.pcap)\n"
+SKIPPED = "amqpscope: all: skipped 3 files that are not captures (all/b/b.pcap, all/f.pcap)\n"
 
 
 def test_a_directory_stands_for_its_captures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +83,10 @@ def test_a_directory_stands_for_its_captures(folder: Path, capsys: pytest.Captur
 
 def test_a_directory_without_captures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in COMMANDS:
-        for name, why in (("nothing", "it is empty"), ("texts", "none of its 1 files is one")):
+        for name, why in (
+            ("nothing", "the directory is empty"),
+            ("texts", "none of its 1 files is a capture"),
+        ):
             result = amqpscope(capsys, *command, name)
             assert result.status == 2
             assert result.err == f"amqpscope: {name}: no captures in this directory ({why})\n"
@@ -208,7 +211,7 @@ def test_what_cannot_be_merged_is_named(folder: Path, capsys: pytest.CaptureFixt
         for bad, why in (
             ("missing", "missing: No such file or directory"),
             ("texts/readme", "texts/readme: not a capture file (neither pcap nor pcapng)"),
-            ("nothing", "nothing: no captures in this directory (it is empty)"),
+            ("nothing", "nothing: no captures in this directory (the directory is empty)"),
         ):
             result = amqpscope(capsys, *command, "--merge", "all/a.txt", bad)
             assert result.status == 2

@@ -66,7 +66,7 @@ def test_packets_that_the_recording_has_no_place_for_are_reported(tmp_path: Path
     recording.tell = reported.append
     recording.recorder.unrecorded = 2
     recording.finish(0)
-    assert reported == ["2 packets not recorded: there were more interfaces than a file may have"]
+    assert reported == ["2 packets not recorded: a file cannot describe so many interfaces"]
 
 
 def test_the_end_of_a_pipe_ends_it() -> None:

@@ -231,7 +231,7 @@ def test_a_flight_recorder_keeps_what_came_before(
         running.feed(bytes(slow[breached:]))
         status, said = running.ended()
     assert status == 1
-    assert f"ended by amqp10/L-CREDIT in packet {breach['packet']}" in said
+    assert f"stopped by --until: amqp10/L-CREDIT in packet {breach['packet']}" in said
     frames = objects(amqpscope(capsys, "read", "--format", "ndjson", path).out)
     times = [str(frame["time"]) for frame in frames]
     second = int(str(breach["packet"])) - 1
@@ -244,7 +244,7 @@ def test_without_the_breach_nothing_is_recorded(tmp_path: Path, capsys: pytest.C
     path = tmp_path / "breach.pcapng"
     done = run(written(clean()), "--until", "amqp10/*", "-w", str(path), "--quiet")
     assert done.returncode == 0, done.stderr
-    assert b"what --until waits for was not seen" in done.stderr
+    assert b"no rule of --until was broken" in done.stderr
     assert not path.exists() or not objects(amqpscope(capsys, "read", "--format", "ndjson", path).out)
 
 
@@ -253,10 +253,10 @@ def test_without_the_breach_nothing_is_recorded(tmp_path: Path, capsys: pytest.C
     [
         (["-i", "no-such-interface"], "no interface no-such-interface: there are "),
         (["--until", "amqp10/NO-SUCH"], "--until amqp10/NO-SUCH: there is no such rule; "),
-        (["--rotate", "5"], "--rotate '5': is no size"),
+        (["--rotate", "5"], "--rotate '5': must be a size"),
         (["--rotate", "5MB"], "--rotate: needs -w"),
         (["--before", "5s", "-w", "x.pcapng"], "--before: needs --until and -w"),
-        (["--duration", "never"], "--duration 'never': is no number with a unit"),
+        (["--duration", "never"], "--duration 'never': must be a number with a unit"),
         (["-i", "-", "-i", "lo"], "-i - goes with no other interface"),
         (["--files", "3"], "--files: needs --rotate"),
         (["--count", "-3"], "--count -3: must be at least 1"),
@@ -284,7 +284,7 @@ def test_what_is_read_from_standard_input_is_not_written_over(tmp_path: Path, li
     with path.open("rb") as source:
         done = subprocess.run(line, stdin=source, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith(": is what is read from standard input\n")
+    assert done.stderr.endswith(": is the file that standard input reads\n")
     assert path.read_bytes() == written(clean())
 
 
@@ -343,7 +343,7 @@ def test_a_reader_that_sleeps_loses_frames_and_no_packets(
         running.process.stdin.close()
         status, said = running.ended()
     assert status == 1
-    assert "not shown: they came faster than they could be written" in said
+    assert "not shown: frames came faster than the output" in said
     (census,) = objects(amqpscope(capsys, "read", "--count", "--format", "json", path).out)
     assert census["connections"] == times
 

@@ -105,5 +105,5 @@ def test_until_ends_it_by_itself(tmp_path: Path) -> None:
     broken = CAPTURES / "rhea-transfer-before-attach.pcap"
     done = sniffed(f"-i lo --until L-UNATTACHED-TRANSFER -w {path} --quiet", broken)
     assert done.returncode == 1, done.stderr
-    assert "ended by amqp10/L-UNATTACHED-TRANSFER in packet" in done.stderr
+    assert "stopped by --until: amqp10/L-UNATTACHED-TRANSFER in packet" in done.stderr
     assert "amqp10/L-UNATTACHED-TRANSFER" in {one["rule"] for one in amqpscope("check", path)}

@@ -60,7 +60,7 @@ CHANGED_10: list[tuple[str, Callable[[], Dialogue], Words]] = [
         lambda: sending(outcome=amqp.released()),
         [
             (
-                "what the server says of delivery 2 on link q",
+                "the outcome that the server sends for delivery 2 on link q",
                 [("", "accepted settled", "released settled")],
             )
         ],
@@ -73,7 +73,10 @@ CHANGED_10: list[tuple[str, Callable[[], Dialogue], Words]] = [
                 "delivery 3 of the client on link q",
                 [("", "transfer (settled false, body amqp-value)", "nothing")],
             ),
-            ("what the server says of delivery 3 on link q", [("", "accepted settled", "nothing")]),
+            (
+                "the outcome that the server sends for delivery 3 on link q",
+                [("", "accepted settled", "nothing")],
+            ),
         ],
     ),
     (
@@ -142,12 +145,12 @@ CHANGED_091: list[tuple[str, Callable[[], Dialogue091], Words]] = [
     (
         "rejected",
         lambda: publishing(rejected=1),
-        [("what the client says of delivery 2 on consumer q", [("", "ack", "reject")])],
+        [("the outcome that the client sends for delivery 2 on consumer q", [("", "ack", "reject")])],
     ),
     (
         "not acknowledged",
         lambda: publishing(missing=2),
-        [("what the client says of delivery 3 on consumer q", [("", "ack", "nothing")])],
+        [("the outcome that the client sends for delivery 3 on consumer q", [("", "ack", "nothing")])],
     ),
     (
         "persistent",

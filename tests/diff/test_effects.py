@@ -56,7 +56,7 @@ def test_first_accepted_then_settled_is_another_thing() -> None:
 
     found = reported(compared(received(one_by_one), received(in_two_steps)))
     assert [what for what, _ in found] == [
-        f"what the client says of delivery {number} on link q" for number in (1, 2, 3, 4)
+        f"the outcome that the client sends for delivery {number} on link q" for number in (1, 2, 3, 4)
     ]
     assert found[0][1] == [("", "accepted settled", "accepted unsettled, then accepted settled")]
 
@@ -70,7 +70,9 @@ def test_a_delivery_that_is_not_settled() -> None:
         d.client.disposition(0, 2)
 
     found = reported(compared(received(one_by_one), received(all_but_the_last)))
-    assert found == [("what the client says of delivery 4 on link q", [("", "accepted settled", "nothing")])]
+    assert found == [
+        ("the outcome that the client sends for delivery 4 on link q", [("", "accepted settled", "nothing")])
+    ]
 
 
 def test_link_names_container_ids_and_ids_of_messages() -> None:
@@ -169,7 +171,9 @@ def test_acks_one_by_one_or_with_multiple(tag: int) -> None:
 
 def test_an_ack_too_few() -> None:
     found = reported(compared(consumed(each), consumed(lambda d: d.client.ack(3, multiple=True) and None)))
-    assert found == [("what the client says of delivery 4 on consumer q", [("", "ack", "nothing")])]
+    assert found == [
+        ("the outcome that the client sends for delivery 4 on consumer q", [("", "ack", "nothing")])
+    ]
 
 
 def test_consumer_tags_and_generated_queues() -> None:

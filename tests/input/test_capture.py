@@ -249,7 +249,7 @@ def test_compressed_captures_cut_short(compress: Callable[[bytes], bytes], form:
     assert file.notes[-1].code == "capture/truncated"
     assert file.notes[-1].detail.startswith(f"the {form} data are cut short after ")
     text = refusal(io.BytesIO(packed[:9]))
-    assert text.startswith(f"stream: the {form} data are cut short after 0 octets")
+    assert text.startswith(f"stream: the {form} data are cut short after 0 decompressed octets")
 
 
 @pytest.mark.parametrize(("compress", "form"), COMPRESSED)
@@ -287,7 +287,7 @@ def test_damage_in_a_compressed_file_is_reported_of_the_file(tmp_path: Path) -> 
     assert reported(file) == talk.expected()
     (note,) = file.notes
     assert (note.code, note.packet) == ("capture/corrupt", len(capture.packets))
-    assert note.detail.startswith(f"the gzip data are damaged after {len(octets)} octets")
+    assert note.detail.startswith(f"the gzip data are damaged after {len(octets)} decompressed octets")
 
 
 def test_a_directory(tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_source_that_fails_while_it_is_read() -> None:
 def test_a_capture_is_read_once() -> None:
     file = Capture(io.BytesIO(tap()[0].pcap()))
     assert list(file)
-    with pytest.raises(CaptureError, match="was read before"):
+    with pytest.raises(CaptureError, match="can be read only once"):
         list(file)
 
 

@@ -57,8 +57,8 @@ def test_a_loss_is_noted_where_it_is_and_counted_once() -> None:
     assert [batch.dropped for batch in batches][:5] == [0, 0, 7, 2, 0]
     notes = [note for batch in batches for note in batch.notes if note.code == "capture/dropped"]
     assert [note.detail for note in notes] == [
-        "packets that the capture lost before this one: 7",
-        "packets that the capture lost before this one: 2",
+        "packets lost before this packet, as the capture reports: 7",
+        "packets lost before this packet, as the capture reports: 2",
     ]
 
 

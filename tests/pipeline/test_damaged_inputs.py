@@ -276,11 +276,15 @@ def test_what_may_take_the_place_of_a_lake(tmp_path: Path) -> None:
     for sources, allowed, reason in (
         ([good], False, ""),
         ([good, text], False, ""),  # a failure, but none of what is there is lost
-        ([no], False, "no.pcap: No such file, or a link to none: nothing is replaced$"),
-        ([no], True, "no.pcap: No such file, or a link to none: nothing is replaced$"),
-        ([tmp_path / "folder"], False, "folder: no capture in it: nothing is replaced$"),
+        ([no], False, "no.pcap: No such file, or a symbolic link to a missing file: nothing is replaced$"),
+        ([no], True, "no.pcap: No such file, or a symbolic link to a missing file: nothing is replaced$"),
+        ([tmp_path / "folder"], False, "folder: no capture in the directory: nothing is replaced$"),
         ([text], False, "text: not a capture file .*: nothing is replaced$"),
-        ([good, no], False, "no.pcap: .*: nothing is replaced; --allow-missing goes on without it$"),
+        (
+            [good, no],
+            False,
+            "no.pcap: .*: nothing is replaced; --allow-missing continues without the missing files$",
+        ),
         ([good, no, tmp_path / "x*"], False, r"no.pcap: .* \(and 1 more\): nothing is replaced; --allow"),
         ([good, no], True, ""),
     ):

@@ -51,7 +51,7 @@ def test_explained() -> None:
     broken = CaptureSet("broken", (CaptureFile("x", "/x", 5, trouble=Trouble("empty", "it is")),))
     packed = CaptureSet("packed", (CaptureFile("x.gz", "/x.gz", GIB, "gzip"),))
     text = "\n".join(make_plan([*sets(GIB), packed, broken], 4, "flow", 1 << 20).explain())
-    assert "flow plan: as asked for" in text
+    assert "flow plan: as requested by --plan" in text
     assert "1 input that cannot be read" in text
     assert "1 file read in ranges of 1.0 MiB" in text
     assert "set 0: 1 file, 1.0 GiB" in text

@@ -133,7 +133,7 @@ def test_an_expired_entry_excuses_nothing_and_is_a_finding(folder: Path) -> None
     (remark,) = done.closing.remarks
     assert (remark.rule, remark.severity, remark.place) == ("config/ALLOW-EXPIRED", "error", "x.toml, line 1")
     assert remark.message == (
-        "entry 1 of the allow-list, for S-WIN-IN, expired on 2026-06-29, it excuses nothing any more "
+        "entry 1 of the allow-list, for S-WIN-IN, expired on 2026-06-29 and excuses no findings any more "
         "(they know)"
     )
     assert done.fails
@@ -181,23 +181,32 @@ def test_scopes_on_recorded_traffic() -> None:
 @pytest.mark.parametrize(
     ("text", "reported"),
     [
-        ("allow = 1", "x.toml, line 1: allow: must be tables, [[allow]] each"),
-        ("allow = [1]", "x.toml, line 1: allow: must be tables, [[allow]] each"),
-        ("[allow]", "x.toml, line 1: allow: must be tables, [[allow]] each"),
+        ("allow = 1", "x.toml, line 1: allow: must be a list of tables, each beginning with [[allow]]"),
+        ("allow = [1]", "x.toml, line 1: allow: must be a list of tables, each beginning with [[allow]]"),
+        ("[allow]", "x.toml, line 1: allow: must be a list of tables, each beginning with [[allow]]"),
         ("[[allow]]", "x.toml, line 1: [[allow]] 1: rule: is missing"),
         ("[[allow]]\nrule = 'L-CREDIT'", "x.toml, line 1: [[allow]] 1: reason: is missing"),
         (f"{ENTRY}\n[[allow]]\nreason = 'x'", "x.toml, line 5: [[allow]] 2: rule: is missing"),
-        (ENTRY.replace("they know", " \\t "), "x.toml, line 1: [[allow]] 1: reason: must say why"),
-        (ENTRY.replace('"they know"', "1"), "x.toml, line 1: [[allow]] 1: reason: must say why"),
+        (ENTRY.replace("they know", " \\t "), "x.toml, line 1: [[allow]] 1: reason: must be a text"),
+        (ENTRY.replace('"they know"', "1"), "x.toml, line 1: [[allow]] 1: reason: must be a text"),
         (ENTRY.replace("S-WIN-IN", "S-WIN-INN"), "x.toml, line 1: [[allow]] 1: rule S-WIN-INN: there is no"),
-        (ENTRY.replace("S-WIN-IN", "note"), "x.toml, line 1: [[allow]] 1: rule: must be rules, or pattern"),
+        (
+            ENTRY.replace("S-WIN-IN", "note"),
+            "x.toml, line 1: [[allow]] 1: rule: must be one or more rules or pattern",
+        ),
         (ENTRY.replace('"S-WIN-IN"', "[]"), "x.toml, line 1: [[allow]] 1: rule: must be a text, or a list"),
         (f"{ENTRY}adress = 'x'", "x.toml, line 1: [[allow]] 1: adress: there is no such key; did you mean a"),
         (f"{ENTRY}peer = 'broker'", "x.toml, line 1: [[allow]] 1: peer: must be client or server"),
         (f"{ENTRY}container = 7", "x.toml, line 1: [[allow]] 1: container: must be a text, or a list of"),
-        (f"{ENTRY}expires = '2026-01-01'", "x.toml, line 1: [[allow]] 1: expires: must be a date, as 2027-"),
-        (f"{ENTRY}expires = 2026-01-01T00:00:00", "x.toml, line 1: [[allow]] 1: expires: must be a date, as"),
-        (f"{ENTRY}expires = 2026-02-30", "x.toml: is no TOML: "),
+        (
+            f"{ENTRY}expires = '2026-01-01'",
+            "x.toml, line 1: [[allow]] 1: expires: must be a date such as 2027-",
+        ),
+        (
+            f"{ENTRY}expires = 2026-01-01T00:00:00",
+            "x.toml, line 1: [[allow]] 1: expires: must be a date such as",
+        ),
+        (f"{ENTRY}expires = 2026-02-30", "x.toml: is not valid TOML: "),
     ],
 )
 def test_entries_that_cannot_be(text: str, reported: str, folder: Path) -> None:

@@ -136,7 +136,7 @@ def test_writing_is_all_or_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch
             write_baseline(Baseline("ci/known.json"))
     assert Path("ci/known.json").read_bytes() == before
     assert [path.name for path in Path("ci").iterdir()] == ["known.json"]
-    for file, reason in (("ci", "is no file"), ("none/x.json", "No such file or directory")):
+    for file, reason in (("ci", "is not a regular file"), ("none/x.json", "No such file or directory")):
         with pytest.raises(ConfigurationError, match=f"^{file}: {reason}$"):
             write_baseline(Baseline(file))
     Path("link.json").symlink_to("ci/known.json")
@@ -150,7 +150,9 @@ def test_it_does_not_grow_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     baseline = Baseline("x.json")
     for number in ("a", "b", "a"):
         baseline.add(number, finding("x"))
-    with pytest.raises(ConfigurationError, match=r"^x.json: more than 2 findings that differ$"):
+    with pytest.raises(
+        ConfigurationError, match=r"^x.json: the baseline would have more than 2 different findings$"
+    ):
         baseline.add("c", finding("x"))
 
 
@@ -194,19 +196,22 @@ ENTRY = {"rule": "r", "peer": "client", "message": "m", "fingerprint": "f", "cap
 @pytest.mark.parametrize(
     ("text", "reported"),
     [
-        ("", "is no baseline: it is empty"),
-        ("{", "is no baseline: it is no JSON"),
-        ("[" * 100_000, "is no baseline: it is no JSON"),
-        ("\udcff", "is no baseline: it is no JSON"),
-        ("[]", 'is no baseline: it has no "schema"'),
-        ("{}", 'is no baseline: it has no "schema"'),
-        ('{"schema": "amqpscope/baseline/2"}', f"is no baseline of the schema {SCHEMA}: write it anew"),
-        ('{"schema": []}', f"is no baseline of the schema {SCHEMA}: write it anew"),
-        (f'{{"schema": "{SCHEMA}"}}', 'is no baseline: "findings" is no list'),
+        ("", "is not a valid baseline: the file is empty"),
+        ("{", "is not a valid baseline: the file is not JSON"),
+        ("[" * 100_000, "is not a valid baseline: the file is not JSON"),
+        ("\udcff", "is not a valid baseline: the file is not JSON"),
+        ("[]", 'is not a valid baseline: it has no "schema"'),
+        ("{}", 'is not a valid baseline: it has no "schema"'),
+        (
+            '{"schema": "amqpscope/baseline/2"}',
+            f"the schema of the baseline is not {SCHEMA}: write a new baseline",
+        ),
+        ('{"schema": []}', f"the schema of the baseline is not {SCHEMA}: write a new baseline"),
+        (f'{{"schema": "{SCHEMA}"}}', 'is not a valid baseline: "findings" is not a list'),
         *(
             (
                 json.dumps({"schema": SCHEMA, "findings": [ENTRY, broken]}),
-                "is no baseline: entry 2 is not as it",
+                "is not a valid baseline: entry 2 was changed",
             )
             for broken in (
                 1,

@@ -139,7 +139,7 @@ def test_every_key(folder: Path) -> None:
             "ignore = [\n'L-CREDTI'\n]",
             "x.toml, line 1: ignore: L-CREDTI: there is no such rule; similar rules: amqp10/L-CREDIT",
         ),
-        ("severity = 1", "x.toml, line 1: severity: must be a table of rules, as [severity] with "),
+        ("severity = 1", "x.toml, line 1: severity: must be a table of rules, such as [severity] with "),
         ("[severity]\nL-CREDIT = 'off'", "x.toml, line 2: [severity] L-CREDIT: must be error, warning or "),
         ("[severity]\nL-CREDIT = 3", "x.toml, line 2: [severity] L-CREDIT: must be error, warning or note"),
         (
@@ -147,12 +147,12 @@ def test_every_key(folder: Path) -> None:
             "x.toml, line 2: [severity] L-CRDIT: there is no such rule; similar ",
         ),
         ("[severity]\nnote = 'error'", "x.toml, line 2: [severity] note: must be a rule, or a pattern"),
-        ("select = [", "x.toml: is no TOML: "),
-        ("strict = true\nstrict = true", "x.toml: is no TOML: "),
+        ("select = [", "x.toml: is not valid TOML: "),
+        ("strict = true\nstrict = true", "x.toml: is not valid TOML: "),
         (b"a = '\xff'", "x.toml: is not in UTF-8 (octet 5)"),
         ("a = " + "[" * 5000, "x.toml: is nested too deeply"),
         ("#" * (MAX_CONFIGURATION + 1), "x.toml: is larger than 1048576 octets"),
-        (f"a = {'9' * 5000}", "x.toml: is no TOML: "),
+        (f"a = {'9' * 5000}", "x.toml: is not valid TOML: "),
     ],
 )
 def test_what_cannot_be(text: str | bytes, reported: str, folder: Path) -> None:

@@ -303,12 +303,12 @@ def test_pages_are_written_checked_and_repaired(tmp_path: Path, capsys: pytest.C
     result = amqpscope(capsys, "rules", "pages", "--check", folder)
     assert result.status == 1
     assert sorted(result.lines[:2]) == [
-        "amqp091/B-ACK-DUP/README.md: is not what the program writes",
+        "amqp091/B-ACK-DUP/README.md: differs from what the program writes",
         "capture/README.md: is missing",
     ]
     assert result.lines[2:] == [
-        "amqp08/README.md: is a page of no rule",
-        "amqp10/L-GONE/README.md: is a page of no rule",
+        "amqp08/README.md: is a page, but no such rule exists",
+        "amqp10/L-GONE/README.md: is a page, but no such rule exists",
         "amqp091/B-ACK-DUP/cut.pcap: is missing",
     ]
     result = amqpscope(capsys, "rules", "pages", folder)
@@ -328,7 +328,7 @@ def test_what_is_somebody_elses_is_not_overwritten(
     result = amqpscope(capsys, "rules", "pages", tmp_path)
     assert (result.status, result.out) == (2, "")
     assert result.err.count("\n") == 1
-    assert "amqp091/B-ACK-DUP/README.md: is there already, and is no page of" in result.err
+    assert "amqp091/B-ACK-DUP/README.md: exists already and is not a page of" in result.err
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["README.md"]
     assert (tmp_path / "amqp091" / "B-ACK-DUP" / "README.md").read_text() == "# mine"
 

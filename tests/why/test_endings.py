@@ -156,7 +156,7 @@ def test_one_connection_of_several(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_makes_no_sense_together(capsys: pytest.CaptureFixture[str]) -> None:
     capture = ROOT / "pika-connection-errors.pcap"
     for arguments, words in (
-        (["--end", capture, 3], "--end: asks about all of a connection, not about a packet"),
+        (["--end", capture, 3], "--end: cannot be combined with a packet or --frame"),
         ([capture], "a PACKET is needed, or --end"),
         (["--connection", "1", capture, 3], "--connection: only with --end"),
     ):

@@ -144,7 +144,7 @@ def test_a_packet_of_several_is_of_none(tmp_path: Path, capsys: pytest.CaptureFi
     for option in ("--end", "--merge"):
         result = amqpscope(capsys, "why", option, tmp_path / "without", *([] if option == "--end" else [16]))
         assert result.status == 2
-        assert result.err.endswith("without: no captures in this directory (it is empty)\n")
+        assert result.err.endswith("without: no captures in this directory (the directory is empty)\n")
     for arguments in (files, [tmp_path]):
         result = amqpscope(capsys, "why", *arguments, 16)
         assert (result.status, result.out) == (2, "")
@@ -164,7 +164,7 @@ def test_a_packet_of_several_is_of_none(tmp_path: Path, capsys: pytest.CaptureFi
         (["x.pcap", "٣"], "packet ٣: is no number"),
         (["x.pcap", "9" * 5000], f"packet {'9' * 5000}: is no number"),
         (["--end"], "--end: a FILE is needed"),
-        (["--end", "--frame", "2", "x.pcap"], "--end: asks about all of a connection, not about a packet"),
+        (["--end", "--frame", "2", "x.pcap"], "--end: cannot be combined with a packet or --frame"),
         (["-", "-", "1"], "- (standard input) can be read only once"),
         (["--via", "tshark", "-", "1"], "--via tshark: reads files, each on its own; not with -"),
     ],

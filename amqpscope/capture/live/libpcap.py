@@ -32,7 +32,7 @@ def compiled(text: str, link_type: int, snaplen: int) -> list[Instruction]:
     except ImportError:
         raise CaptureError("a filter needs scapy: pip install 'amqpscope[live]'") from None
     except OSError:
-        raise CaptureError("a filter needs libpcap, which is not on this machine") from None
+        raise CaptureError("a filter needs libpcap, which is not installed on this machine") from None
     program = bpf_program()
     handle = library.pcap_open_dead(_RAW_IP_HERE if link_type == _RAW_IP else link_type, snaplen)
     try:

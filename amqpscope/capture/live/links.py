@@ -83,7 +83,7 @@ def _all(channel: socket.socket, request: int, answer: int) -> Iterator[bytes]:
         while len(datagram) - at >= 16:
             length, kind = struct.unpack_from("=IH", datagram, at)
             if kind == _ERROR:
-                raise OSError("the kernel does not tell of its interfaces")
+                raise OSError("the kernel does not list its interfaces")
             if kind == _DONE or length < 16:
                 return
             if kind == answer:

@@ -59,9 +59,11 @@ def open_source(
     NotPermitted or NotPossible if nobody can do it here.
     """
     if sys.platform == "win32":
-        raise NotPossible("Windows has no live capture but in WSL; dumpcap writes files that can be checked")
+        raise NotPossible(
+            "live capture works on Windows only in WSL; without WSL, capture with dumpcap and check the file"
+        )
     if snaplen < 1:
-        raise CaptureError(f"{snaplen} octets of a packet are none")
+        raise CaptureError(f"a snapshot length of {snaplen} octets is too small")
     names = list(dict.fromkeys(names))
     if not names:
         raise CaptureError("no interface to capture from")
@@ -71,7 +73,7 @@ def open_source(
     if names == [_STANDARD_INPUT]:
         if filter.strip():
             raise CaptureError(
-                "a filter is for an interface: what comes from standard input, its sender filters"
+                "--filter works only on interfaces; filter standard input in the program that writes it"
             )
         from amqpscope.capture.live.pipe import PipeSource
 

@@ -32,7 +32,7 @@ def give_up() -> None:
         if sys.platform == "linux":
             _drop_capabilities()
     except OSError as error:
-        raise CaptureError(f"privileges cannot be given up: {error.strerror or error}") from error
+        raise CaptureError(f"privileges cannot be dropped: {error.strerror or error}") from error
 
 
 def _become_the_caller() -> None:

@@ -117,7 +117,7 @@ def ports_program(ports: Sequence[int], snaplen: int, ethernet: bool) -> list[In
     """
     if len(ports) > MAX_PORTS:
         raise CaptureError(
-            f"{len(ports)} ports to listen to: more than {MAX_PORTS} take a filter, or any port"
+            f"{len(ports)} ports are given, but at most {MAX_PORTS} are possible: use a filter or any port"
         )
     for port in ports:
         if not 0 <= port <= 0xFFFF:
@@ -259,7 +259,9 @@ def attach(receiver: socket.socket, program: Sequence[Instruction]) -> None:
     Raises OSError, and CaptureError if there is too much of it.
     """
     if len(program) > _LONGEST:
-        raise CaptureError(f"the filter takes {len(program)} instructions, more than the kernel's {_LONGEST}")
+        raise CaptureError(
+            f"the filter needs {len(program)} instructions, but the kernel takes at most {_LONGEST}"
+        )
     octets = array.array("B", b"".join(struct.pack("=HBBI", *one) for one in program))
     option = struct.pack("HP", len(program), octets.buffer_info()[0])  # struct sock_fprog
     receiver.setsockopt(socket.SOL_SOCKET, _ATTACH_FILTER, option)

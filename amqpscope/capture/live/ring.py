@@ -267,20 +267,22 @@ class RingSource(LiveSource):
         if one.index not in (_GONE, there):
             renamed = name_of(one.index)
             if renamed:
-                self._events.append(f"{one.name} is called {renamed} now")
+                self._events.append(f"the interface {one.name} was renamed to {renamed}")
                 one.name, there = renamed, one.index
             else:
                 self._walk.places[one.index] = place  # what waits in the ring is still of it
                 one.index = _GONE
                 one.up = True
-                self._events.append(f"{one.name} is gone: waiting for it")
+                self._events.append(f"the interface {one.name} is gone: waiting until it returns")
                 changed = True
         if one.index == _GONE:
             if not there or there == one.refused:
                 return changed
             if not self._fits(there):
                 one.refused = there
-                self._events.append(f"{one.name} is back as another kind of interface: not listened to")
+                self._events.append(
+                    f"{one.name} is back with another link type: its packets are not captured"
+                )
                 return changed
             one.index = there
             self._events.append(f"{one.name} is back")

@@ -54,9 +54,9 @@ def _configuration() -> Any:
         import scapy.arch
         from scapy.config import conf
     except ImportError:
-        raise NotPossible("capturing here needs scapy: pip install 'amqpscope[live]'") from None
+        raise NotPossible("live capture needs scapy on this system: pip install 'amqpscope[live]'") from None
     except Exception as error:  # it looks for interfaces and libraries while it is imported
-        raise CaptureError(f"capturing here needs scapy, which fails: {error}") from error
+        raise CaptureError(f"live capture needs scapy on this system, but scapy fails: {error}") from error
     assert scapy.arch
     return conf
 

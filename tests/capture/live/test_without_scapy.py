@@ -58,4 +58,4 @@ def refuse(*_):
 ring.RingSource = refuse
 print(reported(['lo']))
 """
-    assert run(script) == "capturing here needs scapy: pip install 'amqpscope[live]'"
+    assert run(script) == "live capture needs scapy on this system: pip install 'amqpscope[live]'"

@@ -124,7 +124,7 @@ def test_a_message_that_is_cut_short() -> None:
     octets += amqp.say("basic.ack", 1, delivery_tag=1)
     assert reported(octets) == [
         "basic.ack      #1 ends a message not all of which is there: 3 of 5 octets",
-        "      ! F-CONTENT-NO-METHOD basic.ack: basic.ack where 2 octets of the body of basic.publish "
+        "      ! F-CONTENT-NO-METHOD basic.ack: basic.ack was sent where 2 octets of the body of basic.publish "
         "are due (at octet 0)",
     ]
 
@@ -216,7 +216,7 @@ def test_problems_and_octets() -> None:
     octets = amqp.frame(amqp.METHOD, 1, amqp.method("queue.delete", queue="q") + b"??")
     assert reported(octets) == [
         "queue.delete   queue=q",
-        "      ! F-METHOD-TRAILING queue.delete: 2 octets follow the arguments (at octet 16)",
+        "      ! F-METHOD-TRAILING queue.delete: 2 octets follow the last argument (at octet 16)",
     ]
     assert reported(octets, 2)[-2:] == [
         "      0000  01 00 01 00 00 00 0b 00 32 00 28 00 00 01 71 00  ........2.(...q.",
@@ -234,7 +234,7 @@ def test_octets_of_a_malformed_body_frame_are_the_message_s() -> None:
 def test_a_method_that_nobody_knows() -> None:
     assert reported(amqp.frame(amqp.METHOD, 1, b"\0\x63\0\x05abc")) == [
         "undecodable    class-id=99 method-id=5 15 octets",
-        "      ! F-METHOD-KNOWN undecodable: there is no method 99.5 (at octet 7)",
+        "      ! F-METHOD-KNOWN undecodable: no method has the class-id 99 and the method-id 5 (at octet 7)",
     ]
 
 
