@@ -65,7 +65,9 @@ def _table(name: str) -> TableSchema:
     if name == SEGMENTS.name:
         return SEGMENTS
     if name not in TABLES:
-        raise PipelineError(f"{name}: no table, these are: {', '.join((*TABLES, SEGMENTS.name))}")
+        raise PipelineError(
+            f"{name}: there is no such table; the tables are {', '.join((*TABLES, SEGMENTS.name))}"
+        )
     return TABLES[name]
 
 

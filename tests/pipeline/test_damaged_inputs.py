@@ -122,7 +122,7 @@ def test_gone(tmp_path: Path) -> None:
         pass
     row = file_row(one.name, one.files[0], 0, [reader.fate([])])
     assert row[4:6] == ("unreadable", "missing")
-    assert "not where the workers look" in row[6]
+    assert "the workers cannot see it" in row[6]
 
 
 @contextmanager

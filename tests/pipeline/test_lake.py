@@ -120,7 +120,7 @@ def test_what_a_dead_run_left_goes_with_the_next(spark: Any, tmp_path: Path) -> 
 
 def test_other_peoples_directories(tmp_path: Path) -> None:
     (tmp_path / "letter").write_text("dear reader")
-    with pytest.raises(PipelineError, match="is not empty, and no lake"):
+    with pytest.raises(PipelineError, match="is not empty and is not a lake"):
         Lake(str(tmp_path)).begin()
     (tmp_path / "manifest.json").write_text('{"schema": "something/else"}')
     with pytest.raises(PipelineError, match="not a lake of this version"):

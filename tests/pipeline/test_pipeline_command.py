@@ -58,7 +58,7 @@ def test_statuses(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert (result.status, result.err) == (3, "amqpscope: no AMQP 1.0 or 0-9-1 in any of the captures\n")
     assert run(capsys, "run", tmp_path / "http.pcap", "--out", lake, "--allow-empty").status == 0
     result = run(capsys, "run", clean, "--out", tmp_path)
-    assert result.status == 2 and "is not empty, and no lake" in result.err
+    assert result.status == 2 and "is not empty and is not a lake" in result.err
 
 
 def test_a_lake_is_never_lost(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

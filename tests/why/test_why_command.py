@@ -98,7 +98,7 @@ def test_one_frame_of_several(capsys: pytest.CaptureFixture[str]) -> None:
     assert "»    12" in begin and "begin" in begin[begin.index("» ") :].splitlines()[0]
     result = amqpscope(capsys, "why", "--frame", 6, capture, 12)
     assert (result.status, result.out) == (2, "")
-    assert result.err == "amqpscope: --frame 6: the packet has 5\n"
+    assert result.err == "amqpscope: --frame 6: the number of frames in the packet is 5\n"
 
 
 def test_a_packet_without_frames(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +122,7 @@ def test_a_packet_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "why", CREDIT, 4000)
     assert result.status == 2
     assert result.err.startswith("amqpscope: packet 4000: the capture has only ")
-    assert amqpscope(capsys, "why", CREDIT, 0).err == "amqpscope: packet 0: they are counted from 1\n"
+    assert amqpscope(capsys, "why", CREDIT, 0).err == "amqpscope: packet 0: packets are counted from 1\n"
     assert amqpscope(capsys, "why", ROOT / "nowhere.pcap", 1).status == 2
 
 

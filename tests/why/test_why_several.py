@@ -148,7 +148,7 @@ def test_a_packet_of_several_is_of_none(tmp_path: Path, capsys: pytest.CaptureFi
     for arguments in (files, [tmp_path]):
         result = amqpscope(capsys, "why", *arguments, 16)
         assert (result.status, result.out) == (2, "")
-        assert result.err == "amqpscope: packet 16: of which of the 2 captures? --merge makes them one\n"
+        assert result.err == "amqpscope: packet 16: give one of the 2 captures, or merge them with --merge\n"
     result = amqpscope(capsys, "why", "--merge", *files, 99)
     assert (result.status, result.out) == (2, "")
     assert result.err == "amqpscope: packet 99: the capture has only 21\n"
@@ -159,14 +159,14 @@ def test_a_packet_of_several_is_of_none(tmp_path: Path, capsys: pytest.CaptureFi
     [
         ([], "a FILE and a PACKET are needed"),
         (["3"], "a PACKET is needed, or --end"),
-        (["x.pcap", "y.pcap"], "packet y.pcap: is no number"),
-        (["x.pcap", "\x1b[2J"], "packet \\x1b[2J: is no number"),
-        (["x.pcap", "٣"], "packet ٣: is no number"),
-        (["x.pcap", "9" * 5000], f"packet {'9' * 5000}: is no number"),
+        (["x.pcap", "y.pcap"], "packet y.pcap: must be a number"),
+        (["x.pcap", "\x1b[2J"], "packet \\x1b[2J: must be a number"),
+        (["x.pcap", "٣"], "packet ٣: must be a number"),
+        (["x.pcap", "9" * 5000], f"packet {'9' * 5000}: must be a number"),
         (["--end"], "--end: a FILE is needed"),
         (["--end", "--frame", "2", "x.pcap"], "--end: cannot be combined with a packet or --frame"),
         (["-", "-", "1"], "- (standard input) can be read only once"),
-        (["--via", "tshark", "-", "1"], "--via tshark: reads files, each on its own; not with -"),
+        (["--via", "tshark", "-", "1"], "--via tshark: reads only single files; cannot be combined with -"),
     ],
 )
 def test_what_makes_no_sense(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,7 +101,7 @@ cable()
 with open_source(["west"]) as source:
     heard(source)
     ip("link", "delete", "west")
-    events_of(source, "west is gone: waiting for it")
+    events_of(source, "the interface west is gone: waiting until it returns")
     cable()
     events_of(source, "west is back")
     heard(source)
@@ -156,7 +156,7 @@ with open_source(["lo", "west"]) as source:
         datagram()
         source.wait(0.2)
     ip("link", "delete", "west")
-    while "west is gone: waiting for it" not in events:
+    while "the interface west is gone: waiting until it returns" not in events:
         source.wait(1)
         events += source.take_events()
     decoder.interface = 7
@@ -198,7 +198,7 @@ with open_source(["west"]) as source:
     ip("link", "set", "west", "down")
     ip("link", "set", "west", "name", "occident")
     ip("link", "set", "occident", "up")
-    events_of(source, "west is called occident now")
+    events_of(source, "the interface west was renamed to occident")
     heard(source)
 """)
 
@@ -208,9 +208,9 @@ def test_one_that_comes_back_as_another_kind_is_not_listened_to() -> None:
 cable()
 with open_source(["west"]) as source:
     ip("link", "delete", "west")
-    events_of(source, "west is gone: waiting for it")
+    events_of(source, "the interface west is gone: waiting until it returns")
     ip("tuntap", "add", "dev", "west", "mode", "tun")
-    events_of(source, "west is back as another kind of interface: not listened to")
+    events_of(source, "west is back with another link type: its packets are not captured")
     ip("link", "delete", "west")
     cable()
     events_of(source, "west is back")

@@ -193,7 +193,7 @@ def test_a_closed_source_has_ended() -> None:
         ({"ports": range(1, 200)}, "199 ports"),
         ({"ports": [65536]}, "65536 is no port"),
         ({"ports": [-1]}, "-1 is no port"),
-        ({"snaplen": 0}, "0 octets of a packet are none"),
+        ({"snaplen": 0}, "a snapshot length of 0 octets is too small"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], why: str) -> None:
