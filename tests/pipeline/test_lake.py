@@ -60,7 +60,7 @@ def test_some_tables(spark: Any, tmp_path: Path, plan: str) -> None:
     for name in TABLES:
         assert rows[name] == (whole[name] if name in ("files", "findings", "links") else [])
     assert rows["findings"] and rows["links"]
-    with pytest.raises(PipelineError, match="fingers: no table"):
+    with pytest.raises(PipelineError, match="fingers: there is no such table"):
         analysis.write(str(tmp_path / "lake"), ["fingers"])
 
 
@@ -103,7 +103,7 @@ def test_what_a_dead_run_left_goes_with_the_next(spark: Any, tmp_path: Path) -> 
     orphan = lake / "frames" / "date=2000-01-01" / "protocol=amqp10" / "part-dead.parquet"
     orphan.parent.mkdir(parents=True)
     orphan.write_bytes(b"half")
-    with pytest.raises(PipelineError, match="no lake"):
+    with pytest.raises(PipelineError, match="is not a lake"):
         Lake(str(lake)).begin()
     orphan.unlink()
     orphan.parent.rmdir()
@@ -126,7 +126,7 @@ def test_other_peoples_directories(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="not a lake of this version"):
         Lake(str(tmp_path)).begin()
     assert (tmp_path / "letter").read_text() == "dear reader"
-    with pytest.raises(PipelineError, match="without a name"):
+    with pytest.raises(PipelineError, match="the name of the lake is empty"):
         Lake("")
 
 

@@ -39,7 +39,7 @@ def test_another_error(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_another_version(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("amqpscope.pipeline.tasks.__version__", "9.9")
-    line = f"the workers have amqpscope {amqpscope.__version__}, this is 9.9"
+    line = f"the workers have amqpscope {amqpscope.__version__}, but this machine has amqpscope 9.9"
     refused(spark, tmp_path, monkeypatch, Path(sys.executable), line)
 
 
