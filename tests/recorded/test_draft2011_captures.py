@@ -49,6 +49,11 @@ def test_the_story_is_what_check_writes(capsys: pytest.CaptureFixture[str]) -> N
     assert quoted in result.lines
 
 
+def test_the_timeline_shows_the_error_of_a_detach(capsys: pytest.CaptureFixture[str]) -> None:
+    [line] = [one for one in amqpscope_run(capsys, "read", STORY).lines if one.startswith("   27 ")]
+    assert line.endswith("detach      amqp:invalid-field handle=0 closed=true")
+
+
 def test_summary(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope_run(capsys, "summary", "--format", "json", STORY)
     [connection] = json.loads(result.out)["connections"]

@@ -28,6 +28,7 @@ from dissectors.amqp10.sasl import SaslMechanisms, SaslOutcome
 from dissectors.amqp10.transactions import Coordinator
 from dissectors.amqp10.types import type_name
 from dissectors.amqp10.values import Array, Described, Map, Raw, Symbol
+from dissectors.amqp10_draft2011.performatives import Error as DraftError
 from dissectors.interface import Frame
 
 __all__ = ["details", "error_parts"]
@@ -104,7 +105,7 @@ def _name(link: Link | None) -> Line:
     return key("link", text_word(link.name, _NAME))
 
 
-def error_parts(error: Error | None) -> tuple[Line, Line]:
+def error_parts(error: Error | DraftError | None) -> tuple[Line, Line]:
     """An error's condition, and its description."""
     if error is None:
         return [], []
@@ -321,7 +322,7 @@ def _fields(body: Composite) -> Line:
     """end, close, and whatever else there is: all fields but those with a line of their own in -v."""
     line: Line = []
     error = getattr(body, "error", None)
-    if isinstance(error, Error):
+    if isinstance(error, (Error, DraftError)):
         condition, description = error_parts(error)
         line += [*condition, *description]
     secrets: Line = []
