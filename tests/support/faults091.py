@@ -720,7 +720,7 @@ def another_queue_declared(peer: Peer091) -> Said | None:
 
 
 @breaks("Q-DECL-GENNAME")
-def no_name_made_up(peer: Peer091) -> Said | None:
+def empty_name_answered_without_a_name(peer: Peer091) -> Said | None:
     for channel, said in answering(peer, "queue.declare"):
         if not said.fields["queue"]:
             channel.todo.popleft()

@@ -177,7 +177,7 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
 Q_DECL_GENNAME: Final = RULES.rule("Q-DECL-GENNAME", "MUST", "tier A", by="server")
 
 
-def no_name_made_up(case: Case091, request: MethodRequest) -> None:
+def empty_name_answered_without_a_name(case: Case091, request: MethodRequest) -> None:
     """A server answers a queue.declare with an empty queue name by a queue.declare-ok without a queue name.
 
     Demands: If the queue name in queue.declare is empty, the server generates a unique name and returns it in
@@ -463,7 +463,7 @@ def _judge_declare_ok(case: Case091, channel: Channel, method: QueueDeclareOk) -
         return
     if asked == "":
         if name == "":
-            no_name_made_up(case, request)
+            empty_name_answered_without_a_name(case, request)
         elif method.message_count > 0 and PASSIVE not in request.flags:
             new_queue_not_empty(case, request, int(method.message_count))
     elif name != asked and name != asked.replace("\r", "").replace("\n", ""):

@@ -71,7 +71,7 @@ def queue_named_oddly(d: Dialogue091) -> None:
 
 
 @pair("Q-DECL-GENNAME", cut=without("channel.open"))
-def no_name_made_up(d: Dialogue091) -> None:
+def empty_name_answered_without_a_name(d: Dialogue091) -> None:
     d.opened()
     d.channel(1)
     d.client.method("queue.declare", queue="")
