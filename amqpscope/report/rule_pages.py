@@ -19,7 +19,7 @@ from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.capture_notes import CAPTURE_NOTES, page_of_note
 from amqpscope.report.config_finding_text import page_of_remark
 from amqpscope.report.rule_page import PAGE, escaped, page_of_dialogue, page_of_rule
-from amqpscope.report.rule_text import row_shown, weight_shown
+from amqpscope.report.rule_text import row_shown, severity_words, weight_shown
 from amqpscope.report.summary import protocol_name
 from amqpscope.rules.catalogue import Rule, catalogue, guards
 from amqpscope.rules.declaration import LAYERS
@@ -120,10 +120,8 @@ def _index(protocol: str) -> str:
     blocks = [
         f"# {protocol_name(protocol)}: the rules",
         f"{_counts(rows)}. [All protocols](../{PAGE}).",
-        "Breaking a rule is an error if the specification says MUST, a warning if it says SHOULD or only "
-        "implies the rule, and a note if the rule is about the reaction to a fault of the "
-        "other peer. The list "
-        "includes rules that a capture cannot decide.",
+        f"{severity_words([row_shown(row, False) for row in rows])} The list includes rules that a capture "
+        "cannot decide.",
     ]
     for layer in LAYERS:
         its = [row for row in rows if row.layer == layer]

@@ -28,6 +28,7 @@ __all__ = [
     "row_shown",
     "rule_facts",
     "rule_lines",
+    "severity_words",
     "standing_of",
     "weight_shown",
 ]
@@ -105,8 +106,8 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
     if not guard:
         facts += _drafts(row)
         facts.append(("broken by", _who(row)))
-        if row.severity_reason and row.severity != _usual(row):
-            facts.append(("severity", f"{row.severity} instead of {_usual(row)}: {row.severity_reason}"))
+        if _is_unusual(row):
+            facts.append(("severity", _severity(row)))
         facts.append(("answer", _answer(row)))
     if row.observable == "no":
         facts.append(("unchecked", row.reason))
@@ -130,9 +131,42 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
     return facts
 
 
-def _usual(row: Rule) -> str:
-    """The severity that the rule would have by its level alone."""
-    return USUAL_SEVERITY.get(row.requirement, "error")
+def severity_words(rows: list[Rule]) -> str:
+    """Which severity the rules of each level have, and how many of `rows` (as `row_shown` returns them) have
+    another one, as sentences.
+    """
+    levels = {
+        weight: [level for level, usual in USUAL_SEVERITY.items() if usual == weight]
+        for weight in dict.fromkeys(USUAL_SEVERITY.values())
+    }
+    usual = ", and ".join(f"{_a(weight)} if its level is {_or(names)}" for weight, names in levels.items())
+    others = sum(_is_unusual(row) for row in rows)
+    return (
+        f"Breaking a rule is usually {usual}. IMPLIED means that the specification demands it without one of "
+        "these words, and MAY-limits that the specification permits something only within limits. "
+        f"{others} of these {len(rows)} rules have another severity than the usual one of their level, or a "
+        "level without a usual one. The page of each gives the reason."
+    )
+
+
+def _or(names: list[str]) -> str:
+    return f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _a(weight: str) -> str:
+    return f"an {weight}" if weight == "error" else f"a {weight}"
+
+
+def _is_unusual(row: Rule) -> bool:
+    """Whether the level of a rule alone does not give its severity."""
+    return row.severity != USUAL_SEVERITY.get(row.requirement)
+
+
+def _severity(row: Rule) -> str:
+    """The severity and the reason for it, of a rule whose level alone does not give it."""
+    usual = USUAL_SEVERITY.get(row.requirement)
+    instead = "" if usual is None else f" instead of {usual}"
+    return f"{row.severity}{instead}: {row.severity_reason}"
 
 
 def _answer(row: Rule) -> str:

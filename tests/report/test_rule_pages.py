@@ -141,6 +141,25 @@ def test_a_page_tells_all_that_is_known_of_its_rule(protocol: str) -> None:
         assert ("not decidable from a capture" in shown) == (name not in checked()), name
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_index_states_the_severity_of_every_level(protocol: str) -> None:
+    rows = [rule(name, shown_in(name)) for name in catalogue() if name.startswith(f"{protocol}/")]
+    shown = PAGES[f"{protocol}/README.md"]
+    stated = {
+        level: weight
+        for weight, names in re.findall(
+            r"an? (error|warning|note) if its level is ([A-Za-z, ]+?)[.,] ?(?=and a|IMP)", shown
+        )
+        for level in re.split(", | or ", names)
+    }
+    assert len(stated) > 5
+    others = [row.id for row in rows if stated.get(row.requirement) != row.severity]
+    assert f"{len(others)} of these {len(rows)} rules have another severity" in shown
+    for row in rows:
+        has_reason = f"- **Severity:** {row.severity}" in PAGES[f"{row.id}/README.md"]
+        assert has_reason == (row.id in others), row.id
+
+
 def drawing(folder: str, which: str, spec: str) -> str:
     frames, findings = judged(PAIRS.octets(folder, which), "x", spec)
     lines = ["".join(part for _, part in line).rstrip() for line in ladder(frames, findings)]
