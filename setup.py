@@ -26,6 +26,7 @@ COMPILED_FOLDERS = [
     "amqpscope/analysis",
     "amqpscope/capture",
     "amqpscope/capture/recording",
+    "amqpscope/layers",
     "amqpscope/model",
     "amqpscope/reassembly",
     "amqpscope/rules/amqp10",

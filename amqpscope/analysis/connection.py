@@ -28,9 +28,9 @@ objects do not pickle, and a connection may be continued in another process.
 from typing import Final
 
 from amqpscope.analysis.direction import DirectionAnalysis, FrameSink
-from amqpscope.analysis.layer import PlainStream
-from amqpscope.analysis.layers import LayerStack, may_begin
 from amqpscope.analysis.output import AnalysisOutput
+from amqpscope.layers.interface import PlainStream
+from amqpscope.layers.stack import LayerStack, may_begin
 from amqpscope.limits import MAX_LAYER_OPENING, MAX_WAITING_RECORDS
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.model.records import Connection, FrameRecord, endpoint

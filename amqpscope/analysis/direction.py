@@ -14,8 +14,8 @@ protocol, to the `FrameSink` that has both sides.
 from abc import ABC, abstractmethod
 
 from amqpscope.analysis.detection import Detection
-from amqpscope.analysis.layer import PlainStream
 from amqpscope.analysis.provenance import OctetProvenance
+from amqpscope.layers.interface import PlainStream
 from amqpscope.protocols import DIALECTS, PROTOCOLS
 from amqpscope.reassembly.direction import Direction
 from amqpscope.reassembly.provenance import Provenance

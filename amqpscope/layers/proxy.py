@@ -5,7 +5,7 @@ It ends with the header. Offsets stay those of the TCP stream.
 
 from typing import Any, Final
 
-from amqpscope.analysis.layer import BEGINS, MORE, NONE, Layer, LayerKind, LayerOpening, LayerStream
+from amqpscope.layers.interface import BEGINS, MORE, NONE, Layer, LayerKind, LayerOpening, LayerStream
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.model.records import endpoint
 from amqpscope.reassembly.provenance import Provenance

@@ -13,8 +13,17 @@ To add a kind of layer, write a `LayerKind` like `ProxyKind` and add it to `LAYE
 
 from typing import Any, Final
 
-from amqpscope.analysis.layer import BEGINS, MORE, NONE, NOTHING, Layer, LayerKind, LayerOpening, PlainStream
-from amqpscope.analysis.proxy import ProxyKind
+from amqpscope.layers.interface import (
+    BEGINS,
+    MORE,
+    NONE,
+    NOTHING,
+    Layer,
+    LayerKind,
+    LayerOpening,
+    PlainStream,
+)
+from amqpscope.layers.proxy import ProxyKind
 from amqpscope.limits import MAX_LAYER_HELD, MAX_LAYER_OPENING, MAX_LAYERS
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.reassembly.provenance import Provenance

@@ -12,9 +12,9 @@ from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
 
 import amqpscope
-from amqpscope.analysis.layer import BEGINS, MORE, NONE, Layer, LayerKind, LayerOpening, LayerStream
-from amqpscope.analysis.layers import LAYERS
 from amqpscope.input.capture import CaptureOptions
+from amqpscope.layers.interface import BEGINS, MORE, NONE, Layer, LayerKind, LayerOpening, LayerStream
+from amqpscope.layers.stack import LAYERS
 from amqpscope.limits import MAX_LAYERS
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.reassembly.provenance import Provenance

@@ -119,7 +119,7 @@ class LayerOpening:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class LayerKind(ABC):
-    """A kind of layer, by which `amqpscope.analysis.layers` recognises and makes layers.
+    """A kind of layer, by which `amqpscope.layers.stack` recognises and makes layers.
 
     name: one word, by which a layer is found again in what `Layer.dump` gave.
     """

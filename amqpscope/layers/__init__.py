@@ -1,0 +1,1 @@
+"""What stands between TCP and AMQP: layers that take octets and hand on those that they carry."""
