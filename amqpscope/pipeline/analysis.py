@@ -208,7 +208,7 @@ def _explained(error: BaseException) -> BaseException:
     if missing:
         return PipelineError(
             f"the workers have no {missing.group(1)}: install amqpscope[spark] where they run, "
-            "or send it along (README, Spark)"
+            "or send it along (see docs/guides/spark.md)"
         )
     program = re.search(r'Cannot run program "([^"]*)"', text)
     if program:

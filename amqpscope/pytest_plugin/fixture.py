@@ -28,7 +28,7 @@ _LONGEST_NAME: Final = 120
 
 _HOW_TO_PERMIT: Final = (
     "it takes the capability cap_net_raw: run pytest as root in a container that has it, or through "
-    '`sudo -E setpriv` as README, "In your tests", shows'
+    "`sudo -E setpriv` as docs/guides/pytest.md shows"
 )
 
 

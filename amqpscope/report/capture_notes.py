@@ -1,7 +1,6 @@
 """What the notes about a capture mean, and what follows from them: the words for people.
 
-README has the same table, which a test compares with this one. The page that `amqpscope rules pages` writes
-has it, too.
+The page that `amqpscope rules pages` writes has this table, and so has the site of the documentation.
 """
 
 from typing import Final, NamedTuple

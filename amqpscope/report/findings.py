@@ -1,7 +1,8 @@
 """Findings as JSON: the contract of `amqpscope check --format json` and `ndjson`.
 
-Each finding is one object; README lists its fields. Text is as the wire had it, in ASCII escapes. Passwords
-in URLs are hidden, and so are keys of maps in the path of a malformed value that may be part of a credential.
+Each finding is one object; docs/reference/json.md lists its fields. Text is as the wire had it, in ASCII
+escapes. Passwords in URLs are hidden, and so are keys of maps in the path of a malformed value that may be
+part of a credential.
 """
 
 import json

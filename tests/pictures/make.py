@@ -1,4 +1,4 @@
-"""Makes the pictures of README: `amqpscope sniff` and its full screen on terminals of 80 and 160 columns.
+"""Makes the pictures in docs/assets: `amqpscope sniff` and its full screen, 80 and 160 columns wide.
 
     python tests/pictures/make.py
 
@@ -28,7 +28,7 @@ from support.dialogue091 import Dialogue091
 from support.tcp_writer import Capture
 
 ROOT = Path(__file__).resolve().parents[2]
-PICTURES = Path(__file__).parent
+PICTURES = Path(__file__).parents[2] / "docs" / "assets"
 TMUX = ["tmux", "-L", "amqpscope-pictures", "-f", "/dev/null"]
 STEP = 0.1
 STEPS = 220

@@ -1,4 +1,4 @@
-"""The sample repository in `tests/sample`: pika against a RabbitMQ, recorded; and README's example."""
+"""The sample repository in `tests/sample`: pika against a RabbitMQ, recorded; and the guide's example."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if importlib.util.find_spec("pika") is None or not is_installed():
     pytest.skip("there is no RabbitMQ, or no pika", allow_module_level=True)
 
 
-def readme_example() -> str:
-    """The first one of pytest in README, without the test of a file that nobody has."""
+def documented_example() -> str:
+    """The first example of the guide, without the test of a file that nobody has."""
     (example,) = re.findall(
-        r"^```py\n(import os\n.*?)\n\n\ndef test_an_incident.*?^```$", README, re.DOTALL | re.MULTILINE
+        r"^```py\n(import os\n.*?)\n\n\ndef test_an_incident.*?^```$", GUIDE, re.DOTALL | re.MULTILINE
     )
     return str(example)
 
 
-README = (ROOT / "README.md").read_text()
+GUIDE = (ROOT / "docs/guides/pytest.md").read_text()
 
 
 def part(text: str, name: str) -> str:
@@ -40,13 +40,13 @@ def part(text: str, name: str) -> str:
 def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
     sample = tmp_path / "sample"
     shutil.copytree(ROOT / "tests" / "sample", sample)
-    (sample / "test_readme.py").write_text(readme_example())
+    (sample / "test_documented.py").write_text(documented_example())
     beside = [*NETWORK, sys.executable, "-m", "support.rabbitmq", str(tmp_path / "rabbitmq")]
     done = run(sample, "-rA", "--tb=short", "--amqpscope-record=required", before=beside)
     text = done.stdout
     assert re.findall(r"^PASSED (\S+)", text, re.MULTILINE) == [
         "test_careless_shop.py::test_it_is_expected",
-        "test_readme.py::test_an_order_is_delivered",
+        "test_documented.py::test_an_order_is_delivered",
         "test_shop.py::test_orders_arrive_in_order",
         "test_shop.py::test_the_shop_and_the_store_are_two",
         "test_shop.py::test_the_connection_outlives_the_block",

@@ -248,12 +248,17 @@ def test_what_is_found_in_a_configuration_has_its_section(capsys: pytest.Capture
         assert amqpscope(capsys, "rules", "explain", name).lines[0].startswith(f"{name}  ")
 
 
-def test_readme_says_the_same_of_them() -> None:
-    readme = (ROOT / "README.md").read_text()
-    rows = re.findall(r"^\| (`capture/[^|]*)\| (.*?) \| (.*?) \|$", readme, flags=re.MULTILINE)
-    assert [(", ".join(f"`{code}`" for code in note.codes), *note[1:]) for note in CAPTURE_NOTES] == [
-        (codes.strip(), means, follows) for codes, means, follows in rows
-    ]
+def test_every_note_has_its_row() -> None:
+    """The table explains each code that the program can report, and no other."""
+    sources = [path.read_text() for path in (ROOT / "amqpscope").rglob("*.py")]
+    reported = {code for text in sources for code in re.findall(r'"(capture/[a-z-]+)"', text)}
+    listed = [code for note in CAPTURE_NOTES for code in note.codes]
+    assert len(listed) == len(set(listed)) >= 17
+    table = (ROOT / "amqpscope/report/capture_notes.py").read_text()
+    elsewhere = {
+        code for text in sources if text != table for code in re.findall(r'"(capture/[a-z-]+)"', text)
+    }
+    assert set(listed) == reported == elsewhere
 
 
 def test_a_note_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

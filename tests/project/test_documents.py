@@ -1,0 +1,157 @@
+"""What README.md and docs/ show is what the program prints, takes and has."""
+
+import importlib.util
+import io
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+import yaml
+
+from amqpscope.cli.main import app, run
+from amqpscope.report.forms import NAMES, declared
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+_specification = importlib.util.spec_from_file_location("examples", DOCS / "generate" / "examples.py")
+assert _specification is not None and _specification.loader is not None
+examples = importlib.util.module_from_spec(_specification)
+_specification.loader.exec_module(examples)
+
+PAGES = {page.relative_to(ROOT).as_posix(): page.read_text("utf-8") for page in examples.pages()}
+BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+LANGUAGES = {"console", "mermaid", "py", "python", "sh", "text", "toml", "yaml"}
+GENERATED = ("rules/", "reference/")
+"""Folders of docs/ with pages that the build of the site writes."""
+
+
+def blocks(*languages: str) -> list[tuple[str, str]]:
+    """The fenced blocks of these languages: the page, and the text without its indent."""
+    return [
+        (page, re.sub(rf"^{indent}", "", text, flags=re.MULTILINE))
+        for page, whole in PAGES.items()
+        for indent, language, text in BLOCK.findall(whole)
+        if language in languages
+    ]
+
+
+def headings(text: str) -> set[str]:
+    """The anchors of a page, as its site and a forge make them."""
+    found = re.findall(r"^#+ (.*)$", BLOCK.sub("", text), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()).strip() for heading in found)
+    return {re.sub(r"[\s]+", "-", heading) for heading in plain}
+
+
+def test_readme_is_short() -> None:
+    readme = PAGES["README.md"]
+    assert readme.count("\n") <= 150
+    assert len(readme.encode()) <= 8 * 1024
+
+
+def test_every_block_says_its_language() -> None:
+    for page, text in PAGES.items():
+        assert {language for _, language, _ in BLOCK.findall(text)} <= LANGUAGES, page
+
+
+def test_pages_show_what_the_commands_print() -> None:
+    stale = [page for page, text in PAGES.items() if examples.renewed(text) != text]
+    assert stale == [], "run: python docs/generate/examples.py"
+    assert sum(text.count("\n$ amqpscope ") for _, text in blocks("console")) == 0
+    assert len(blocks("console")) >= 10
+
+
+def test_an_example_that_differs_is_found() -> None:
+    shown = '<!-- shown: "    9"+1 -->\n```console\n$ amqpscope read captures/demo.pcap\n    9 nothing\n```'
+    new = examples.renewed(shown)
+    assert "    9  0.006488 0  ←S   sasl-outcome ok" in new and "nothing" not in new
+    assert examples.renewed(new) == new
+
+
+@pytest.mark.parametrize("page", sorted({page for page, _ in blocks("python")}))
+def test_the_python_examples_run(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    output = io.StringIO()
+    with redirect_stdout(output):
+        exec(compile("".join(text for its, text in blocks("python") if its == page), page, "exec"), {})
+    assert "application-properties" in output.getvalue()
+    assert "38 server amqp10/C-CLOSE-LAST detach is sent after close" in output.getvalue()
+
+
+def test_the_configurations_are_taken(tmp_path: Path) -> None:
+    """Of the examples those that are a file of their own, or a table of a shared one."""
+    from amqpscope.policy.configuration import read_configuration
+
+    assert blocks("toml")
+    for _, example in blocks("toml"):
+        name = "pyproject.toml" if "[tool.amqpscope]" in example else "amqpscope.toml"
+        (tmp_path / name).write_text(example)
+        assert read_configuration(str(tmp_path / name)).values
+
+
+def test_the_workflows_are_yaml() -> None:
+    assert all(yaml.safe_load(example) for _, example in blocks("yaml"))
+
+
+def test_every_command_and_option_they_name_exists() -> None:
+    commands = {
+        command.name or command.callback.__name__ for command in app.registered_commands if command.callback
+    } | {group.name for group in app.registered_groups}
+    text = "\n".join(
+        text.partition("\n")[0] if text.startswith("$ ") else text for _, text in blocks("sh", "console")
+    )
+    text = re.sub(r" *\\\n *", " ", text)
+    for command in re.findall(r"^(?:.*\| |\$ )?amqpscope (\w+)", text, flags=re.MULTILINE):
+        assert command in commands, command
+    helps: dict[str, str] = {}
+    for command, options in re.findall(
+        r"(?<!/)amqpscope ((?:rules |pipeline |config )?[a-z]+)([^#|\n]*)", text
+    ):
+        if command not in helps:
+            output = io.StringIO()
+            with redirect_stdout(output):
+                assert run([*command.split(), "--help"]) == 0, command
+            helps[command] = output.getvalue()
+        for option in re.findall(r"(?<!\S)--?[a-z][a-z-]*", options):
+            if not option.startswith("-v"):
+                assert option in helps[command], (command, option)
+
+
+def test_the_table_of_forms_has_all_of_them() -> None:
+    rows = [
+        line.split("|")[1] for line in PAGES["docs/reference/forms.md"].splitlines() if line.startswith("| `")
+    ]
+    listed = [re.findall(r"`(\w+)`(?: \(`(\.\w+)`\))?", row) for row in rows]
+    assert {name: (suffix,) if suffix else () for row in listed for name, suffix in row if name in NAMES} == {
+        name: declared(name).suffixes for name in NAMES
+    }
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_link_is_dead(page: str) -> None:
+    folder = (ROOT / page).parent
+    for target in re.findall(r"\]\(([^)\s]+)\)", BLOCK.sub("", PAGES[page])):
+        if target.startswith(("https://", "http://")):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (folder / name).resolve() if name else ROOT / page
+        shown = path.relative_to(ROOT).as_posix()
+        if page != "README.md" and shown.startswith("docs/rules/"):
+            path = ROOT / "captures" / shown.removeprefix("docs/")
+        elif shown in WRITTEN_BY_THE_SITE:
+            continue
+        assert path.exists(), target
+        if anchor:
+            assert anchor in headings(path.read_text("utf-8")), target
+
+
+WRITTEN_BY_THE_SITE = {
+    "docs/reference/commands.md",
+    "docs/reference/link-types.md",
+    "docs/reference/configuration.md",
+    "docs/reference/profiles.md",
+}
+
+
+def test_there_are_no_placeholders_left() -> None:
+    assert not [page for page, text in PAGES.items() if re.search(r"@[A-Z]+@", text)]
