@@ -18,9 +18,7 @@ from dissectors.amqp10_draft2011.performatives import (
     Begin,
     Detach,
     End,
-    Footer,
     Fragment,
-    Header,
     Properties,
     Transfer,
 )
@@ -168,19 +166,9 @@ class DraftMessage(Assembled):
             self._values = values
         return values
 
-    def header(self) -> Header | None:
-        """Its header, if it has one."""
-        found = [value for value in self.values() if isinstance(value, Header)]
-        return found[0] if found else None
-
     def properties(self) -> Properties | None:
         """Its properties, if it has any."""
         found = [value for value in self.values() if isinstance(value, Properties)]
-        return found[0] if found else None
-
-    def footer(self) -> Footer | None:
-        """Its footer, if it has one."""
-        found = [value for value in self.values() if isinstance(value, Footer)]
         return found[0] if found else None
 
     def shortened(self, most: i64) -> "DraftMessage":

@@ -44,21 +44,14 @@ class DraftField(Field):
     agrees: what else says the same. proven: whether the definition can be relied upon.
     """
 
-    def __init__(
-        self,
-        name: str,
-        type: str,
-        mandatory: bool = False,
-        multiple: bool = False,
-        default: object = None,
-        requires: str = "",
-        choices: dict[object, str] | None = None,
-        secret: bool = False,
-        origin: str = "",
-        agrees: str = "",
-    ) -> None:
-        super().__init__(name, type, mandatory, multiple, default, requires, choices)
-        self.secret = secret
+    def __init__(self, field: Field, origin: str = "", agrees: str = "") -> None:
+        super().__init__(field.name, field.type)
+        self.mandatory = field.mandatory
+        self.multiple = field.multiple
+        self.default = field.default
+        self.requires = field.requires
+        self.choices = field.choices
+        self.secret = field.secret
         self.origin: str = origin
         self.agrees: str = agrees
         self.proven: bool = origin == "" or agrees != ""

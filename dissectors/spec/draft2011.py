@@ -55,13 +55,12 @@ class DraftFieldSource(FieldSource):
         return f"list[{item}] | None"
 
     def constructed(self, words: list[str]) -> str:
-        if self.secret:
-            words.append("secret=True")
+        field = [super().constructed(words)]
         if self.origin:
-            words.append(f"origin={self.origin!r}")
+            field.append(repr(self.origin))
         if self.agrees:
-            words.append(f"agrees={self.agrees!r}")
-        return f"DraftField({', '.join(words)})"
+            field.append(f"agrees={self.agrees!r}")
+        return f"DraftField({', '.join(field)})"
 
     def reading(self) -> list[str]:
         i, name = self.index, f"self.{self.attribute}"
@@ -106,7 +105,7 @@ def _performatives(spec: Specification, composites: list[ElementTree.Element]) -
     lines += [
         "from typing import Final",
         "",
-        "from dissectors.amqp10.composite import Composite, CompositeType, Reader",
+        "from dissectors.amqp10.composite import Composite, CompositeType, Field, Reader, SecretField",
     ]
     lines += ["from dissectors.amqp10.values import Map, Symbol"]
     lines += ["from dissectors.amqp10_draft2011.reader import DraftField, DraftReader"]

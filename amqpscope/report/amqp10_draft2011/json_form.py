@@ -10,15 +10,11 @@ from amqpscope.report.amqp10.json_form import Amqp10JsonRenderer, composite_json
 from amqpscope.report.json_renderer import problems_json
 from amqpscope.report.links import LinkNames
 from amqpscope.tracking.amqp10.identity import Link, carries_tokens
+from amqpscope.tracking.amqp10_draft2011.spoken import body_of
+from amqpscope.tracking.amqp10_draft2011.translation import octets_of
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10_draft2011.message import DraftMessage
-from dissectors.amqp10_draft2011.performatives import (
-    Properties,
-    Rejected,
-    SaslOutcome,
-    Transfer,
-    TransferState,
-)
+from dissectors.amqp10_draft2011.performatives import Properties, Transfer
 from dissectors.interface import Frame, Problem
 from dissectors.wire import i64
 
@@ -73,12 +69,7 @@ class Draft2011JsonRenderer(Amqp10JsonRenderer):
 
     def payload(self, frame: Frame) -> i64:
         body = frame.body
-        octets: i64 = 0
-        if isinstance(body, Transfer) and body.fragments is not None:
-            for fragment in body.fragments:
-                if fragment.payload is not None:
-                    octets += len(fragment.payload)
-        return octets
+        return octets_of(body) if isinstance(body, Transfer) else 0
 
     def message(self, record: FrameRecord, link: Link | None, names: LinkNames, bodies: bool) -> str:
         message = record.message
@@ -107,10 +98,4 @@ class Draft2011JsonRenderer(Amqp10JsonRenderer):
         return message.problems
 
     def reports_error(self, frame: Frame) -> bool:
-        body = frame.body
-        if isinstance(body, SaslOutcome):
-            return bool(body.code)
-        if getattr(body, "error", None) is not None:
-            return True
-        state = getattr(body, "state", None)
-        return isinstance(state, TransferState) and isinstance(state.outcome, Rejected)
+        return super().reports_error(frame.with_body(body_of(frame)))

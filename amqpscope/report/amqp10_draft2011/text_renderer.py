@@ -9,6 +9,7 @@ from amqpscope.report.printable import hexdump
 from amqpscope.report.secrets import hides_octets
 from amqpscope.report.value_text import hidden_text, octets_text
 from amqpscope.tracking.amqp10.identity import Link
+from amqpscope.tracking.amqp10_draft2011.translation import octets_of
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.values import Map
 from dissectors.amqp10_draft2011.message import DraftMessage
@@ -58,9 +59,9 @@ def _transfer(transfer: Transfer, message: DraftMessage | None, vague: bool) -> 
     for flag in ("settled", "more", "resume", "aborted"):
         if getattr(transfer, flag):
             line.append(("error" if flag == "aborted" else "", f"{flag} "))
-    fragments = transfer.fragments or []
-    octets = sum(len(one.payload) for one in fragments if one.payload is not None)
-    line.append(("dim", f"{octets} octets in {len(fragments)} fragment{'' if len(fragments) == 1 else 's'} "))
+    pieces = len(transfer.fragments or ())
+    fragments = "1 fragment" if pieces == 1 else f"{pieces} fragments"
+    line.append(("dim", f"{octets_of(transfer)} octets in {fragments} "))
     if vague:
         return line
     if message is not None:

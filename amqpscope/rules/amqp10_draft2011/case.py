@@ -23,7 +23,6 @@ from amqpscope.rules.amqp10.sasl import SA_FRAME_512
 from amqpscope.rules.amqp10_draft2011.same import RULES
 from amqpscope.rules.declaration import DECLARED
 from amqpscope.rules.judge import NO_RECORD
-from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Transfer
 from dissectors.wire import i64
 
@@ -62,11 +61,6 @@ class CaseDraft2011(Case10):
         super().__init__(connection)
         self.least_max_frame_size = LEAST_MAX_FRAME_SIZE
         self.sent: FrameRecord = NO_RECORD
-
-    def sent_body(self) -> Composite | None:
-        """The performative as it was sent; None if the frame has none."""
-        body = self.sent.frame.body
-        return body if isinstance(body, Composite) else None
 
     def rule_of_the_final(self, rule: str) -> str:
         final = _FINAL + rule.partition("/")[2]

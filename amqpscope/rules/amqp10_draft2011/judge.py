@@ -23,19 +23,18 @@ from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.summary import Amqp10Summary
 from amqpscope.tracking.amqp10_draft2011.sections import Fragment, Progress
 from amqpscope.tracking.amqp10_draft2011.spoken import is_draft
-from amqpscope.tracking.amqp10_draft2011.translation import fragments_of, translated
+from amqpscope.tracking.amqp10_draft2011.translation import translated
 from amqpscope.tracking.correlation_budget import CorrelationBudget
 from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Disposition, Transfer
+from dissectors.amqp10_draft2011 import performatives as draft
 from dissectors.wire import i64
 
 __all__ = ["JudgeDraft2011"]
 
 _MESSAGE_FORMAT: Final = 0
 """MESSAGE-FORMAT, section 4.5.13."""
-
-_TRANSFER_ID: Final = 3
 
 
 class JudgeDraft2011(Judge10):
@@ -95,10 +94,10 @@ class JudgeDraft2011(Judge10):
 
     def judge_transfer(self, case: CaseDraft2011, session: SessionEnd, body: Transfer) -> None:
         """The draft's own rules about a transfer."""
-        sent = case.sent_body()
-        if sent is None:
+        sent = case.sent.frame.body
+        if not isinstance(sent, draft.Transfer):
             return
-        self.judge_transfer_id(case, session, sent.values()[_TRANSFER_ID])
+        self.judge_transfer_id(case, session, sent.transfer_id)
         link = case.link
         if link is None:
             return
@@ -107,10 +106,10 @@ class JudgeDraft2011(Judge10):
             link.whole = False
         self.judge_fragments(case, link, body, sent)
 
-    def judge_transfer_id(self, case: CaseDraft2011, session: SessionEnd, value: object) -> None:
+    def judge_transfer_id(self, case: CaseDraft2011, session: SessionEnd, value: int | None) -> None:
         """The transfer-id of a transfer; after a wrong one nothing is counted any more."""
         begin = session.begin
-        if not isinstance(value, int) or begin is None or begin.next_outgoing_id is None:
+        if value is None or begin is None or begin.next_outgoing_id is None:
             return
         key = (int(case.sent.direction), int(session.number))
         if len(self.next_ids) >= MAX_STATED:
@@ -120,14 +119,16 @@ class JudgeDraft2011(Judge10):
             if session.outgoing.next_id != begin.next_outgoing_id:
                 return
             expected = begin.next_outgoing_id
-        if transfers.judge_transfer_id(case, session, int(value), expected):
+        if transfers.judge_transfer_id(case, session, value, expected):
             self.next_ids[key] = expected + 1
             return
-        self.next_ids[key] = int(nearest(int(value), expected)) + 1
+        self.next_ids[key] = int(nearest(value, expected)) + 1
         case.astray = SESSION
         doubt(session)
 
-    def judge_fragments(self, case: CaseDraft2011, link: LinkEnd, body: Transfer, sent: Composite) -> None:
+    def judge_fragments(
+        self, case: CaseDraft2011, link: LinkEnd, body: Transfer, sent: draft.Transfer
+    ) -> None:
         """The fragments of a transfer, beside those of the same delivery before."""
         key = (int(case.sent.direction), int(case.sent.frame.channel), int(link.handle))
         progress = self.progress.pop(key, None)
@@ -136,7 +137,7 @@ class JudgeDraft2011(Judge10):
         if progress is None or not link.whole or case.record.frame.problems:
             return
         plain = body.message_format == _MESSAGE_FORMAT
-        for one in fragments_of(sent):
+        for one in sent.fragments or ():
             fragment = Fragment(one)
             if case.found == 0:
                 fragments.judge_fragment(case, progress, fragment, plain)
@@ -167,7 +168,6 @@ class JudgeDraft2011(Judge10):
 
 def _link_of(session: SessionEnd, body: object) -> LinkEnd | None:
     """The link of a transfer, as it was sent."""
-    if not isinstance(body, Composite) or body.definition().name != "transfer":
+    if not isinstance(body, draft.Transfer) or body.handle is None:
         return None
-    handle = body.values()[1]
-    return session.handles.get(handle) if isinstance(handle, int) else None
+    return session.handles.get(body.handle)

@@ -8,7 +8,7 @@ Sources: the draft of 5 April 2011 (revision 1239M), sections 3.6.11, 3.8.9 and 
 
 from typing import Any, Final
 
-from dissectors.amqp10.composite import Composite
+from dissectors.amqp10_draft2011 import performatives as draft
 from dissectors.wire import i64
 
 __all__ = ["FOOTER", "HEADER", "PROPERTIES", "UNKNOWN", "Fragment", "Progress"]
@@ -25,17 +25,18 @@ _LARGEST: Final = 1 << 60
 
 
 class Fragment:
-    """What a fragment says of its place. first, last: 1 or 0. octets: of its payload. or UNKNOWN."""
+    """The place of a fragment in its message.
 
-    def __init__(self, fragment: Composite) -> None:
-        values = fragment.values()
-        self.first: i64 = _flag(values[0])
-        self.last: i64 = _flag(values[1])
-        self.code: i64 = _number(values[2])
-        self.number: i64 = _number(values[3])
-        self.offset: i64 = _number(values[4])
-        payload = values[5]
-        self.octets: i64 = len(payload) if isinstance(payload, bytes) else UNKNOWN
+    first, last: 1 or 0. octets: of its payload. Each may be UNKNOWN.
+    """
+
+    def __init__(self, fragment: draft.Fragment) -> None:
+        self.first: i64 = _known(fragment.first)
+        self.last: i64 = _known(fragment.last)
+        self.code: i64 = _known(fragment.section_code)
+        self.number: i64 = _known(fragment.section_number)
+        self.offset: i64 = _known(fragment.section_offset)
+        self.octets: i64 = UNKNOWN if fragment.payload is None else len(fragment.payload)
 
 
 class Progress:
@@ -90,13 +91,6 @@ class Progress:
         return progress
 
 
-def _flag(value: object) -> i64:
-    if isinstance(value, bool):
-        return 1 if value else 0
-    return UNKNOWN
-
-
-def _number(value: object) -> i64:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST:
-        return int(value)
-    return UNKNOWN
+def _known(value: int | None) -> i64:
+    """A number, or a flag as 1 or 0; UNKNOWN for none and for a number that nobody sends."""
+    return UNKNOWN if value is None or value >= _LARGEST else int(value)

@@ -11,11 +11,10 @@ transfer-state as a delivery state:
 
 from typing import Final
 
-from amqpscope.tracking.amqp10_draft2011.translation import octets_of, translated
+from amqpscope.tracking.amqp10_draft2011.translation import error_of, octets_of, translated_body
 from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released, Source, Target
-from dissectors.amqp10.performatives import Attach, Disposition, Error, Transfer
+from dissectors.amqp10.performatives import Attach, Disposition, Transfer
 from dissectors.amqp10.transactions import Coordinator, TransactionalState
-from dissectors.amqp10.values import Symbol
 from dissectors.amqp10_draft2011 import performatives as draft
 from dissectors.interface import Frame
 from dissectors.wire import i64
@@ -41,7 +40,7 @@ def body_of(frame: Frame, continues: bool = False) -> object:
     body = frame.body
     if not is_draft(body):
         return body
-    said = translated(frame, continues).body
+    said = translated_body(body, continues)
     if isinstance(said, (Transfer, Disposition)) and isinstance(body, (draft.Transfer, draft.Disposition)):
         said.state = _state(body.state)
     elif isinstance(said, Attach) and isinstance(body, draft.Attach):
@@ -83,7 +82,7 @@ def _outcome(outcome: object) -> object:
         return Released()
     if isinstance(outcome, draft.Rejected):
         rejected = Rejected()
-        rejected.error = _error(outcome.error)
+        rejected.error = error_of(outcome.error)
         return rejected
     if isinstance(outcome, draft.Modified):
         modified = Modified()
@@ -92,13 +91,3 @@ def _outcome(outcome: object) -> object:
         modified.message_annotations = outcome.message_attrs
         return modified
     return outcome
-
-
-def _error(error: draft.Error | None) -> Error | None:
-    if error is None:
-        return None
-    said = Error()
-    said.condition = None if error.condition is None else Symbol(error.condition)
-    said.description = error.description
-    said.info = error.info
-    return said

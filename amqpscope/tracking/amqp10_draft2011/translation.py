@@ -32,35 +32,17 @@ from dissectors.amqp10.performatives import (
 )
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 from dissectors.amqp10.values import Map, Symbol
-from dissectors.amqp10_draft2011.reader import DraftField
+from dissectors.amqp10_draft2011 import performatives as draft
 from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["FRAGMENTS", "fragments_of", "octets_of", "translated"]
+__all__ = ["error_of", "octets_of", "translated", "translated_body"]
 
-FRAGMENTS: Final = 11
-"""The place of the fragments in a transfer."""
-
-_PAYLOAD: Final = 5
-_ADDRESS: Final = 1
-_BYTES_TRANSFERRED: Final = 1
-
-# For each performative the places of its fields in the final's list, behind `options`.
+# For each performative whose fields stand elsewhere in the final's list than one place further back: where.
 _PLACES: Final[dict[str, tuple[int, ...]]] = {
-    "open": (0, 1, 2, 3, 4, 5, 6, 7, 8, 9),
-    "begin": (0, 1, 2, 3, 4, 5, 6, 7),
     "attach": (0, 1, 2, 5, 6, 7, 9, 10, 11, 12, 13),
-    "flow": (0, 1, 2, 3, 4, 5, 6, 7, 8, 9),
     "transfer": (0, 2, 1, 4, 7, 8, 5, 9, 10, 3),
     "disposition": (0, 5, 1, 2, 3, 4),
-    "detach": (0, 1, 2),
-    "end": (0,),
-    "close": (0,),
-    "sasl-mechanisms": (0,),
-    "sasl-init": (0, 1, 2),
-    "sasl-challenge": (0,),
-    "sasl-response": (0,),
-    "sasl-outcome": (0, 1),
 }
 
 
@@ -69,251 +51,214 @@ def translated(frame: Frame, continues: bool) -> Frame:
 
     continues: it is a transfer that goes on with a delivery of its link.
     """
-    body = frame.body
-    if not isinstance(body, Composite) or not isinstance(body.definition().fields[0], DraftField):
+    sent = frame.body
+    body = translated_body(sent, continues)
+    if body is None:
         return frame
-    name = body.definition().name
-    places = _PLACES.get(name)
-    said = None if places is None else _performative(name, body.values(), continues)
-    if places is None or said is None:
-        return frame
-    _mark_unread(body, said, places)
-    copy = frame.with_body(said)
-    if name == "transfer" and frame.missing == 0:
-        copy.claim_payload(octets_of(body))
+    copy = frame.with_body(body)
+    if isinstance(sent, draft.Transfer) and frame.missing == 0:
+        copy.claim_payload(octets_of(sent))
     return copy
 
 
-def fragments_of(transfer: Composite) -> list[Composite]:
-    """The fragments of a transfer, as far as they could be read."""
-    sent = transfer.values()[FRAGMENTS]
-    values = sent if isinstance(sent, list) else [sent]
-    return [value for value in values if isinstance(value, Composite)]
+def translated_body(sent: object, continues: bool) -> Composite | None:
+    """The final's performative for one of the draft; None for everything else."""
+    body = _body(sent, continues)
+    if body is not None and isinstance(sent, Composite):
+        _mark_unread(sent, body)
+    return body
 
 
-def octets_of(transfer: Composite) -> i64:
+def octets_of(transfer: draft.Transfer) -> i64:
     """The octets of the message that a transfer carries."""
     total: i64 = 0
-    for fragment in fragments_of(transfer):
-        payload = fragment.values()[_PAYLOAD]
-        if isinstance(payload, bytes):
-            total += len(payload)
+    for fragment in transfer.fragments or ():
+        if fragment.payload is not None:
+            total += len(fragment.payload)
     return total
 
 
-def _mark_unread(body: Composite, said: Composite, places: tuple[int, ...]) -> None:
+def _mark_unread(sent: Composite, body: Composite) -> None:
     """What could not be read in the draft's list cannot be read in the final's."""
-    if body.broken_at < NOT_BROKEN:
-        said.broken_at = 0
-    if body.odd is None:
+    if sent.broken_at < NOT_BROKEN:
+        body.broken_at = 0
+    if sent.odd is None:
         return
-    for index, value in body.odd.items():
-        if 0 < index <= len(places):
-            if said.odd is None:
-                said.odd = {}
-            said.odd[places[index - 1]] = value
+    places = _PLACES.get(sent.definition().name)
+    for index, value in sent.odd.items():
+        place = index - 1
+        if place >= 0 and places is not None:
+            place = places[place] if place < len(places) else -1
+        if 0 <= place < body.definition().size:
+            if body.odd is None:
+                body.odd = {}
+            body.odd[place] = value
 
 
-def _performative(name: str, values: list[object], continues: bool) -> Composite | None:
-    if name == "transfer":
-        return _transfer(values, continues)
-    if name == "flow":
-        return _flow(values)
-    if name == "disposition":
-        return _disposition(values)
-    if name == "attach":
-        return _attach(values)
-    if name == "begin":
-        return _begin(values)
-    if name == "open":
-        return _open(values)
-    return _ending(name, values) or _sasl(name, values)
+def _body(sent: object, continues: bool) -> Composite | None:
+    if isinstance(sent, draft.Transfer):
+        return _transfer(sent, continues)
+    if isinstance(sent, draft.Flow):
+        return _flow(sent)
+    if isinstance(sent, draft.Disposition):
+        return _disposition(sent)
+    if isinstance(sent, draft.Attach):
+        return _attach(sent)
+    if isinstance(sent, draft.Begin):
+        return _begin(sent)
+    if isinstance(sent, draft.Open):
+        return _open(sent)
+    return _ending(sent) or _sasl(sent)
 
 
-def _open(values: list[object]) -> Open:
-    said = Open()
-    said.container_id = _text(values[1])
-    said.hostname = _text(values[2])
-    said.max_frame_size = _number(values[3])
-    said.channel_max = _number(values[4])
-    said.idle_time_out = _number(values[5])
-    said.offered_capabilities = _symbols(values[8])
-    said.desired_capabilities = _symbols(values[9])
-    said.properties = _map(values[10])
-    return said
+def _open(sent: draft.Open) -> Open:
+    body = Open()
+    body.container_id = sent.container_id
+    body.hostname = sent.hostname
+    body.max_frame_size = sent.max_frame_size
+    body.channel_max = sent.channel_max
+    body.idle_time_out = sent.idle_time_out
+    body.offered_capabilities = sent.offered_capabilities
+    body.desired_capabilities = sent.desired_capabilities
+    body.properties = sent.properties
+    return body
 
 
-def _begin(values: list[object]) -> Begin:
-    said = Begin()
-    said.remote_channel = _number(values[1])
-    said.next_outgoing_id = _number(values[2])
-    said.incoming_window = _number(values[3])
-    said.outgoing_window = _number(values[4])
-    said.handle_max = _number(values[5])
-    return said
+def _begin(sent: draft.Begin) -> Begin:
+    body = Begin()
+    body.remote_channel = sent.remote_channel
+    body.next_outgoing_id = sent.next_outgoing_id
+    body.incoming_window = sent.incoming_window
+    body.outgoing_window = sent.outgoing_window
+    body.handle_max = sent.handle_max
+    return body
 
 
-def _attach(values: list[object]) -> Attach:
-    said = Attach()
-    said.name = _text(values[1])
-    said.handle = _number(values[2])
-    said.role = _flag(values[3])
-    said.source = _terminus(values[4], Source())
-    said.target = _terminus(values[5], Target())
-    if values[4] is None and isinstance(said.target, Target) and not _is_target(values[5]):
+def _attach(sent: draft.Attach) -> Attach:
+    body = Attach()
+    body.name = sent.name
+    body.handle = sent.handle
+    body.role = sent.role
+    body.source = _terminus(sent.source, Source())
+    body.target = _terminus(sent.target, Target())
+    if sent.source is None and sent.target is not None and not isinstance(sent.target, draft.Target):
         # A control link has no source of its own.
-        said.source = Source()
-    said.unsettled = _unsettled(values[6])
-    said.initial_delivery_count = _number(values[7])
-    said.max_message_size = _number(values[8])
-    return said
+        body.source = Source()
+    body.unsettled = _unsettled(sent.unsettled)
+    body.initial_delivery_count = sent.initial_transfer_count
+    body.max_message_size = sent.max_message_size
+    return body
 
 
-def _flow(values: list[object]) -> Flow:
-    said = Flow()
-    said.next_incoming_id = _number(values[1])
-    said.incoming_window = _number(values[2])
-    said.next_outgoing_id = _number(values[3])
-    said.outgoing_window = _number(values[4])
-    said.handle = _number(values[5])
-    said.delivery_count = _number(values[6])
-    said.link_credit = _number(values[7])
-    said.available = _number(values[8])
-    said.drain = _flag(values[9])
-    said.echo = _flag(values[10])
-    return said
+def _flow(sent: draft.Flow) -> Flow:
+    body = Flow()
+    body.next_incoming_id = sent.next_incoming_id
+    body.incoming_window = sent.incoming_window
+    body.next_outgoing_id = sent.next_outgoing_id
+    body.outgoing_window = sent.outgoing_window
+    body.handle = sent.handle
+    body.delivery_count = sent.transfer_count
+    body.link_credit = sent.link_credit
+    body.available = sent.available
+    body.drain = sent.drain
+    body.echo = sent.echo
+    return body
 
 
-def _transfer(values: list[object], continues: bool) -> Transfer:
-    said = Transfer()
-    said.handle = _number(values[1])
-    tag = values[2]
-    said.delivery_tag = tag if isinstance(tag, bytes) else None
+def _transfer(sent: draft.Transfer, continues: bool) -> Transfer:
+    body = Transfer()
+    body.handle = sent.handle
+    body.delivery_tag = sent.delivery_tag
     if not continues:
-        said.delivery_id = _number(values[3])
-    said.settled = _flag(values[4])
-    said.resume = _flag(values[6])
-    said.more = _flag(values[7])
-    said.aborted = _flag(values[8])
-    said.batchable = _flag(values[9])
-    said.message_format = _number(values[10])
-    return said
+        body.delivery_id = sent.transfer_id
+    body.settled = sent.settled
+    body.resume = sent.resume
+    body.more = sent.more
+    body.aborted = sent.aborted
+    body.batchable = sent.batchable
+    body.message_format = sent.message_format
+    return body
 
 
-def _disposition(values: list[object]) -> Disposition:
-    said = Disposition()
-    said.role = _flag(values[1])
-    said.batchable = _flag(values[2])
-    said.first = _number(values[3])
-    said.last = _number(values[4])
-    said.settled = _flag(values[5])
-    return said
+def _disposition(sent: draft.Disposition) -> Disposition:
+    body = Disposition()
+    body.role = sent.role
+    body.batchable = sent.batchable
+    body.first = sent.first
+    body.last = sent.last
+    body.settled = sent.settled
+    return body
 
 
-def _ending(name: str, values: list[object]) -> Composite | None:
-    if name == "detach":
+def _ending(sent: object) -> Composite | None:
+    if isinstance(sent, draft.Detach):
         detach = Detach()
-        detach.handle = _number(values[1])
-        detach.closed = _flag(values[2])
-        detach.error = _error(values[3])
+        detach.handle = sent.handle
+        detach.closed = sent.closed
+        detach.error = error_of(sent.error)
         return detach
-    if name == "end":
+    if isinstance(sent, draft.End):
         end = End()
-        end.error = _error(values[1])
+        end.error = error_of(sent.error)
         return end
-    if name == "close":
+    if isinstance(sent, draft.Close):
         close = Close()
-        close.error = _error(values[1])
+        close.error = error_of(sent.error)
         return close
     return None
 
 
-def _sasl(name: str, values: list[object]) -> Composite | None:
-    if name == "sasl-mechanisms":
+def _sasl(sent: object) -> Composite | None:
+    if isinstance(sent, draft.SaslMechanisms):
         mechanisms = SaslMechanisms()
-        mechanisms.sasl_server_mechanisms = _symbols(values[1])
+        offered = sent.sasl_server_mechanisms
+        if offered is not None:
+            # Whether they are strings or symbols the draft's text lost.
+            mechanisms.sasl_server_mechanisms = [Symbol(one) for one in offered if isinstance(one, str)]
         return mechanisms
-    if name == "sasl-init":
+    if isinstance(sent, draft.SaslInit):
         init = SaslInit()
-        mechanism = _text(values[1])
-        init.mechanism = None if mechanism is None else Symbol(mechanism)
-        init.hostname = _text(values[3])
+        init.mechanism = None if sent.mechanism is None else Symbol(sent.mechanism)
+        init.hostname = sent.hostname
         return init
-    if name == "sasl-challenge":
+    if isinstance(sent, draft.SaslChallenge):
         return SaslChallenge()
-    if name == "sasl-response":
+    if isinstance(sent, draft.SaslResponse):
         return SaslResponse()
-    if name == "sasl-outcome":
+    if isinstance(sent, draft.SaslOutcome):
         outcome = SaslOutcome()
-        outcome.code = _number(values[1])
-        data = values[2]
+        outcome.code = sent.code
+        data = sent.additional_data
         outcome.additional_data = data if isinstance(data, bytes) else None
         return outcome
     return None
 
 
-def _error(value: object) -> Error | None:
-    """The error of a detach, end or close: both editions have the same."""
-    if value is None or isinstance(value, Error):
-        return value
-    said = Error()
-    if isinstance(value, Composite):
-        parts = value.values()
-        condition = parts[0]
-        said.condition = Symbol(condition) if isinstance(condition, str) else None
-        said.description = _text(parts[1])
-        said.info = _map(parts[2])
-    return said
-
-
-def _terminus(value: object, said: Source | Target) -> object:
-    """A source or target with the address alone; None where none is."""
-    if value is None:
+def error_of(sent: draft.Error | None) -> Error | None:
+    """An error of the draft as one of the final: both have the same fields."""
+    if sent is None:
         return None
-    if isinstance(value, Composite):
-        if value.definition().name in ("source", "target"):
-            address = value.values()[_ADDRESS]
-            if isinstance(address, str):
-                said.address = str(address)
-    return said
+    error = Error()
+    error.condition = sent.condition
+    error.description = sent.description
+    error.info = sent.info
+    return error
 
 
-def _is_target(value: object) -> bool:
-    return isinstance(value, Composite) and value.definition().name == "target"
+def _terminus(sent: object, terminus: Source | Target) -> object:
+    """A source or target with the address alone; None where none is."""
+    if sent is None:
+        return None
+    if isinstance(sent, (draft.Source, draft.Target)) and isinstance(sent.address, str):
+        terminus.address = str(sent.address)
+    return terminus
 
 
-def _unsettled(value: object) -> Map | None:
+def _unsettled(sent: Map | None) -> Map | None:
     """The unsettled map, each delivery-tag with the octets transferred, as far as that is stated."""
-    if not isinstance(value, Map):
+    if sent is None:
         return None
     pairs: list[tuple[object, object]] = []
-    for tag, state in value.pairs:
-        transferred: object = None
-        if isinstance(state, Composite) and state.definition().name == "transfer-state":
-            transferred = _number(state.values()[_BYTES_TRANSFERRED])
-        pairs.append((tag, transferred))
+    for tag, state in sent.pairs:
+        pairs.append((tag, state.bytes_transferred if isinstance(state, draft.TransferState) else None))
     return Map(pairs)
-
-
-def _text(value: object) -> str | None:
-    return str(value) if isinstance(value, str) else None
-
-
-def _number(value: object) -> int | None:
-    return int(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _flag(value: object) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
-def _map(value: object) -> Map | None:
-    return value if isinstance(value, Map) else None
-
-
-def _symbols(value: object) -> list[Symbol] | None:
-    if isinstance(value, str):
-        return [Symbol(value)]
-    if not isinstance(value, list):
-        return None
-    return [Symbol(one) for one in value if isinstance(one, str)]
