@@ -29,10 +29,11 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
     Why it matters: The receiver may have no room for the transfer. The receiver may end the session with
     amqp:session:window-violation, and all links of the session end with it.
-    Silent when: the begins were not captured, or octets since the begins were not captured. Other rules
-    report a sender that counts the window from its own next-outgoing-id (S-WIN-FORMULA and
-    S-WIN-FORMULA-INIT) or does not count further transfers of a delivery (S-WIN-DECR). The finding is only
-    possible, not certain, when an older window, which the sender may have used, allows the transfer.
+    Silent when: the begins were not captured, octets since the begins were not captured, or the window was
+    larger before a flow that lacks the next-incoming-id that it must have. Other rules report a sender that
+    counts the window from its own next-outgoing-id (S-WIN-FORMULA and S-WIN-FORMULA-INIT) or does not count
+    further transfers of a delivery (S-WIN-DECR). The finding is only possible, not certain, when an older
+    window, which the sender may have used, allows the transfer.
     How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
     the window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.

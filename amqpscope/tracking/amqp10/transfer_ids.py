@@ -49,6 +49,8 @@ class OutgoingTransfers:
         self.hasty_bare: bool = False
         # Transfers since that flow that were not the first of their delivery.
         self.continued: i64 = 0
+        # The peer has shown that it has read this end's begin, so all its flows must have a next-incoming-id.
+        self.begin_known: bool = False
 
     def send_begin(self, begin: Begin) -> None:
         """This end sends begin."""
@@ -61,6 +63,7 @@ class OutgoingTransfers:
 
     def receive_begin(self, begin: Begin, begun: bool, end: i64, packet: i64) -> None:
         """This end receives the peer's begin. begun: it has sent its own."""
+        self.begin_known = begin.remote_channel is not None
         if begin.incoming_window is None:
             return
         if begun:
@@ -77,6 +80,10 @@ class OutgoingTransfers:
 
     def receive_flow(self, flow: Flow, begun: bool, right: bool, end: i64, packet: i64) -> None:
         """This end receives the peer's flow. begun: it has sent its begin. right: the peer's own id fits."""
+        if flow.next_incoming_id is None:
+            right = right and not self.begin_known
+        else:
+            self.begin_known = True
         if flow.incoming_window is None:
             return
         if not begun:
@@ -100,7 +107,7 @@ class OutgoingTransfers:
         return (
             (int(self.initial_id), int(self.next_id), self.limits.dump()),
             (int(self.own_limit), self.own_reported),
-            (int(self.hasty_limit), self.hasty_bare, int(self.continued)),
+            (int(self.hasty_limit), self.hasty_bare, int(self.continued), self.begin_known),
         )
 
     @staticmethod
@@ -111,7 +118,7 @@ class OutgoingTransfers:
         transfers.initial_id, transfers.next_id, limits = ids
         transfers.limits = Limits.load(limits)
         transfers.own_limit, transfers.own_reported = own
-        transfers.hasty_limit, transfers.hasty_bare, transfers.continued = hasty
+        transfers.hasty_limit, transfers.hasty_bare, transfers.continued, transfers.begin_known = hasty
         return transfers
 
 
