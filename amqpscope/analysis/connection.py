@@ -538,7 +538,7 @@ class ConnectionAnalysis(FrameSink):
         analysis.left = None if left is None else load_summary(left)
         if isinstance(judge, tuple):
             if output.findings is None:
-                raise ValueError("the connection was judged: its findings have to go somewhere")
+                raise ValueError("a judged connection needs a destination for its findings")
             if judge:
                 analysis.judge = protocol_of(connection.protocol).load_judge(
                     judge, connection, output.findings

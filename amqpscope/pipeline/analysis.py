@@ -128,7 +128,7 @@ class Analysis:
             lake.abandon()
             raise PipelineError(
                 f"{shown(path)}: nothing is replaced: {gone} of the files were not where the workers look; "
-                "--allow-missing goes on without them"
+                "--allow-missing continues without these files"
             )
         lake.commit(run, parts, {"plan": self.plan.kind})
         return AnalysisResult(parts, counts)
@@ -213,7 +213,8 @@ def _explained(error: BaseException) -> BaseException:
     program = re.search(r'Cannot run program "([^"]*)"', text)
     if program:
         return PipelineError(
-            f"the workers have no Python at {program.group(1)}: set PYSPARK_PYTHON to what it is called there"
+            f"the workers have no Python at {program.group(1)}: "
+            "set PYSPARK_PYTHON to the path of Python on the workers"
         )
     if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
         # The worker's own error is the last of its traceback; what the JVM says of it follows.

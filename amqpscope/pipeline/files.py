@@ -39,7 +39,7 @@ _PARTIAL = (
 """Notes that say that not all of a file could be read, the gravest first."""
 
 
-_GONE = "The file existed when the run began. It was removed since then, or the workers cannot see it"
+_GONE = "The file existed when the run began. The file was removed since then, or the workers cannot see it"
 
 
 class Range(NamedTuple):

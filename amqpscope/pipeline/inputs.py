@@ -281,7 +281,7 @@ def _look(file: CaptureFile) -> CaptureFile:
     if not block:
         if unpacked.damage:
             return file._replace(trouble=damaged(unpacked))
-        what = f"compressed with {unpacked.form}, and nothing in it" if unpacked.form else "the file is empty"
+        what = f"compressed with {unpacked.form}, but empty" if unpacked.form else "the file is empty"
         return file._replace(trouble=Trouble("empty", what))
     sink = Times()
     reader = for_magic(block, sink) if len(block) >= 4 else None

@@ -133,7 +133,7 @@ def make_plan(
         why = "the capture sets keep all cores busy"
     else:
         kind = FLOW
-        why = f"one capture set has {_size(largest)} of {_size(total)}, too much for one of {cores} cores"
+        why = f"one capture set has {_size(largest)} of {_size(total)}: too much for one core of {cores}"
     partitions = max(cores, -(-total // TASK_OCTETS))
     return Plan(kind, why, tuple(sets), _tasks(sets, total, cores), split, partitions, cores, shuffle)
 

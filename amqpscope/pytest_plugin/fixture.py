@@ -100,7 +100,7 @@ class AmqpCapture:
             if not 0 < one < 65536:
                 raise ValueError(f"port {one}: must be from 1 to 65535")
         if port is not None and not ports:
-            raise ValueError("no port to record; None is for any port")
+            raise ValueError("no port is given; None records every port")
         recording = Recording(
             self._node, self._how, self._path(len(self._recordings)), interface, ports, terms
         )
@@ -199,7 +199,8 @@ class Recording:
         ports = f"port {', '.join(map(str, self._ports))}" if self._ports else "any port"
         reported = self._terms.judge(
             str(self.path),
-            f" ({packets.packets} packets on {self._interface}, {ports}: is that where the test talks?)",
+            f" ({packets.packets} packets on {self._interface}, {ports}: "
+            "check that the test uses this interface and this port)",
         )
         if packets.lost or packets.left:
             missing = packets.lost + packets.left

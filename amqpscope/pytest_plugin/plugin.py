@@ -17,19 +17,20 @@ __all__ = ["amqp_capture", "pytest_addoption"]
 
 _RECORD = ("if-permitted", "required", "off")
 _ABOUT_RECORD = (
-    "what amqp_capture.record() does: record if that is permitted, and skip the test otherwise "
-    "(if-permitted); fail the test if it is not permitted (required); run the test and record nothing (off)"
+    "whether amqp_capture.record() records. if-permitted: it records, and skips the test where recording is "
+    "not permitted. required: it records, and fails the test where recording is not permitted. off: it "
+    "records nothing."
 )
 _ABOUT_CONFIG = (
-    "to what amqp_capture holds captures: this amqpscope.toml, or pyproject.toml, instead of the one that is "
-    "nearest, from the root directory upwards"
+    "configuration file of amqp_capture: an amqpscope.toml or a pyproject.toml (default: the nearest one in "
+    "the root directory of the tests or above it)"
 )
-_ABOUT_FOLDER = "folder for what amqp_capture records, instead of tmp_path"
+_ABOUT_FOLDER = "folder in which amqp_capture keeps its recordings (default: tmp_path)"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The plugin's options."""
-    group = parser.getgroup("amqpscope", "what tests say in AMQP (fixture amqp_capture)")
+    group = parser.getgroup("amqpscope", "AMQP traffic of tests (fixture amqp_capture)")
     group.addoption("--amqpscope-record", choices=_RECORD, help=_ABOUT_RECORD)
     parser.addini("amqpscope_record", _ABOUT_RECORD, default="if-permitted")
     parser.addini("amqpscope_config", _ABOUT_CONFIG, default="")
@@ -38,10 +39,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def amqp_capture(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator["AmqpCapture"]:
-    """Holds AMQP traffic against the specification, and fails the test for what breaks it.
+    """Checks AMQP traffic by the specification, and fails the test if a peer breaks it.
 
-    `with amqp_capture.record(port=5672): ...` records what the test says meanwhile, and judges it;
-    `amqp_capture.check(path)` judges a capture file.
+    `with amqp_capture.record(port=5672): ...` records the traffic of the block and checks it.
+    `amqp_capture.check(path)` checks a capture file.
     """
     config = request.config
     how = config.getoption("--amqpscope-record") or config.getini("amqpscope_record")

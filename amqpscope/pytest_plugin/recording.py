@@ -84,7 +84,7 @@ class PacketRecording:
         thread.join(2 * MAX_DRAINING)
         self._thread = None
         if thread.is_alive():  # it holds what it uses for as long as it lives
-            self.failure = self.failure or "the recording does not come to its end"
+            self.failure = self.failure or "the recording does not end"
             return
         self.packets = self._source.number
         self.lost = self._source.dropped()

@@ -477,7 +477,7 @@ class TcpConnection:
             if own.ended == "fin" and own.gaps.late == 0 and size > 1 and offset + size > own.next:
                 # The FIN was not its sender's. Where the receiver took the stream to end is not known.
                 self._order.sink.note(
-                    own.index, "capture/ignored", packet, time, "octets follow a FIN: they are not read"
+                    own.index, "capture/ignored", packet, time, "octets after a FIN are not read"
                 )
                 self._order.sink.doubt(own.index, _NOWHERE_NEAR)
             own.count_late(offset + size - max(offset, own.next))
@@ -505,7 +505,11 @@ class TcpConnection:
             # While it waits for octets before it, a FIN ends nothing: its receiver drops it for these.
             self._order.waiting -= 1
             self._order.sink.note(
-                own.index, "capture/ignored", packet, time, "a FIN ended nothing: more of its sender follows"
+                own.index,
+                "capture/ignored",
+                packet,
+                time,
+                "a FIN is ignored: its sender sends more octets after it",
             )
             own.end = NO_CLOSE
         if own.end.limit >= 0 and last > own.end.limit:
@@ -610,7 +614,9 @@ class TcpConnection:
         if behind < 0 or behind > SEQUENCE_WINDOW:
             where = f"{-behind} octets before" if behind < 0 else f"{behind} octets behind"
             own.count_stray()
-            self._tell_ignored(own, packet, time, f"its number lies {where} what its receiver has")
+            self._tell_ignored(
+                own, packet, time, f"its sequence number lies {where} the octets that its receiver has"
+            )
             return
         own.reset = PendingReset(offset, packet, time, own.waiting_end())
         own.own_end().acknowledgement = ack
@@ -619,7 +625,7 @@ class TcpConnection:
     def _hold_against_reset(self, own: Direction, end: i64, fin: bool) -> None:
         """Octets up to `end` come, and perhaps a FIN, from a sender of whom an RST was captured before."""
         if fin and end < own.reset.at - 1:
-            self._withdraw_reset(own, own.reset.highest, "its sender's FIN has a lower number")
+            self._withdraw_reset(own, own.reset.highest, "its sender's FIN has a lower sequence number")
         elif end > own.reset.at if fin else end > max(own.reset.at, own.reset.highest):
             self._withdraw_reset(own, own.reset.at, "more of its sender follows")
 
@@ -633,7 +639,7 @@ class TcpConnection:
 
     def _tell_ignored(self, own: Direction, packet: i64, time: i64, reason: str) -> None:
         """An RST ended nothing."""
-        self._order.sink.note(own.index, "capture/ignored", packet, time, f"an RST ended nothing: {reason}")
+        self._order.sink.note(own.index, "capture/ignored", packet, time, f"an RST is ignored: {reason}")
 
     def _end_by_reset(self, own: Direction) -> None:
         """Nothing more comes: the RST of `own`, if one stands, ends its stream."""
@@ -642,7 +648,9 @@ class TcpConnection:
         if own.ended:
             own.reset = NO_RESET
         elif own.next < own.reset.at and own.next > own.reset.highest and own.end.limit < 0:
-            self._withdraw_reset(own, own.reset.highest, "what follows it does not reach its number")
+            self._withdraw_reset(
+                own, own.reset.highest, "the octets after the RST do not reach its sequence number"
+            )
         else:
             if own.next < own.reset.at and own.end.limit < 0:
                 self._order.gap(own, own.reset.at, own.reset.packet, own.reset.time)

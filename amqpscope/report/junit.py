@@ -169,7 +169,7 @@ class JunitWriter(FindingWriter):
             how = Skipped(nothing) if self._terms.allow_empty else Error(nothing, "nothing to check")
             self._case(suite, "has AMQP to check", how)
         if reason:
-            self._case(suite, "can be read to its end", Error(printable(reason), "unreadable"))
+            self._case(suite, "the file can be read to its end", Error(printable(reason), "unreadable"))
         suite.close()
         reported = [self.outcome(reason), *self.remarks()]
         suite.head.append(SystemOut("".join(f"{printable(line)}\n" for line in reported)))

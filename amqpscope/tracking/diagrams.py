@@ -33,7 +33,7 @@ _DIAGRAMS: list[tuple[str, dict[str, str], Machine]] = [
     ("AMQP 1.0: connection", _ENDPOINT, amqp10.CONNECTION),
     ("AMQP 1.0: session", _ENDPOINT, amqp10.SESSION),
     ("AMQP 1.0: link", _ENDPOINT, amqp10.LINK),
-    ("AMQP 1.0: handle, of the endpoint's own", _ENDPOINT, amqp10.HANDLE),
+    ("AMQP 1.0: a handle of the endpoint itself", _ENDPOINT, amqp10.HANDLE),
     ("AMQP 1.0: SASL exchange", _PEERS, amqp10.SASL),
     ("AMQP 0-9-1: setting up a connection", _PEERS, amqp091.CONNECTION),
     ("AMQP 0-9-1: channel, and the closing of a connection", _PEERS, amqp091.CHANNEL),

@@ -71,11 +71,13 @@ class Ground(NamedTuple):
     """An earlier frame that decides whether a later frame is right.
 
     effect: one of the words above. what: what it does, in a few words. mark: None if the frame is lacking.
+    fields: the fields that it gives a value, as the specification spells them.
     """
 
     effect: str
     what: str
     mark: Position | None
+    fields: tuple[str, ...] = ()
 
 
 class Knew(NamedTuple):

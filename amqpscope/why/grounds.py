@@ -25,10 +25,12 @@ def name_text(name: str | None) -> str:
     return in_quotes(without_password(name or ""), _NAME)
 
 
-def add_known(found: list[Ground], effect: str, what: str, mark: Position | None) -> None:
+def add_known(
+    found: list[Ground], effect: str, what: str, mark: Position | None, fields: tuple[str, ...] = ()
+) -> None:
     """One more ground, if the frame that would be it is known."""
     if mark is not None:
-        found.append(Ground(effect, what, mark))
+        found.append(Ground(effect, what, mark, fields))
 
 
 class Grounds:

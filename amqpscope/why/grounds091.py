@@ -79,6 +79,7 @@ class Grounds091(Grounds):
                 LIMITS,
                 f"the client agrees to {self._places.tuned}",
                 said.get((True, "connection.tune-ok")),
+                _TUNED,
             )
         channel = self._conversation.channel_of(record)
         places = None if channel is None else self._places.channels.get(channel)
@@ -86,13 +87,14 @@ class Grounds091(Grounds):
             add_known(found, SETS_UP, "the server has opened the connection", opened)
             if places is not None and places.closed is None:
                 what = f"channel {number} is already open"
-                add_known(found, FORBIDS, what, places.said.get((True, "channel.open")))
+                add_known(found, FORBIDS, what, places.said.get((True, "channel.open")), ("channel",))
             elif places is not None:
                 add_known(found, SETS_UP, "the channel was closed before", places.closed)
             return found
         if places is None or (True, "channel.open") not in places.said:
             add_known(found, SETS_UP, "the server has opened the connection", opened)
-            found.append(Ground(LACKS, f"no channel.open was captured on channel {number}", None))
+            what = f"no channel.open was captured on channel {number}"
+            found.append(Ground(LACKS, what, None, ("channel",)))
         if channel is None or places is None:
             return found
         self._on_channel(found, places, number, by_client)
@@ -131,9 +133,9 @@ class Grounds091(Grounds):
             if step not in NEXT_STEPS or (over and step not in ("connection.tune-ok", "connection.open-ok")):
                 continue
             if step == "connection.tune":
-                add_known(found, LIMITS, f"the server proposes {self._places.tune}", mark)
+                add_known(found, LIMITS, f"the server proposes {self._places.tune}", mark, _TUNED)
             elif step == "connection.tune-ok":
-                add_known(found, LIMITS, f"the client agrees to {self._places.tuned}", mark)
+                add_known(found, LIMITS, f"the client agrees to {self._places.tuned}", mark, _TUNED)
             elif NEXT_STEPS[step] == name and who != by_client:
                 add_known(found, GRANTS, "the other peer asks for this method", mark)
             else:
@@ -153,15 +155,15 @@ class Grounds091(Grounds):
         said = places.said
         opened = said.get((True, "channel.open"))
         if opened is not None:
-            found.append(Ground(GRANTS, f"the client has opened channel {number}", opened))
+            found.append(Ground(GRANTS, f"the client has opened channel {number}", opened, ("channel",)))
             add_known(
                 found, SETS_UP, "the server has confirmed the channel", said.get((False, "channel.open-ok"))
             )
-        what = "the same peer has closed the channel: it may send only channel.close-ok"
-        add_known(found, FORBIDS, what, said.get((by_client, "channel.close")))
+        what = "the same peer has closed the channel: only channel.close-ok may follow"
+        add_known(found, FORBIDS, what, said.get((by_client, "channel.close")), ("channel",))
         what = "the other peer has closed the channel: only channel.close-ok may follow"
-        add_known(found, FORBIDS, what, said.get((not by_client, "channel.close")))
-        add_known(found, FORBIDS, "the channel has ended", places.closed)
+        add_known(found, FORBIDS, what, said.get((not by_client, "channel.close")), ("channel",))
+        add_known(found, FORBIDS, "the channel has ended", places.closed, ("channel",))
 
     def _of_method(
         self, found: list[Ground], channel: Channel, places: ChannelPlaces, record: FrameRecord, body: Method
@@ -193,7 +195,8 @@ class Grounds091(Grounds):
             self._flow(found, places, by_client)
             self._consumer(found, channel, body.consumer_tag)
             what = f"a prefetch-count of {places.prefetch}"
-            add_known(found, LIMITS, what, said.get((True, "basic.qos")))
+            fields = ("prefetch-count", "prefetch-size")
+            add_known(found, LIMITS, what, said.get((True, "basic.qos")), fields)
         elif isinstance(body, BasicGetOk):
             self._flow(found, places, by_client)
             add_known(found, GRANTS, "the client asks for a message", self._request(channel, by_client, body))
@@ -213,12 +216,14 @@ class Grounds091(Grounds):
                     GRANTS,
                     f"the client has published message {number[1]}",
                     self._places.published.get(number),
+                    _DELIVERY,
                 )
                 add_known(
                     found,
                     FORBIDS,
                     f"the server has already confirmed message {number[1]}",
                     self._places.confirms.get(number),
+                    _DELIVERY,
                 )
         elif isinstance(body, BasicCancel):
             self._consumer(found, channel, body.consumer_tag)
@@ -230,6 +235,7 @@ class Grounds091(Grounds):
                     FORBIDS,
                     "a consumer with this consumer-tag already exists",
                     self._places.consumers.get(live),
+                    _CONSUMER,
                 )
         elif isinstance(body, BasicReturn):
             self._return(found, channel, body)
@@ -288,21 +294,22 @@ class Grounds091(Grounds):
         known = None if consumer is None else self._places.consumers.get(consumer)
         if known is None and channel.is_open:
             what = f"no basic.consume was captured with consumer-tag {name_text(tag or '')}"
-            found.append(Ground(LACKS, what, None))
-        add_known(found, GRANTS, f"the client has started consumer {name_text(tag or '')}", known)
+            found.append(Ground(LACKS, what, None, _CONSUMER))
+        add_known(found, GRANTS, f"the client has started consumer {name_text(tag or '')}", known, _CONSUMER)
 
     def _acknowledging(self, found: list[Ground], channel: Channel, places: ChannelPlaces, tag: int) -> None:
         """What allows or forbids that the client acknowledges this delivery-tag."""
         delivered = self._places.deliveries.get((channel, tag))
-        add_known(found, GRANTS, f"the delivery with delivery-tag {tag}", delivered)
+        add_known(found, GRANTS, f"the delivery with delivery-tag {tag}", delivered, _DELIVERY)
         if delivered is None and tag:
             what = f"no delivery with delivery-tag {tag} was captured on the channel"
-            found.append(Ground(LACKS, what, None))
+            found.append(Ground(LACKS, what, None, _DELIVERY))
             add_known(found, BELONGS, "the newest delivery on the channel", places.delivery)
             add_known(found, SETS_UP, "the newest consumer of the channel", places.consumer)
         if tag not in channel.deliveries.unacknowledged:
             acknowledged = self._places.acknowledgements.get((channel, tag))
-            add_known(found, FORBIDS, f"the client has already settled delivery-tag {tag}", acknowledged)
+            what = f"the client has already settled delivery-tag {tag}"
+            add_known(found, FORBIDS, what, acknowledged, _DELIVERY)
 
     def _return(self, found: list[Ground], channel: Channel, body: BasicReturn) -> None:
         """The messages that may come back by this."""
@@ -323,7 +330,7 @@ class Grounds091(Grounds):
             method, mark = known
             did = "declared" if method.endswith("declare") else "deleted"
             effect = SETS_UP if did == "declared" else FORBIDS
-            found.append(Ground(effect, f"the {kind} {name_text(name)} was {did}", mark))
+            found.append(Ground(effect, f"the {kind} {name_text(name)} was {did}", mark, (kind,)))
 
     def _blamed(
         self,
@@ -348,7 +355,7 @@ class Grounds091(Grounds):
         what = "the server has opened the connection"
         add_known(found, SETS_UP, what, said.get((False, "connection.open-ok")))
         tune_ok = said.get((True, "connection.tune-ok"))
-        add_known(found, LIMITS, f"the client agrees to {self._places.tuned}", tune_ok)
+        add_known(found, LIMITS, f"the client agrees to {self._places.tuned}", tune_ok, _TUNED)
         own, others = said.get((by_client, _CLOSE)), said.get((not by_client, _CLOSE))
         add_known(found, GRANTS, "the same peer has closed the connection", own)
         add_known(
@@ -391,6 +398,10 @@ class Grounds091(Grounds):
 
 
 _CLOSE = "connection.close"
+
+_TUNED = ("channel-max", "frame-max", "heartbeat")
+_CONSUMER = ("consumer-tag",)
+_DELIVERY = ("delivery-tag",)
 
 
 _NEEDED = {

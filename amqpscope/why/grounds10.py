@@ -41,6 +41,14 @@ class _LinkPlaces:
         self.attach = attach
         self.role = "receiver" if body.role else "sender"
         self.modes = _modes(body)
+        self.mode_fields = tuple(
+            name
+            for name, mode in (
+                ("snd-settle-mode", body.snd_settle_mode),
+                ("rcv-settle-mode", body.rcv_settle_mode),
+            )
+            if mode is not None
+        )
         self.detach: Position | None = None
         self.flow: Position | None = None
         self.credit = ""
@@ -94,7 +102,15 @@ class Grounds10(Grounds, Listener10):
     def of(self, record: FrameRecord) -> list[Ground]:
         name = record.connection.protocol
         found = self._found(record)
-        return [Ground(one.effect, in_its_terms(name, one.what), one.mark) for one in found]
+        return [
+            Ground(
+                one.effect,
+                in_its_terms(name, one.what),
+                one.mark,
+                tuple(in_its_terms(name, field) for field in one.fields),
+            )
+            for one in found
+        ]
 
     def _found(self, record: FrameRecord) -> list[Ground]:
         way = self._ways[int(record.direction)]
@@ -144,15 +160,23 @@ class Grounds10(Grounds, Listener10):
             return found
         if half is None or session is None:
             what = f"no begin of the same peer was captured on channel {frame.channel}"
-            return [*found, Ground(LACKS, what, None)]
+            return [*found, Ground(LACKS, what, None, ("channel",))]
         theirs = other.sessions.get(session)
         add_known(
-            found, SETS_UP, f"the same peer has begun the session on channel {frame.channel}", half.begin
+            found,
+            SETS_UP,
+            f"the same peer has begun the session on channel {frame.channel}",
+            half.begin,
+            ("channel",),
         )
         if theirs is not None:
             add_known(found, SETS_UP, "the other peer has begun its half of the session", theirs.begin)
         add_known(
-            found, FORBIDS, "the same peer has ended the session: nothing may follow on the channel", half.end
+            found,
+            FORBIDS,
+            "the same peer has ended the session: nothing may follow on the channel",
+            half.end,
+            ("channel",),
         )
         if theirs is not None:
             add_known(
@@ -183,7 +207,8 @@ class Grounds10(Grounds, Listener10):
             parts.append(f"idle-time-out {idle} ms")
             limiting = True
         what = f"the other peer has opened its half of the connection, with {', '.join(parts)}"
-        found.append(Ground(LIMITS if limiting else SETS_UP, what, other.open))
+        fields = ("max-frame-size", "channel-max", "idle-time-out-ms")
+        found.append(Ground(LIMITS if limiting else SETS_UP, what, other.open, fields))
 
     def _of_begin(
         self, found: list[Ground], record: FrameRecord, body: Begin, half: _SessionPlaces | None
@@ -195,6 +220,7 @@ class Grounds10(Grounds, Listener10):
                 FORBIDS,
                 "the same peer has begun a session on this channel, which has not ended",
                 half.begin,
+                ("channel",),
             )
         elif half is not None:
             add_known(found, SETS_UP, "the same peer has ended the previous session on the channel", half.end)
@@ -215,7 +241,7 @@ class Grounds10(Grounds, Listener10):
         way, other = self._ways[int(record.direction)], self._ways[1 - int(record.direction)]
         if theirs is not None and theirs.body.handle_max is not None:
             what = f"the other peer limits handles to {theirs.body.handle_max}"
-            add_known(found, LIMITS, what, theirs.begin)
+            add_known(found, LIMITS, what, theirs.begin, ("handle-max",))
         by_handle = self._conversation.link_of(record)
         in_use = None if by_handle is None else way.links.get(by_handle)
         if by_handle is not None and in_use is not None:
@@ -224,9 +250,10 @@ class Grounds10(Grounds, Listener10):
                     f"the same peer has attached {name_text(by_handle.name)} by this handle and "
                     "not detached it"
                 )
-                add_known(found, FORBIDS, what, in_use.attach)
+                add_known(found, FORBIDS, what, in_use.attach, ("handle",))
             else:
-                add_known(found, SETS_UP, "the same peer has released the handle", in_use.detach)
+                what = "the same peer has released the handle"
+                add_known(found, SETS_UP, what, in_use.detach, ("handle",))
         by_name, at_other_end = self._conversation.named_by(record, body)
         own = None if by_name is None else way.links.get(by_name)
         if own is not None and own is not in_use:
@@ -258,7 +285,7 @@ class Grounds10(Grounds, Listener10):
         if named is None or link is None:
             if body.handle is not None:
                 what = f"no attach of the same peer was captured by handle {body.handle}"
-                found.append(Ground(LACKS, what, None))
+                found.append(Ground(LACKS, what, None, ("handle",)))
                 for one in self._conversation.attached_by(record)[:_OTHERS_LINK]:
                     places = way.links.get(one)
                     if places is not None:
@@ -269,22 +296,23 @@ class Grounds10(Grounds, Listener10):
             f"the same peer has attached link {name_text(named.name)} by this handle, as "
             f"{link.role}{link.modes}"
         )
-        add_known(found, GRANTS if isinstance(body, Transfer) else SETS_UP, what, link.attach)
+        effect = GRANTS if isinstance(body, Transfer) else SETS_UP
+        add_known(found, effect, what, link.attach, ("handle", *link.mode_fields))
         peer = other.links.get(named)
         if peer is not None:
-            add_known(
-                found, SETS_UP, f"the other peer has attached its end of the link{peer.modes}", peer.attach
-            )
+            what = f"the other peer has attached its end of the link{peer.modes}"
+            add_known(found, SETS_UP, what, peer.attach, peer.mode_fields)
         add_known(found, FORBIDS, "the same peer has detached the link", link.detach)
         if isinstance(body, Transfer):
             if peer is not None and peer.flow is not None:
                 drain = "; drain is set" if peer.drain else ""
-                add_known(found, GRANTS, f"link credit {peer.credit}{drain}", peer.flow)
+                what = f"link credit {peer.credit}{drain}"
+                add_known(found, GRANTS, what, peer.flow, ("link-credit", "delivery-count"))
             else:
                 found.append(Ground(LACKS, "no flow that grants credit on the link was captured", None))
             if half.delivery is not None and body.delivery_id is not None:
                 what = f"the previous delivery on the session: last-delivery-id {half.delivery[0]}"
-                add_known(found, BELONGS, what, half.delivery[1])
+                add_known(found, BELONGS, what, half.delivery[1], ("last-delivery-id", "delivery-id"))
             add_known(found, BELONGS, "the delivery that is under way on the link", link.first)
             if link.last is not None and link.last != link.first:
                 add_known(found, BELONGS, "the previous transfer on the link", link.last)
@@ -310,15 +338,15 @@ class Grounds10(Grounds, Listener10):
         window = "no" if theirs.window is None else str(theirs.window)
         if theirs.flow is None:
             what = f"an incoming-window of {window} from the first transfer on"
-            add_known(found, GRANTS if grants else SETS_UP, what, theirs.begin)
+            add_known(found, GRANTS if grants else SETS_UP, what, theirs.begin, ("remote-incoming-window",))
         else:
             from_id = "" if theirs.next_incoming is None else f" from transfer-id {theirs.next_incoming} on"
             what = f"an incoming-window of {window}{from_id}"
-            add_known(found, GRANTS if grants else SETS_UP, what, theirs.flow)
+            add_known(found, GRANTS if grants else SETS_UP, what, theirs.flow, ("remote-incoming-window",))
         if not grants:
             add_known(found, BELONGS, "the previous flow of the same peer", half.flow)
             what = f"the newest transfer of the same peer: next-outgoing-id is {half.next_id}"
-            add_known(found, BELONGS, what, half.transfer)
+            add_known(found, BELONGS, what, half.transfer, ("next-outgoing-id",))
             what = f"the newest transfer of the other peer: its next-outgoing-id is {theirs.next_id}"
             add_known(found, BELONGS, what, theirs.transfer)
 
@@ -334,19 +362,20 @@ class Grounds10(Grounds, Listener10):
             mark = None if delivery is None else sender.deliveries.get(delivery)
             if delivery is None or mark is None:
                 by = "the other peer" if body.role else "the same peer"
-                found.append(Ground(LACKS, f"no delivery {number} of {by} was captured on the session", None))
+                what = f"no delivery {number} of {by} was captured on the session"
+                found.append(Ground(LACKS, what, None, ("delivery-id",)))
                 continue
             what = (
                 f"delivery {number}"
                 if len(named) == 1
                 else f"delivery {number}, the {which} in the disposition"
             )
-            add_known(found, GRANTS, what, mark)
+            add_known(found, GRANTS, what, mark, ("delivery-id",))
             link = None if delivery.link is None else sender.links.get(delivery.link)
             if delivery.link is not None and link is not None:
                 add_known(found, SETS_UP, f"link {name_text(delivery.link.name)} was attached", link.attach)
             what = f"the same peer had already settled delivery {number}"
-            add_known(found, FORBIDS, what, way.settled.get(delivery))
+            add_known(found, FORBIDS, what, way.settled.get(delivery), ("delivery-id",))
 
     def of_end(self, direction: int, by_client: bool) -> list[Ground]:
         way, other = self._ways[direction], self._ways[1 - direction]

@@ -198,11 +198,11 @@ def weighed(question: FrameQuestion) -> list[Ground]:
 
 
 def is_decisive(ground: Ground, question: FrameQuestion) -> bool:
-    """Whether findings rest on an earlier frame: they name it, or the value that it sets."""
+    """Whether findings rest on an earlier frame: they name the frame, or a field that it sets."""
     for finding in question.findings:
         if ground.mark is not None and ground.mark.packet in finding.others:
             return True
-        if any(name.replace("_", "-") in ground.what for name in finding.evidence):
+        if any(name.replace("_", "-") in ground.fields for name in finding.evidence):
             return True
     return False
 

@@ -366,7 +366,7 @@ def test_junit_tells_what_could_not_be_checked(folder: Path, capsys: pytest.Capt
     names = ["clean.pcap", "missing.pcap", "empty.pcap"]
     assert results(amqpscope(capsys, "check", "--format", "junit", *names).out) == [
         ("clean.pcap", "connection 0", "passed"),
-        ("missing.pcap", "can be read to its end", "error: No such file or directory"),
+        ("missing.pcap", "the file can be read to its end", "error: No such file or directory"),
         ("empty.pcap", "has AMQP to check", "error: no AMQP 1.0 or 0-9-1 to check: no TCP in it"),
     ]
     allowed = amqpscope(capsys, "check", "--format", "junit", "--allow-empty", "empty.pcap")

@@ -257,7 +257,7 @@ def test_without_the_breach_nothing_is_recorded(tmp_path: Path, capsys: pytest.C
         (["--rotate", "5MB"], "--rotate: needs -w"),
         (["--before", "5s", "-w", "x.pcapng"], "--before: needs --until and -w"),
         (["--duration", "never"], "--duration 'never': must be a number with a unit"),
-        (["-i", "-", "-i", "lo"], "-i - goes with no other interface"),
+        (["-i", "-", "-i", "lo"], "-i - cannot be combined with another interface"),
         (["--files", "3"], "--files: needs --rotate"),
         (["--count", "-3"], "--count -3: must be at least 1"),
         (["--count", "0"], "--count 0: must be at least 1"),

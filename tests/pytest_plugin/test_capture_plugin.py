@@ -86,7 +86,7 @@ def test_words(amqp_capture):
         amqp_capture.check(path, profile="nonesuch")
     with pytest.raises(ValueError, match="port 0: must be from 1 to 65535"):
         amqp_capture.record(0)
-    with pytest.raises(ValueError, match="None is for any port"):
+    with pytest.raises(ValueError, match="None records every port"):
         amqp_capture.record([])
 """
 
@@ -115,7 +115,7 @@ def test_checks(tmp_path: Path) -> None:
     assert "allowed: amqp10/L-DC-UNSET by the client (1, first in packet 12): the test says so" in text
     assert "there/is/none.pcap: No such file or directory" in text
     assert "no AMQP 1.0 or 0-9-1 to check: no TCP in it" in text
-    assert "is that where the test talks" not in text  # that is for recordings
+    assert "check that the test uses" not in text  # that is for recordings
     assert "Traceback" not in text
 
 

@@ -95,7 +95,7 @@ def test_the_suite(folder: Path) -> None:
     assert "server 127.0.0.1:5672" in outer
 
     report = part(text, "test_says_nothing")
-    assert "no AMQP 1.0 or 0-9-1 to check: no TCP in it (0 packets on lo, port 5672: is that where" in report
+    assert "no AMQP 1.0 or 0-9-1 to check: no TCP in it (0 packets on lo, port 5672: check that" in report
     assert "no interface nonesuch: there are " in part(text, "test_folder_is_gone")
     assert re.search(
         r"PytestWarning: amqpscope: \d+ packets are missing in .*: this machine was too busy", text

@@ -69,7 +69,7 @@ def open_source(
         raise CaptureError("no interface to capture from")
     for alone in (_STANDARD_INPUT, _ANY):
         if alone in names and len(names) > 1:
-            raise CaptureError(f"-i {alone} goes with no other interface")
+            raise CaptureError(f"-i {alone} cannot be combined with another interface")
     if names == [_STANDARD_INPUT]:
         if filter.strip():
             raise CaptureError(

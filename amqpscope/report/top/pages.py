@@ -56,13 +56,13 @@ _HELP = (
     ("p  Space", "pause the display; the rules still check everything"),
     ("q", "quit"),
     ("", ""),
-    ("WHAT HURTS", "first proven errors, then what is overdue, then what is"),
-    ("", "blocked (no credit, no window, prefetch used up, stopped by"),
-    ("", "channel.flow), then what is only possible, then what is much"),
+    ("WHAT HURTS", "certain errors, then overdue answers, then blocked senders"),
+    ("", "(no credit, no window, prefetch used up, channel.flow), then"),
+    ("", "possible errors, then large numbers of unsettled deliveries"),
     ("UNSETTLED", "deliveries that nobody has settled yet; of AMQP 0-9-1 also"),
     ("", "messages published that are not confirmed"),
     ("CREDIT", "deliveries that the receiver still allows; WAITING: messages"),
-    ("", "that the sender has, as it said last"),
+    ("", "that the sender still has to send, by its newest flow"),
 )
 
 _WIDE = 110
@@ -260,7 +260,7 @@ def inside(row: Row, now: int, width: int) -> list[Line]:
         lines.append([("dim", "nothing is known of its state")])
         return lines
     if row.over_since and row.snapshot_due:
-        lines.append([("dim", "it was over before its last state could be looked at")])
+        lines.append([("dim", "the connection ended before its last state could be read")])
         lines += [[(issue.style, f"! {issue.text}")] for issue in row.health_issues]
         return lines
     for end in (snapshot.client, snapshot.server):

@@ -170,7 +170,7 @@ class TopView:
         elif self._page == _FINDINGS and key in ("enter", "right", "l") and self._reported is not None:
             row = self.model.rows.get(self._reported.row.connection)
             if row is None:
-                self.say("that connection is over and forgotten")
+                self.say("the connection has ended, and its frames are no longer kept")
             else:
                 self._picked = row
                 self._follows = False

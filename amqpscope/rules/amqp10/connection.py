@@ -575,7 +575,7 @@ def speaks_the_draft(case: Case10) -> None:
     `options`. Replace a library that is built for the draft.
     """
     case.me.draft = True
-    reason = "its frames are those of the draft of April 2011: all fields stand one place further on"
+    reason = "the frames have the fields of the draft of April 2011, where each field is one position later"
     case.report(C_DIALECT_1239, reason, POSSIBLE)
 
 

@@ -290,7 +290,7 @@ def _judge_bare(way: _Way) -> Finding | None:
                     return properties_altered(way)
                 if came.properties:
                     return bare_message_altered(way, name, "with its properties encoded anew")
-            return bare_message_altered(way, name, f"with another {name} or another encoding of it")
+            return bare_message_altered(way, name, f"with another value or another encoding of {name}")
     return None
 
 

@@ -41,7 +41,7 @@ D_DISP_UNKNOWN: Final = RULES.rule(
     "D-DISP-UNKNOWN",
     "MUST NOT",
     "inferred",
-    warning="The text implies it and does not say it.",
+    warning="The specification implies the demand without stating the demand.",
     usual_answer="amqp:invalid-field",
 )
 

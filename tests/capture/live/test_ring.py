@@ -169,7 +169,7 @@ def test_listed_are_interfaces_with_their_addresses_and_any() -> None:
     [
         (["l0"], "no interface l0: there are lo"),
         ([], "no interface to capture from"),
-        (["any", "lo"], "-i any goes with no other interface"),
+        (["any", "lo"], "-i any cannot be combined with another interface"),
     ],
 )
 def test_what_cannot_be_opened_is_said_in_a_line(names: list[str], why: str) -> None:
