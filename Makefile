@@ -1,6 +1,7 @@
 # make demo   set up a virtual environment, read a recorded capture and check another
 # make test   set up, and pass the tests
 # make check  format, lint, words, types, import layers, generated tables, pages, manual and diagrams
+# make docs   the documentation as a site in site/, for a browser without network (site/index.html)
 # make coverage  branch coverage of the tests, a line per package, uncompiled (half an hour)
 # make bench  generate captures and compare with tshark (needs tshark; minutes)
 # make growth how time grows with the work, for each thing that there can be many of (half an hour)
@@ -14,7 +15,7 @@ PYTHON ?= python3
 VENV ?= .venv
 # no: run the files as they are; auto: compile where a C compiler is, which takes minutes; require: fail without
 AMQPSCOPE_COMPILE ?= no
-# what is installed with the package: test, or test,spark,test-spark for the pipeline and its tests
+# what is installed with the package: test, or test,spark,test-spark for the pipeline and its tests; docs for the site
 EXTRAS ?= test
 FUZZ_EXAMPLES ?= 20000
 FUZZ_SECONDS ?= 600
@@ -29,7 +30,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissec
 comma := ,
 INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install demo coverage measure-coverage test test-spark pipeline-tests check bench bench-spark growth measure measure-growth measure-pipeline properties fuzz fuzz-entries fuzz-compiled fuzz-by-chance clean
+.PHONY: install demo docs build-docs coverage measure-coverage test test-spark pipeline-tests check bench bench-spark growth measure measure-growth measure-pipeline properties fuzz fuzz-entries fuzz-compiled fuzz-by-chance clean
 
 install: $(INSTALLED)
 
@@ -57,6 +58,14 @@ check: $(INSTALLED)
 	$(BIN)/python -m amqpscope rules pages --check captures/rules
 	$(BIN)/python -m amqpscope.cli.manual --check
 	$(BIN)/python -m amqpscope.tracking.diagrams --check
+
+docs:
+	$(MAKE) EXTRAS=$(EXTRAS)$(if $(findstring docs,$(EXTRAS)),,$(comma)docs) build-docs
+
+# The pages show what the program prints, and the site has no dead link.
+build-docs: $(INSTALLED)
+	$(BIN)/python docs/generate/examples.py --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 coverage:
 	$(MAKE) AMQPSCOPE_COMPILE=no VENV=.venv-coverage measure-coverage
@@ -115,4 +124,4 @@ $(INSTALLED): $(SOURCES)
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist site *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

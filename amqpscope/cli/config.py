@@ -75,7 +75,7 @@ def show(
 
 
 # What holds where no file says anything.
-_DEFAULTS: dict[str, object] = {
+DEFAULTS: dict[str, object] = {
     "select": ["all"],
     "ignore": [],
     "fail-on": "error",
@@ -104,7 +104,7 @@ def _reported(configuration: Configuration) -> dict[str, Any]:
                 "from": "file" if key in values else "default",
                 "line": (configuration.line(key) or None) if key in values else None,
             }
-            for key, default in _DEFAULTS.items()
+            for key, default in DEFAULTS.items()
         },
         "severity": [
             {

@@ -5,25 +5,41 @@ import io
 import re
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
 
+from amqpscope.capture import link_layer
 from amqpscope.cli.main import app, run
+from amqpscope.cli.manual import described
+from amqpscope.policy.configuration import KEYS
 from amqpscope.report.forms import NAMES, declared
+from amqpscope.rules.profiles import PROFILES
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-_specification = importlib.util.spec_from_file_location("examples", DOCS / "generate" / "examples.py")
-assert _specification is not None and _specification.loader is not None
-examples = importlib.util.module_from_spec(_specification)
-_specification.loader.exec_module(examples)
+
+
+def script(name: str) -> ModuleType:
+    """A program of docs/generate, which is no package."""
+    specification = importlib.util.spec_from_file_location(name, DOCS / "generate" / f"{name}.py")
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+examples = script("examples")
+reference = script("reference")
 
 PAGES = {page.relative_to(ROOT).as_posix(): page.read_text("utf-8") for page in examples.pages()}
 BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 LANGUAGES = {"console", "mermaid", "py", "python", "sh", "text", "toml", "yaml"}
-GENERATED = ("rules/", "reference/")
-"""Folders of docs/ with pages that the build of the site writes."""
+WRITTEN_BY_THE_SITE = {
+    f"docs/reference/{name}.md"
+    for name in ("api", "commands", "configuration", "link-types", "profiles", "tables")
+}
 
 
 def blocks(*languages: str) -> list[tuple[str, str]]:
@@ -145,12 +161,36 @@ def test_no_link_is_dead(page: str) -> None:
             assert anchor in headings(path.read_text("utf-8")), target
 
 
-WRITTEN_BY_THE_SITE = {
-    "docs/reference/commands.md",
-    "docs/reference/link-types.md",
-    "docs/reference/configuration.md",
-    "docs/reference/profiles.md",
-}
+def test_the_reference_has_every_command_and_option() -> None:
+    page = reference.commands()
+    for command in described():
+        assert not command.path or f" {command.path} {{ #" in page
+        for option in command.options:
+            assert f"`{option.shown}`" in page
+
+
+def test_the_reference_has_every_key_product_and_link_type() -> None:
+    assert set(re.findall(r"^\| `([a-z-]+)`", reference.configuration(), re.MULTILINE)) == set(KEYS)
+    assert re.findall(r"^## (.*)$", reference.profiles(), re.MULTILINE) == [one.name for one in PROFILES]
+    numbers = {str(number) for name, number in vars(link_layer).items() if name.startswith("LINK_")}
+    assert set(re.findall(r"^\| (\d+) ", reference.link_types(), re.MULTILINE)) == numbers
+
+
+def test_every_section_for_contributors_has_its_page() -> None:
+    pages = reference.development()
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    for line in filter(None, text.splitlines()):
+        assert any(line.removeprefix("#") in page for page in pages.values()), line
+    assert "<svg" in pages["architecture"]
+
+
+def test_the_site_has_every_page() -> None:
+    listed = set(re.findall(r"^ +- (?:\w+: )?(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE))
+    written = {
+        name.removeprefix("docs/") for name in {*PAGES, *WRITTEN_BY_THE_SITE} if name.startswith("docs/")
+    }
+    generated = {f"development/{name}.md" for name in reference.development()}
+    assert listed == written | generated | {"changelog.md", "rules/README.md"}
 
 
 def test_there_are_no_placeholders_left() -> None:
