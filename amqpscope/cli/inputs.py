@@ -11,11 +11,23 @@ import typer
 
 from amqpscope.capture.source import is_capture
 from amqpscope.cli.output import say
+from amqpscope.cli.status import Status
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions, together
+from amqpscope.report.outcome import nothing_to
 from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
 
-__all__ = ["CaptureArgument", "Dialect", "DialectOption", "Merge", "Paths", "Via", "inputs", "same_file"]
+__all__ = [
+    "CaptureArgument",
+    "Dialect",
+    "DialectOption",
+    "Merge",
+    "Paths",
+    "Via",
+    "capture_status",
+    "inputs",
+    "same_file",
+]
 
 Paths = Annotated[
     list[str],
@@ -187,3 +199,14 @@ def same_file(path: str, other: str) -> bool:
 
 def _status(path: str) -> os.stat_result:
     return os.fstat(0) if path == "-" else os.stat(path)
+
+
+def capture_status(capture: Capture, allow_empty: bool) -> Status:
+    """What a capture read to its end amounts to; says so if there was nothing to read."""
+    if capture.failed:
+        return Status.FAILURE
+    nothing = nothing_to(capture, "read")
+    if not nothing:
+        return Status.FINE
+    say(f"{capture.name}: {nothing}")
+    return Status.FINE if allow_empty else Status.NO_AMQP

@@ -1,7 +1,6 @@
 """The `amqpscope` command: its subcommands, and how any of them ends."""
 
 import enum
-import gc
 import os
 import sys
 from collections.abc import Callable
@@ -12,24 +11,14 @@ import typer
 from typer.main import get_command
 
 from amqpscope import __version__
-from amqpscope.cli import check as check_command
-from amqpscope.cli import config as config_command
-from amqpscope.cli import diff as diff_command
-from amqpscope.cli import pipeline as pipeline_command
-from amqpscope.cli import read as read_command
-from amqpscope.cli import rules as rules_command
-from amqpscope.cli import sniff as sniff_command
-from amqpscope.cli import summary as summary_command
-from amqpscope.cli import why as why_command
-from amqpscope.cli.help import HelpfulCommand
+from amqpscope.cli.commands import Commands
 from amqpscope.cli.output import leave_stdout, say
 from amqpscope.cli.status import Status
 from amqpscope.errors import AmqpscopeError
-from amqpscope.input.garbage import calm_collector
 from amqpscope.report.printable import printable
 from amqpscope.rules.rule_names import take_renamed
 
-__all__ = ["app", "main", "run"]
+__all__ = ["app", "run"]
 
 _ABOUT = (
     "See what AMQP peers send to each other, and which peer breaks the protocol. amqpscope decodes and "
@@ -37,45 +26,13 @@ _ABOUT = (
 )
 
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help=_ABOUT,
     epilog="Use `amqpscope COMMAND --help` for one command.",
-)
-app.command(
-    cls=HelpfulCommand, epilog=read_command.EPILOG, short_help="Show the conversation, frame by frame."
-)(read_command.read)
-app.command(
-    cls=HelpfulCommand,
-    epilog=summary_command.EPILOG,
-    short_help="Summarize each connection and how it ended.",
-)(summary_command.summary)
-app.command(
-    cls=HelpfulCommand,
-    epilog=check_command.EPILOG,
-    short_help="Report protocol violations: which peer, rule, packet and state.",
-)(check_command.check)
-app.command(
-    cls=HelpfulCommand,
-    epilog=why_command.EPILOG,
-    short_help="Explain what allows or forbids a packet, and what followed.",
-)(why_command.why)
-app.command(
-    cls=HelpfulCommand,
-    epilog=diff_command.EPILOG,
-    short_help="Compare two runs of one scenario.",
-)(diff_command.diff)
-app.command(
-    cls=HelpfulCommand,
-    epilog=sniff_command.EPILOG,
-    short_help="Capture live, and report violations as they happen.",
-)(sniff_command.sniff)
-app.add_typer(rules_command.app, name="rules", short_help="List and explain the rules.")
-app.add_typer(config_command.app, name="config", short_help="Show the settings in effect.")
-app.add_typer(
-    pipeline_command.app, name="pipeline", short_help="Analyze many captures on Spark and write tables."
 )
 
 
@@ -146,13 +103,6 @@ def options(
     ] = None,
 ) -> None:
     """See what AMQP peers really say to each other, and who breaks the protocol."""
-
-
-def main() -> None:
-    """Run the command line, and leave with its exit status."""
-    gc.freeze()  # what the imports made stays
-    calm_collector()
-    sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:

@@ -18,6 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from amqpscope import __version__
@@ -92,7 +93,7 @@ def _below(command: Any, path: str, above: Any) -> list[Command]:
                 *record,
             )
         )
-    inner = getattr(command, "commands", {})
+    inner = command.list_commands(context) if isinstance(command, TyperGroup) else []
     found = [
         Command(
             path,
@@ -104,8 +105,8 @@ def _below(command: Any, path: str, above: Any) -> list[Command]:
             tuple(options),
         )
     ]
-    for name, one in inner.items():
-        found += _below(one, f"{path} {name}".strip(), context)
+    for name in inner:
+        found += _below(command.get_command(context, name), f"{path} {name}".strip(), context)
     return found
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from rich.console import Console
-
 from amqpscope.input.capture import Capture
 from amqpscope.model.note import Note
 from amqpscope.report.notes import note_lines
@@ -72,6 +70,7 @@ def progress(capture: Capture, streaming: bool) -> Iterator[ProgressMeter]:
     if not seen or (capture.size or 0) < _WORTH_A_BAR:
         yield ProgressMeter()
         return
+    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
     class Bar(ProgressMeter):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import CaptureArgument, DialectOption, Merge, Paths, Via, inputs
+from amqpscope.cli.inputs import CaptureArgument, DialectOption, Merge, Paths, Via, capture_status, inputs
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.selection import Selection, parse_bound, parse_channels, parse_names
 from amqpscope.cli.status import Status, worst
@@ -15,10 +15,9 @@ from amqpscope.cli.writers import CensusWriter, FramesJsonWriter, FrameWriter, T
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.report.links import LinkNames
-from amqpscope.report.outcome import nothing_to
 from amqpscope.report.timeline import TIME_FORMATS
 
-__all__ = ["EPILOG", "capture_status", "read"]
+__all__ = ["EPILOG", "read"]
 
 
 class ReadFormat(enum.StrEnum):
@@ -307,14 +306,3 @@ def _reported_if_interrupted(capture: Capture, writer: FrameWriter) -> Iterator[
         if not writer.streaming:
             say(f"{capture.name}: interrupted: only what was read before")
         raise
-
-
-def capture_status(capture: Capture, allow_empty: bool, purpose: str = "read") -> Status:
-    """What a capture read to its end amounts to; says so if there was nothing to read, or to check."""
-    if capture.failed:
-        return Status.FAILURE
-    nothing = nothing_to(capture, purpose)
-    if not nothing:
-        return Status.FINE
-    say(f"{capture.name}: {nothing}")
-    return Status.FINE if allow_empty else Status.NO_AMQP

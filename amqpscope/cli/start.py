@@ -1,16 +1,23 @@
 """Where the command begins: completion is answered before anything of the program is loaded."""
 
+import gc
 import os
+import sys
 
 __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line, or answer a shell that wants to complete it."""
+    """Run the command line and leave with its exit status, or answer a shell that wants to complete it."""
     if "_AMQPSCOPE_COMPLETE" in os.environ:
         from amqpscope.cli.completion import main as complete
 
         complete()
-    from amqpscope.cli.main import main as command
+    from amqpscope.input.garbage import calm_collector
 
-    command()
+    calm_collector()  # before the imports, which make many objects
+    from amqpscope.cli.main import run
+
+    status = run(sys.argv[1:])
+    gc.freeze()  # the process ends and returns all memory: nothing has to be collected first
+    sys.exit(status)

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.cli.inputs import CaptureArgument, DialectOption, Merge, Paths, Via, inputs
+from amqpscope.cli.inputs import CaptureArgument, DialectOption, Merge, Paths, Via, capture_status, inputs
 from amqpscope.cli.output import TextOrJson, progress, say
-from amqpscope.cli.read import capture_status
 from amqpscope.cli.selection import check_connection, is_connection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError

@@ -257,7 +257,7 @@ def command(*arguments: str, **how: Any) -> subprocess.Popen[bytes]:
         "stderr": subprocess.PIPE,
         **how,
     }
-    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from amqpscope.cli.main import main; main()"
+    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from amqpscope.cli.start import main; main()"
     return subprocess.Popen([sys.executable, "-c", code, str(ROOT), "check", *arguments], **pipes)
 
 
@@ -285,7 +285,7 @@ def test_a_reader_that_has_seen_enough_of_standard_input(folder: Path) -> None:
 
 
 def test_closed_outputs(folder: Path) -> None:
-    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from amqpscope.cli.main import main; main()"
+    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from amqpscope.cli.start import main; main()"
     shell = f'"$0" -c "{code}" "$1" check clean.pcap >&-'
     closed = subprocess.run(
         ["sh", "-c", shell, sys.executable, str(ROOT)], cwd=folder, capture_output=True, check=False

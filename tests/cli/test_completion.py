@@ -12,13 +12,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.commands import amqpscope
-from typer.main import get_command
+from support.commands import amqpscope, inner_commands, whole_command
 
 import amqpscope as package
 from amqpscope.cli import completion
 from amqpscope.cli.completion import proposals
-from amqpscope.cli.main import app
 from amqpscope.policy.config_finding import REMARKS
 from amqpscope.report.capture_notes import CAPTURE_NOTES
 from amqpscope.rules.catalogue import catalogue, guards
@@ -97,13 +95,14 @@ def test_through_bash(tmp_path: Path, command: Path, words: list[str], expected:
 
 
 def test_commands() -> None:
-    top = get_command(app)
-    assert values("") == list(top.commands)
-    for name, one in top.commands.items():
-        assert values(name, "") == list(one.commands) if hasattr(one, "commands") else True
+    commands = inner_commands(whole_command())
+    assert values("") == list(commands)
+    for name, one in commands.items():
+        inner = inner_commands(one)
+        assert values(name, "") == list(inner) if inner else True
     assert values() == values("")
     assert values("nonsense", "r") == ["read", "rules"]
-    assert [reported for value, reported in proposals(["why"])] == [top.commands["why"].short_help]
+    assert [reported for value, reported in proposals(["why"])] == [commands["why"].short_help]
 
 
 def test_every_option_of_every_command_is_proposed() -> None:
@@ -112,10 +111,10 @@ def test_every_option_of_every_command_is_proposed() -> None:
             for name in (*parameter.opts, *parameter.secondary_opts):
                 if parameter.param_type_name == "option":
                     assert name in values(*path, name[:2] if name.startswith("--") else "-"), (path, name)
-        for name, inner in getattr(command, "commands", {}).items():
+        for name, inner in inner_commands(command).items():
             walk(inner, [*path, name])
 
-    walk(get_command(app), [])
+    walk(whole_command(), [])
 
 
 def test_every_choice_is_proposed() -> None:
@@ -128,10 +127,10 @@ def test_every_choice_is_proposed() -> None:
             if choices is not None and parameter.param_type_name == "option":
                 assert values(*path, parameter.opts[0], "") == [str(choice.value) for choice in choices]
                 count += 1
-        inner = getattr(command, "commands", {})
+        inner = inner_commands(command)
         return count + sum(walk(one, [*path, name]) for name, one in inner.items())
 
-    assert walk(get_command(app), []) > 20
+    assert walk(whole_command(), []) > 20
 
 
 def test_values() -> None:
@@ -157,10 +156,10 @@ def test_every_argument_has_proposals_but_those_that_are_anybodys_own() -> None:
                 own = parameter.metavar in ("QUERY", "[PACKET]")
                 assert bool(values(*path, *before, "")) != own, (path, parameter.metavar)
                 before.append("x")
-        for name, inner in getattr(command, "commands", {}).items():
+        for name, inner in inner_commands(command).items():
             walk(inner, [*path, name])
 
-    walk(get_command(app), [])
+    walk(whole_command(), [])
 
 
 def test_selections() -> None:

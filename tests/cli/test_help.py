@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from support.commands import amqpscope
-from typer.main import get_command
-
-from amqpscope.cli.main import app
+from support.commands import amqpscope, inner_commands, whole_command
 
 
 def commands() -> list[list[str]]:
     """Every command and command of a command, as arguments."""
     found: list[list[str]] = [[]]
-    top = get_command(app)
-    for name, command in getattr(top, "commands", {}).items():
+    top = whole_command()
+    for name, command in inner_commands(top).items():
         found.append([name])
-        found += [[name, inner] for inner in getattr(command, "commands", {})]
+        found += [[name, inner] for inner in inner_commands(command)]
     return found
 
 

@@ -9,9 +9,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
+from support.commands import inner_commands, whole_command
 
-from amqpscope.cli.main import app
 from amqpscope.cli.manual import FILES, Command, Option, described, man_page, table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -62,10 +61,10 @@ def test_it_has_every_command_and_option() -> None:
         for parameter in command.params:
             if parameter.param_type_name == "option":
                 assert {*parameter.opts, *parameter.secondary_opts} <= names
-        for name, inner in getattr(command, "commands", {}).items():
+        for name, inner in inner_commands(command).items():
             walk(inner, f"{path} {name}".strip())
 
-    walk(get_command(app), "")
+    walk(whole_command(), "")
     assert [command.path for command in COMMANDS] == paths
     for command in COMMANDS[1:]:
         section = PAGE.partition(f".SS amqpscope {command.path}\n")[2].partition("\n.S")[0]

@@ -7,10 +7,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from amqpscope.cli.main import run
+from amqpscope.cli.main import app, run
 
 # Where all goes well.
 DEMO = Path(__file__).resolve().parent.parent.parent / "captures" / "demo.pcap"
@@ -81,3 +84,16 @@ def set_against_another(path: object) -> Iterator[list[str]]:
 def unprintable(text: str) -> list[str]:
     """Characters that may not reach a terminal: anything that is not plainly visible, but line ends."""
     return sorted(character for character in set(text) if character != "\n" and not character.isprintable())
+
+
+def whole_command() -> Any:
+    """`amqpscope` as typer has it, with all its options."""
+    return get_command(app)
+
+
+def inner_commands(command: Any) -> dict[str, Any]:
+    """The commands below a command, by name; none if it is no group."""
+    if not isinstance(command, TyperGroup):
+        return {}
+    context = command.make_context("amqpscope", [], resilient_parsing=True)
+    return {name: command.get_command(context, name) for name in command.list_commands(context)}

@@ -1,0 +1,62 @@
+"""A command imports what it needs and nothing of the other commands. Imports are most of a short run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+# What only other commands need, and of Python what takes long to load.
+OTHERS = (
+    "amqpscope.capture.live",
+    "amqpscope.cli.completion",
+    "amqpscope.conformance",
+    "amqpscope.diff",
+    "amqpscope.pipeline",
+    "amqpscope.pytest_plugin",
+    "amqpscope.report.rule_page",
+    "amqpscope.report.rule_pages",
+    "amqpscope.rules.references",
+    "amqpscope.why",
+    "pyshark",
+    "pyspark",
+    "rich.progress",
+    "rich.live",
+    "scapy",
+    "xml",
+)
+
+CODE = "import sys; from amqpscope.cli.main import run; run(sys.argv[1:]); print('LOADED', *sys.modules)"
+
+
+def loaded(*arguments: str) -> set[str]:
+    """The modules that are loaded when a command has run."""
+    result = subprocess.run(
+        [sys.executable, "-c", CODE, *arguments], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return set(result.stdout.rpartition("LOADED")[2].split())
+
+
+def of_others(modules: set[str]) -> set[str]:
+    """Those that belong to `OTHERS`, or lie below one of them."""
+    return {name for name in modules if any(f"{name}.".startswith(f"{other}.") for other in OTHERS)}
+
+
+@pytest.mark.parametrize("name", ["check", "read", "summary"])
+def test_a_command_loads_nothing_of_the_other_commands(name: str) -> None:
+    modules = loaded(name, "captures/demo.pcap")
+    assert f"amqpscope.cli.{name}" in modules
+    assert of_others(modules) == set()
+    commands = {"check", "config", "diff", "pipeline", "read", "rules", "sniff", "summary", "why"}
+    assert {one for one in commands if f"amqpscope.cli.{one}" in modules} == {name}
+
+
+def test_the_help_loads_no_command() -> None:
+    modules = loaded("--help")
+    assert {name for name in modules if name.startswith("amqpscope.cli.")} <= {
+        f"amqpscope.cli.{name}" for name in ("main", "commands", "help", "output", "status")
+    }
