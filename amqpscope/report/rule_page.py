@@ -99,7 +99,7 @@ def page_of_dialogue(pair: Pair, pairs: CapturePairs) -> str:
     """
     spec = shown_in(pair.rules[0])
     links = [_id(rule, pair.folder, False) for rule in pair.rules]
-    blocks = [f"# {pair.folder}", f"Another dialogue for {' and '.join(links)}."]
+    blocks = [f"# {pair.folder}", f"A further example of a violation of {' and '.join(links)}."]
     blocks += _drawn(pairs, pair.folder, VIOLATING, "Broken", False, "", spec)
     blocks += _drawn(pairs, pair.folder, CLEAN, "Not broken", False, "", spec)
     blocks += ["## Captures", _table(pair.rules[0], [pair], False, pair.folder)]

@@ -52,7 +52,8 @@ L-CREDIT` draws the captures of a rule in a terminal. The captures are installed
 
 The captures are generated, not recorded. In the source tree, `python tests/scenarios/write_captures.py`
 generates them from the dialogues in `tests/scenarios/`, with the same octets on every run. Do not edit the
-captures: change the dialogue and generate them again. A test compares both."""
+captures: change the dialogue and generate the captures again. A test compares the captures with the
+dialogues."""
 
 
 def pages(pairs: CapturePairs) -> Iterator[tuple[str, str]]:

@@ -37,6 +37,11 @@ __all__ = [
 Lines = list[tuple[Line, int]]
 
 _SEVERITY_STYLES = {"error": "problem", "warning": "note", "note": "dim", "legal": "flow"}
+_STANDINGS = {
+    CHECKED: "amqpscope checks the rule",
+    NOT_YET: "amqpscope does not check the rule yet",
+    UNDECIDABLE: "a capture cannot show whether a peer breaks the rule",
+}
 _SIGNS = {CHECKED: "+", NOT_YET: "-", UNDECIDABLE: ".", FAILED: "×"}
 _SIGN_STYLES = {CHECKED: "flow", NOT_YET: "note", UNDECIDABLE: "dim", FAILED: "problem"}
 
@@ -92,9 +97,8 @@ def weight_shown(row: Rule, guard: bool) -> str:
 def standing_of(row: Rule, guard: bool) -> str:
     """The text after the severity of a rule: its level, and whether it is checked."""
     if guard:
-        return ", although it looks like a fault: no rule reports it"
-    how = status(row)
-    return f", {row.requirement}; {how}{' from a capture' if how == UNDECIDABLE else ''}"
+        return " behaviour that looks like a fault; no rule reports this behaviour"
+    return f"; level {row.requirement}; {_STANDINGS[status(row)]}"
 
 
 def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[str, str]]:

@@ -122,7 +122,7 @@ def test_explain_tells_the_row_the_words_and_draws_the_pair(capsys: pytest.Captu
     assert (result.status, result.err) == (0, "")
     row = catalogue()["amqp10/L-CREDIT"]
     lines = result.lines
-    assert lines[0] == "amqp10/L-CREDIT  error, illegal; checked"
+    assert lines[0] == "amqp10/L-CREDIT  error; level illegal; amqpscope checks the rule"
     assert f"  demands   {row.text}" in lines
     assert "  source    AMQP 1.0, Part 2: Transport, 2.6.7 Flow Control" in lines
     assert "  broken by the sender of the link" in lines
@@ -176,7 +176,8 @@ def test_what_cannot_be_decided_says_why(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_guard_is_explained_as_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "rules", "explain", *guards())
     assert (result.status, result.err) == (0, "")
-    assert result.out.count("  legal, although it looks like a fault: no rule reports it\n") == len(guards())
+    shown = "  legal behaviour that looks like a fault; no rule reports this behaviour\n"
+    assert result.out.count(shown) == len(guards())
     assert result.out.count("\nLegal (captures/rules/amqp10/") == len(guards())
     assert "═" not in result.out
 

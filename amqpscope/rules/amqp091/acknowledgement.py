@@ -32,7 +32,8 @@ def ack_of_none(case: Case091) -> None:
     Evidence: the delivery-tag and the multiple bit of basic.ack
     Why it matters: The server closes the channel. Delivery-tag 0 stands for all unacknowledged deliveries,
     and only when multiple is set.
-    Silent when: the basic.ack has multiple set, or another rule already reports that the channel is not open.
+    Silent when: the basic.ack has multiple set, or when another rule already reports that the channel is not
+    open.
     How to mend it: Acknowledge with the delivery-tag that basic.deliver or basic.get-ok carried. To
     acknowledge all outstanding deliveries, send delivery-tag 0 with multiple set. Look for a delivery-tag
     variable that is still at its initial value 0.
@@ -75,7 +76,7 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
     Why it matters: Each channel counts its own delivery-tags. The server does not know the delivery-tag on
     the other channel and closes that channel. If the channel had used the same tag, the basic.ack would have
     acknowledged another message.
-    Silent when: the capture lacks the beginning of the channel, or this channel happens to use the same
+    Silent when: the capture lacks the beginning of the channel, or when this channel happens to use the same
     delivery-tag. On a connection with many channels, the rule searches only the first ones for the
     delivery-tag; if it finds none, B-ACK-KNOWN reports the fault.
     How to mend it: Store the channel together with each delivery and send the basic.ack on that channel.
@@ -153,11 +154,11 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on it.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.nack, or another rule
-    already reports that the delivery was sent with no-ack. B-ACK-DUP reports a basic.nack without multiple
-    that names a delivery that was settled before. For a basic.nack with multiple, the finding is only
-    possible, not certain, when basic.recover may have returned the delivery, or when earlier deliveries are
-    still unacknowledged and the server is not RabbitMQ.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.nack, or when another
+    rule already reports that the delivery was sent with no-ack. B-ACK-DUP reports a basic.nack without
+    multiple that names a delivery that was settled before. For a basic.nack with multiple, the finding is
+    only possible, not certain, when basic.recover may have returned the delivery, or when earlier deliveries
+    are still unacknowledged and the server is not RabbitMQ.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.nack because it covers earlier deliveries.
     How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
@@ -178,9 +179,9 @@ def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
     basic.recover with requeue undo a settlement
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on it.
-    Silent when: the capture lacks octets that were sent on the channel before the frame, or a tx.rollback has
-    undone the earlier acknowledgement. The finding is only possible, not certain, when the server skipped
-    delivery-tags, or when basic.recover returned the delivery to the queue.
+    Silent when: the capture lacks octets that were sent on the channel before the frame, or when a
+    tx.rollback has undone the earlier acknowledgement. The finding is only possible, not certain, when the
+    server skipped delivery-tags, or when basic.recover returned the delivery to the queue.
     How to mend it: Settle each delivery exactly once, and remember that an acknowledgement with multiple also
     settles all earlier deliveries. Typical API misuse: both the message handler and a cleanup or error path
     settle the same delivery.
@@ -202,11 +203,11 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: RabbitMQ looks for the named delivery itself. If that delivery is already settled,
     RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged deliveries.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.ack, the channel is
-    about to be closed, or another rule already reports that the delivery was sent with no-ack. The finding is
-    only possible, not certain, when basic.recover may have returned the delivery to the queue. The finding is
-    also only possible when the server is not RabbitMQ and earlier deliveries are still unacknowledged,
-    because LavinMQ and others accept a basic.ack that covers earlier deliveries.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.ack, when the channel
+    is about to be closed, or when another rule already reports that the delivery was sent with no-ack. The
+    finding is only possible, not certain, when basic.recover may have returned the delivery to the queue. The
+    finding is also only possible when the server is not RabbitMQ and earlier deliveries are still
+    unacknowledged, because LavinMQ and others accept a basic.ack that covers earlier deliveries.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.ack because it covers earlier deliveries.
     How to mend it: For a basic.ack with multiple, use the delivery-tag of a delivery that is still
@@ -257,8 +258,8 @@ def nack_without_capability(case: Case091) -> None:
     Evidence: the capabilities in connection.start, and each basic.nack of the client
     Why it matters: The method basic.nack is a RabbitMQ extension. Servers without this extension do not know
     basic.nack and close the connection.
-    Silent when: connection.start was not captured, or amqpscope could not read it. The rule reports the fault
-    only once per connection.
+    Silent when: connection.start was not captured, or when amqpscope could not read it. The rule reports the
+    fault only once per connection.
     How to mend it: Read the capabilities in the server-properties of connection.start. Without the capability
     basic.nack, send one basic.reject per delivery instead.
     """

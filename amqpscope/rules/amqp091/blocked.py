@@ -35,9 +35,9 @@ def blocked_without_capability(case: Case091) -> None:
     Evidence: the capabilities in connection.start-ok, and each connection.blocked and connection.unblocked of
     the server
     Why it matters: The client does not know the method, and may close the connection with reply-code 503.
-    Silent when: the client announces the capability connection.blocked, amqpscope could not read the client's
-    capabilities, or the capture lacks octets of the connection. The rule reports the fault only once per
-    connection.
+    Silent when: the client announces the capability connection.blocked, when amqpscope could not read the
+    client's capabilities, or when the capture lacks octets of the connection. The rule reports the fault only
+    once per connection.
     How to mend it: Read the capabilities in the client-properties of connection.start-ok. Send
     connection.blocked and connection.unblocked only if the capability connection.blocked is true.
     """
@@ -68,8 +68,8 @@ def blocked_out_of_turn(case: Case091) -> None:
     Evidence: whether the connection is blocked when the method arrives
     Why it matters: The client cannot know whether it may publish, because the notifications of the server
     contradict each other.
-    Silent when: the capture lacks octets of the server, or another rule already reports that the client does
-    not announce the capability connection.blocked.
+    Silent when: the capture lacks octets of the server, or when another rule already reports that the client
+    does not announce the capability connection.blocked.
     How to mend it: Keep one blocked flag per connection. Send connection.blocked only when the flag changes
     from false to true, and connection.unblocked only when the flag changes back.
     """
@@ -101,9 +101,9 @@ def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
     connection.unblocked
     Why it matters: While the connection is blocked, the server reads nothing from the client. Even the
     client's acknowledgements and the client's connection.close have to wait.
-    Silent when: the client received connection.blocked less than a second ago, or the capture lacks octets of
-    the server. The finding is certain only if another frame of the client proves that the client had read
-    connection.blocked. The rule reports the fault only once per connection.
+    Silent when: the client received connection.blocked less than a second ago, or when the capture lacks
+    octets of the server. The finding is certain only if another frame of the client proves that the client
+    had read connection.blocked. The rule reports the fault only once per connection.
     How to mend it: Stop sending basic.publish when connection.blocked arrives and resume after
     connection.unblocked. Applications should register for the blocked notification of their client library,
     and consume and publish on separate connections.

@@ -133,8 +133,8 @@ def reused_too_early(case: Case091, channel: Channel) -> None:
     Evidence: the order of channel.close, channel.close-ok and channel.open on the channel number
     Why it matters: The peers may assign the answer for the old channel.close to the new channel. Brokers
     close the connection.
-    Silent when: the capture lacks octets after the channel.close, or both peers have closed the channel and
-    the client has sent its channel.close-ok.
+    Silent when: the capture lacks octets after the channel.close, or when both peers have closed the channel
+    and the client has sent its channel.close-ok.
     How to mend it: Keep a channel number reserved after channel.close until channel.close-ok arrives. When
     the server closes the channel, send channel.close-ok first and only then open the number again.
     """
@@ -163,8 +163,8 @@ def number_above_limit(case: Case091) -> None:
     Evidence: the channel-max in connection.tune-ok (0 means 65535), and the channel number of each frame
     Why it matters: The broker may have no room for the channel and closes the connection. Some brokers do not
     check the channel number and count only the open channels.
-    Silent when: the capture lacks connection.tune-ok or octets after it, or the peers agreed on no limit.
-    Other rules report a channel.open for a channel that is already open, and more open channels than
+    Silent when: the capture lacks connection.tune-ok or octets after it, or when the peers agreed on no
+    limit. Other rules report a channel.open for a channel that is already open, and more open channels than
     channel-max.
     How to mend it: Assign channel numbers from 1 to the channel-max sent in connection.tune-ok, and reuse
     freed numbers instead of counting upwards.
@@ -193,7 +193,8 @@ def too_many_open(case: Case091) -> None:
     Evidence: the number of open channels, and the channel-max in connection.tune-ok
     Why it matters: The broker closes the connection with reply-code 530. The usual cause is an application
     that never closes its channels.
-    Silent when: the capture lacks connection.tune-ok or octets after it, or the peers agreed on no limit.
+    Silent when: the capture lacks connection.tune-ok or octets after it, or when the peers agreed on no
+    limit.
     How to mend it: Count open channels and refuse locally to open one beyond channel-max. Applications should
     reuse long-lived channels and close each channel that they no longer need, also on error paths.
     """
@@ -264,12 +265,12 @@ def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
 
     Demands: After channel.close, a peer acts on no received method except channel.close and channel.close-ok.
     Source: XML:channel.close.stability
-    Evidence: replies, publisher confirms or deliveries that a method caused which arrived after the peer's
+    Evidence: replies, publisher confirms and deliveries whose cause is a method that arrived after the peer's
     channel.close
     Why it matters: The sender of the request learns from channel.close that the request will not be carried
     out. The sender may therefore have repeated the request on another channel.
-    Silent when: the capture lacks octets that were sent after the channel was opened, or the reply may answer
-    a request from before the channel.close.
+    Silent when: the capture lacks octets that were sent after the channel was opened, or when the reply may
+    answer a request from before the channel.close.
     How to mend it: After sending channel.close, discard every method received on the channel except
     channel.close and channel.close-ok. The peer must neither execute nor answer a discarded method.
     """
@@ -326,8 +327,8 @@ def close_ok_of_nothing(case: Case091) -> None:
     Evidence: the channel.close methods that have no answer yet
     Why it matters: The other peer may take the channel.close-ok for the end of a channel that is in use, or
     may close the connection.
-    Silent when: the capture lacks octets of the start of the connection, or octets that were sent after the
-    channel was opened.
+    Silent when: the capture lacks octets of the start of the connection, or when octets that were sent after
+    the channel was opened.
     How to mend it: Send channel.close-ok only as the answer to a received channel.close, and exactly once.
     Send channel.close to end a channel.
     """
@@ -430,11 +431,11 @@ def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, 
     Evidence: the channel.close, and the time until its receiver closes the connection or the capture ends
     Why it matters: The channel number stays taken, in the broker and in the client, until the connection
     ends.
-    Silent when: no frame of the receiver proves that the receiver has processed the channel.close, the last
-    frame of the receiver follows soon after the channel.close, or the capture lacks octets that were sent
-    after the channel was opened. The finding is only possible, not certain, when the capture ends while the
-    connection is still open, or when a correction of the capturing machine's clock may have made the waiting
-    time look too long.
+    Silent when: no frame of the receiver proves that the receiver has processed the channel.close, when the
+    last frame of the receiver follows soon after the channel.close, or when the capture lacks octets that
+    were sent after the channel was opened. The finding is only possible, not certain, when the capture ends
+    while the connection is still open, or when a correction of the capturing machine's clock may have made
+    the waiting time look too long.
     How to mend it: Answer every received channel.close with channel.close-ok at once, also when the
     application has stopped using the channel or is blocked in a callback.
     """
@@ -461,11 +462,11 @@ def crossing_close_never_answered(
     Evidence: two channel.close methods on the channel, one in each direction
     Why it matters: When two channel.close methods cross, each needs its own answer. Without both answers the
     channel number stays taken until the connection ends.
-    Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close, the
-    last frame of the peer follows soon after that channel.close, or the capture lacks octets that were sent
-    after the channel was opened. The finding is only possible, not certain, when the capture ends while the
-    connection is still open, or when a correction of the capturing machine's clock may have made the waiting
-    time look too long.
+    Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close, when
+    the last frame of the peer follows soon after that channel.close, or when the capture lacks octets that
+    were sent after the channel was opened. The finding is only possible, not certain, when the capture ends
+    while the connection is still open, or when a correction of the capturing machine's clock may have made
+    the waiting time look too long.
     How to mend it: While waiting for channel.close-ok, still answer a received channel.close with
     channel.close-ok. After answering, keep waiting for the channel.close-ok that the other peer owes.
     """

@@ -54,8 +54,8 @@ def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bo
     Evidence: a FIN or RST of TCP without an earlier connection.close
     Why it matters: The other peer cannot distinguish an orderly end from a crash. The fate of messages and
     acknowledgements in transit is uncertain.
-    Silent when: the connection was not open yet, the capture lacks octets of the connection, or the other
-    peer ended its stream first. The rule also reports nothing when the other peer was silent for two
+    Silent when: the connection was not open yet, when the capture lacks octets of the connection, or when the
+    other peer ended its stream first. The rule also reports nothing when the other peer was silent for two
     heartbeat delays or sent broken frames, because the peer may then drop the connection. The finding is only
     possible, not certain, when a reset ends the stream, or when the capturing machine's clock was set back,
     because the other peer may then have been silent for two heartbeat delays.
@@ -80,8 +80,9 @@ def close_not_answered(case: Case091, closing: CloseReason, certainty: i64) -> N
     Evidence: a connection.close, followed by the end of its receiver's stream without connection.close-ok
     Why it matters: The other peer waits for connection.close-ok until a time-out, and cannot know whether its
     connection.close was read.
-    Silent when: the capture lacks octets of the connection, or the other peer ended its stream first. The
-    finding is only possible, not certain, when the connection was not open yet or a reset ends the stream.
+    Silent when: the capture lacks octets of the connection, or when the other peer ended its stream first.
+    The finding is only possible, not certain, when the connection was not open yet or a reset ends the
+    stream.
     How to mend it: Answer a received connection.close with connection.close-ok, flush it to the socket, and
     only then close the socket.
     """
@@ -107,7 +108,7 @@ def crossing_close_not_answered(case: Case091, closing: CloseReason) -> None:
     Evidence: two connection.close methods, one in each direction
     Why it matters: When two connection.close methods cross, each peer waits for an answer. Each peer owes the
     other one a connection.close-ok.
-    Silent when: the capture lacks octets of the connection, or the other peer ended its stream first.
+    Silent when: the capture lacks octets of the connection, or when the other peer ended its stream first.
     Only possible because: The {peer} may have been about to send connection.close-ok when its stream ended.
     How to mend it: While waiting for connection.close-ok, still answer a received connection.close with
     connection.close-ok before closing the socket.
@@ -162,11 +163,11 @@ def answer_after_close(case: Case091, own: CloseReason, request_packet: i64) -> 
     Demands: After connection.close, a peer acts on no received method except connection.close and
     connection.close-ok.
     Source: XML:connection.close.stability
-    Evidence: replies or deliveries that a method caused which arrived after the peer's connection.close
+    Evidence: replies and deliveries whose cause is a method that arrived after the peer's connection.close
     Why it matters: After connection.close, the peer has to discard everything except connection.close and
     connection.close-ok. The other peer cannot know which of its methods still take effect.
-    Silent when: the capture lacks octets of either peer, or the method may have arrived before the peer sent
-    connection.close. The rule reports the fault only once per connection.
+    Silent when: the capture lacks octets of either peer, or when the method may have arrived before the peer
+    sent connection.close. The rule reports the fault only once per connection.
     How to mend it: After sending connection.close, discard every received method except connection.close and
     connection.close-ok. The peer must neither execute nor answer a discarded method.
     """
@@ -247,8 +248,8 @@ def socket_kept(case: Case091, waited: i64) -> None:
     Source: GS:2.2.4; XML:connection.close-ok (doc)
     Evidence: the time from connection.close-ok to the FIN of TCP
     Why it matters: The connection has ended, but its socket still occupies resources on both sides.
-    Silent when: the capture lacks octets of the connection, or less than two minutes have passed since the
-    connection.close-ok.
+    Silent when: the capture lacks octets of the connection, or when less than two minutes have passed since
+    the connection.close-ok.
     Only possible because: The clock of the capturing machine may have been set forward in the meantime, so
     that the time looks too long.
     How to mend it: Close the socket as soon as connection.close-ok arrives. Check that error paths and
@@ -278,9 +279,9 @@ def close_names_a_method_never_said(case: Case091, class_id: i64, method_id: i64
     Source: XML:connection.close.class-id/method-id (docs); XML:channel.close.class-id/method-id
     Evidence: the methods that the closing peer has received from the other peer
     Why it matters: A developer who looks for the cause of the close looks in the wrong place.
-    Silent when: the capture lacks octets of either peer, the frames of the other peer were broken, or the
-    class-id and method-id name a method of the class connection that the closing peer itself has sent, as
-    RabbitMQ does with connection.tune.
+    Silent when: the capture lacks octets of either peer, when the frames of the other peer were broken, or
+    when the class-id and method-id name a method of the class connection that the closing peer itself has
+    sent, as RabbitMQ does with connection.tune.
     How to mend it: Set class-id and method-id of the close to those of the received method that caused the
     error. If no received method caused the close, set both to 0.
     """
@@ -307,7 +308,7 @@ def unknown_reply_code(case: Case091, code: i64) -> None:
     Evidence: the reply-code in connection.close, channel.close and basic.return
     Why it matters: If the reply-code is unknown, only the reply-text says what happened. Programs do not
     evaluate the reply-text and cannot react to the error.
-    Silent when: another rule (T-REPLYCODE-NOTNULL) already reports reply-code 0, or another rule
+    Silent when: another rule (T-REPLYCODE-NOTNULL) already reports reply-code 0, or when another rule
     (CH-CLOSE-SOFT-CODE) already reports the reply-code of a channel.close.
     How to mend it: Use the constants of the specification as reply-code. Put details of the implementation
     into reply-text, and 200 for a normal close.
@@ -334,8 +335,8 @@ def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     Source: GS:4.8.1; XML constants class=hard-error
     Evidence: the reply-code in connection.close
     Why it matters: An error of one channel ends all other channels of the connection, too.
-    Silent when: the close names a method of the class connection, or the connection is not open yet. A peer
-    cannot report such an error of the connection on a channel; an example is RabbitMQ's 403 for a failed
+    Silent when: the close names a method of the class connection, or when the connection is not open yet. A
+    peer cannot report such an error of the connection on a channel; an example is RabbitMQ's 403 for a failed
     login.
     How to mend it: Answer a soft error with channel.close on the channel concerned. If the whole connection
     really has to end, send connection.close with a hard-error code.

@@ -35,8 +35,8 @@ def confirms_without_capability(case: Case091) -> None:
     Evidence: the capabilities in connection.start, and each confirm.select of the client
     Why it matters: Publisher confirms are a RabbitMQ extension. Servers without this extension do not know
     confirm.select and close the connection.
-    Silent when: connection.start was not captured, or amqpscope could not read it. The rule reports the fault
-    only once per connection.
+    Silent when: connection.start was not captured, or when amqpscope could not read it. The rule reports the
+    fault only once per connection.
     How to mend it: Read the capabilities in the server-properties of connection.start. Without
     publisher_confirms, do not send confirm.select; use the class tx or publish without confirms.
     """
@@ -197,8 +197,8 @@ def never_confirmed(case: Case091, publish: Publish, count: int, age: i64) -> No
     Evidence: the messages that are not confirmed when the channel ends normally
     Why it matters: The client does not know whether the message is safe, and may wait forever for the
     confirm.
-    Silent when: the oldest unconfirmed message is younger than five minutes, or the capture lacks octets that
-    were sent on the channel before that message.
+    Silent when: the oldest unconfirmed message is younger than five minutes, or when the capture lacks octets
+    that were sent on the channel before that message.
     Only possible because: The specification sets no time by which a confirm is due.
     How to mend it: Send basic.ack or basic.nack for every message published in confirm mode, also for
     unroutable, rejected and expired messages. Send outstanding confirms before channel.close-ok or
@@ -224,9 +224,9 @@ def nack_not_coped_with(case: Case091) -> None:
     Evidence: a basic.nack of the server, and the client's close that names it
     Why it matters: In confirm mode, basic.nack reports that the server could not accept a message. By
     closing, the client also loses all other messages on the channel.
-    Silent when: the client's close does not name basic.nack, the close has the reply-code of a malformed
-    frame (501, 502, 505), the server has nacked no message, or amqpscope could not read all octets of the
-    server.
+    Silent when: the client's close does not name basic.nack, when the close has the reply-code of a malformed
+    frame (501, 502, 505), when the server has nacked no message, or when amqpscope could not read all octets
+    of the server.
     How to mend it: Handle a received basic.nack like basic.ack, with a negative result: remove the covered
     messages from the unconfirmed set and tell the application to publish them again.
     """

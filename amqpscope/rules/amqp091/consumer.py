@@ -105,10 +105,10 @@ def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
     Evidence: the consumer-tags in use on the channel, and those that the server has just cancelled
     Why it matters: If the client meant another consumer, that consumer keeps receiving deliveries. If the
     client meant no other consumer, the program has lost track of its consumers.
-    Silent when: the server has cancelled the consumer, the queue of the consumer was deleted, a consumer was
-    started without a consumer-tag, or the capture lacks octets that were sent on the channel before the
-    basic.cancel. The finding is only possible, not certain, when the capture lacks any octets of the
-    connection, because another channel may have the consumer.
+    Silent when: the server has cancelled the consumer, when the queue of the consumer was deleted, when a
+    consumer was started without a consumer-tag, or when the capture lacks octets that were sent on the
+    channel before the basic.cancel. The finding is only possible, not certain, when the capture lacks any
+    octets of the connection, because another channel may have the consumer.
     How to mend it: Cancel each consumer once, with the tag from basic.consume-ok. Remove the tag from the
     client's list when the client sends basic.cancel, or when the channel closes.
     """
@@ -219,8 +219,8 @@ def cancel_not_asked_for(case: Case091) -> None:
     Evidence: the capabilities in connection.start-ok, and each basic.cancel of the server
     Why it matters: According to the specification, only clients send basic.cancel. A client without the
     capability does not know how to handle the method and closes the connection.
-    Silent when: connection.start-ok was not captured, or amqpscope could not read it. The rule reports the
-    fault only once per connection.
+    Silent when: connection.start-ok was not captured, or when amqpscope could not read it. The rule reports
+    the fault only once per connection.
     How to mend it: Read the capabilities in the client-properties of connection.start-ok. Send basic.cancel
     only if consumer_cancel_notify is true. If the capability is missing or false, end the consumer without
     basic.cancel.
@@ -352,8 +352,8 @@ def second_consumer_of_replies(case: Case091, consumer: Consumer) -> None:
     Evidence: the consumers of the channel
     Why it matters: RabbitMQ supports one consumer of amq.rabbitmq.reply-to per channel. If a client starts a
     second consumer, RabbitMQ closes the channel.
-    Silent when: the server is neither RabbitMQ nor LavinMQ, or the client had already cancelled the first
-    consumer.
+    Silent when: the server is neither RabbitMQ nor LavinMQ, or when the client had already cancelled the
+    first consumer.
     How to mend it: Start one consumer of amq.rabbitmq.reply-to per channel and share it among all requests.
     Assign each reply to its request by correlation-id.
     """

@@ -31,9 +31,9 @@ def content_on_channel_0(case: Case091, problem: Problem) -> None:
     Evidence: the type and the channel number of the frame
     Why it matters: No method on channel 0 has content. The receiver closes the connection, with 504 or, at
     RabbitMQ, with 505.
-    Silent when: the capture lacks octets before the frame, F-METHOD-CH-NONZERO already reports the method on
-    channel 0 to which the frame belongs, or the rule has already reported an earlier content frame on channel
-    0.
+    Silent when: the capture lacks octets before the frame, when F-METHOD-CH-NONZERO already reports the
+    method on channel 0 to which the frame belongs, or when the rule has already reported an earlier content
+    frame on channel 0.
     How to mend it: Send content header and body on the channel of the method to which they belong. Make one
     function write the method, header and body frames, with one channel number.
     """
@@ -54,8 +54,8 @@ Source: GS:4.2.6; GS:2.3.5.2; G:basic content
 Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The message and the connection are lost (reply-code 505). The usual cause is two threads that
 use the same channel.
-Silent when: the sender closes the channel, the sender answers a close of the other peer, or the capture lacks
-the method or octets between the method and the frame.
+Silent when: the sender closes the channel, when the sender answers a close of the other peer, or when the
+capture lacks the method or octets between the method and the frame.
 How to mend it: Write the method, content header and body of a message to the channel without other frames of
 that channel between them, under one lock. Applications must not share a channel between threads without
 synchronization.
@@ -72,8 +72,8 @@ Source: GS:4.2.6
 Evidence: the number of body octets that are still due on the channel in this direction
 Why it matters: The message and the connection are lost (reply-code 505). The usual cause is two threads that
 use the same channel.
-Silent when: the sender closes the channel and so abandons the message, the sender answers a close of the
-other peer, or the capture lacks a frame of the message or octets between its frames.
+Silent when: the sender closes the channel and so abandons the message, when the sender answers a close of the
+other peer, or when the capture lacks a frame of the message or octets between its frames.
 How to mend it: Write all frames of a message to the channel under one lock, so that no method comes between
 content header and last body frame. Applications must not share a channel between threads without
 synchronization.
@@ -138,7 +138,7 @@ Source: GS:4.2.6.1
 Evidence: the sum of the body octets, and the body-size of the content header
 Why it matters: The receiver cannot separate the message from the frames that follow. The connection is lost
 (reply-code 505, RabbitMQ: 501).
-Silent when: the capture lacks the content header of the message, or octets after the content header.
+Silent when: the capture lacks the content header of the message, or when octets after the content header.
 How to mend it: Set body-size in the content header to the exact number of octets of the encoded body. Count
 octets, not characters, and compute the size after encoding or compression.
 """
@@ -154,7 +154,7 @@ Source: GS:4.2.6.1
 Evidence: a body frame directly after a content header with body-size 0
 Why it matters: The message was already complete, so the body frame belongs to no message. The connection is
 lost (reply-code 505).
-Silent when: the capture lacks the content header, or octets after the content header.
+Silent when: the capture lacks the content header, or when octets after the content header.
 How to mend it: When body-size is 0, send no body frame at all, not even an empty one. When there is a body,
 announce its exact number of octets in the content header.
 """

@@ -87,7 +87,7 @@ def delivery_to_nobody(case: Case091, tag: str) -> None:
     Evidence: the consumer-tags in use on the channel
     Why it matters: The client has no consumer that could take the message. The message is lost, or waits
     forever.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.deliver, or a
+    Silent when: the capture lacks octets that were sent on the channel before the basic.deliver, or when a
     basic.consume with no-wait and without a consumer-tag may have started the consumer.
     How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from
     basic.consume or basic.consume-ok. Copy the consumer-tag unchanged.
@@ -106,8 +106,8 @@ def delivery_before_consume_ok(case: Case091, tag: str) -> None:
     Evidence: the order of basic.consume-ok and the first basic.deliver with the same consumer-tag
     Why it matters: Clients set up a consumer when its basic.consume-ok arrives. The client does not know the
     consumer yet and cannot handle the delivery.
-    Silent when: the basic.consume had no-wait set, an earlier consumer had the same consumer-tag, or the
-    capture lacks octets that were sent on the channel before the basic.deliver.
+    Silent when: the basic.consume had no-wait set, when an earlier consumer had the same consumer-tag, or
+    when the capture lacks octets that were sent on the channel before the basic.deliver.
     How to mend it: Write basic.consume-ok to the channel before the consumer becomes able to receive messages
     from the queue, and make sure that no other thread writes a delivery first.
     """
@@ -131,8 +131,8 @@ def delivery_after_cancel_ok(case: Case091, tag: str) -> None:
     Evidence: the order of basic.cancel-ok and basic.deliver with the same consumer-tag
     Why it matters: The client removed the consumer when basic.cancel-ok arrived. The delivery is lost, or
     waits forever.
-    Silent when: the basic.cancel had no-wait set, or the capture lacks octets that were sent on the channel
-    before the basic.deliver.
+    Silent when: the basic.cancel had no-wait set, or when the capture lacks octets that were sent on the
+    channel before the basic.deliver.
     How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. Send
     basic.cancel-ok after the last delivery, and send nothing for the consumer after basic.cancel-ok.
     """
@@ -215,8 +215,9 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     Source: XML:basic.qos.prefetch-count.01; XML:basic.qos.prefetch-size (field doc)
     Evidence: the body octets of the unacknowledged deliveries, and the prefetch-size of basic.qos
     Why it matters: The client receives more octets at a time than it asked for.
-    Silent when: the capture lacks octets that were sent on the channel before the message, the prefetch-size
-    was set with `global`, or the server is RabbitMQ or LavinMQ, which do not support prefetch-size.
+    Silent when: the capture lacks octets that were sent on the channel before the message, when the
+    prefetch-size was set with `global`, or when the server is RabbitMQ or LavinMQ, which do not support
+    prefetch-size.
     How to mend it: Sum the body octets of all unacknowledged deliveries. While this sum is above zero, send a
     message only if sum plus body-size does not exceed prefetch-size.
     """

@@ -75,9 +75,9 @@ def exchange_declared_with_another_type(
     Evidence: the known exchanges of the virtual host and their types
     Why it matters: The two programs expect different exchanges under one name. The server refuses the later
     declaration, so the later program fails.
-    Silent when: the capture lacks octets of a connection to this server, another client declares or deletes
-    the exchange at the same time, or the server accepts the declaration. X-DECL-EQUIV reports a server that
-    accepts the declaration. The finding is certain only for exchanges that always exist, such as
+    Silent when: the capture lacks octets of a connection to this server, when another client declares or
+    deletes the exchange at the same time, or when the server accepts the declaration. X-DECL-EQUIV reports a
+    server that accepts the declaration. The finding is certain only for exchanges that always exist, such as
     `amq.direct`, because their names define their types.
     Possible because: Another client may have deleted the exchange in the meantime.
     How to mend it: Declare an exchange with the same type in all programs. To change the type, delete the
@@ -102,9 +102,9 @@ def unlike_exchange_accepted(
     Source: XML:exchange.declare.passive.equivalent
     Evidence: the declared properties of the exchange in the virtual host
     Why it matters: The client goes on as if the exchange had the properties that it asked for.
-    Silent when: the capture lacks octets of a connection to this server, another client declares or deletes
-    the exchange at the same time, the exchange is auto-delete, or the declaration is passive or has no-wait
-    set. The rule does not compare arguments.
+    Silent when: the capture lacks octets of a connection to this server, when another client declares or
+    deletes the exchange at the same time, when the exchange is auto-delete, or when the declaration is
+    passive or has no-wait set. The rule does not compare arguments.
     Only possible because: Another client may have deleted the exchange in the meantime.
     How to mend it: On exchange.declare without passive, compare type, durable and arguments with those of the
     existing exchange. If the properties differ, send channel.close instead of exchange.declare-ok.
@@ -128,10 +128,10 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     Source: XML:queue.declare.passive.equivalent
     Evidence: the declared properties of the queue in the virtual host
     Why it matters: The client goes on as if the queue had the properties that it asked for.
-    Silent when: the capture lacks octets of a connection to this server, another client declares or deletes
-    the queue at the same time, the queue is auto-delete, or the declaration is passive or has no-wait set.
-    The rule compares neither arguments nor auto-delete. For an exclusive queue, the rule does not compare
-    durable either.
+    Silent when: the capture lacks octets of a connection to this server, when another client declares or
+    deletes the queue at the same time, when the queue is auto-delete, or when the declaration is passive or
+    has no-wait set. The rule compares neither arguments nor auto-delete. For an exclusive queue, the rule
+    does not compare durable either.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     deleted the queue.
     How to mend it: On queue.declare without passive, compare durable, exclusive and arguments with those of
@@ -223,7 +223,7 @@ def passive_exchange_that_is_gone(operation: TopologyOperation, gone: TopologyOp
     Evidence: a passive exchange.declare after an exchange.delete, and the server's answer
     Why it matters: A client that relies on this answer publishes to a missing exchange and loses its
     messages.
-    Silent when: the capture lacks octets of a connection to this server, or another client declares the
+    Silent when: the capture lacks octets of a connection to this server, or when another client declares the
     exchange at the same time.
     Only possible because: Another client may have declared the exchange again.
     How to mend it: Look the exchange up when a passive exchange.declare arrives. If the exchange does not
@@ -243,8 +243,8 @@ def passive_queue_that_is_gone(operation: TopologyOperation, gone: TopologyOpera
     Source: XML:queue.declare.passive.passive
     Evidence: a passive queue.declare after a queue.delete, and the server's answer
     Why it matters: A client that relies on this answer waits for messages from a missing queue.
-    Silent when: the capture lacks octets of a connection to this server, or another client declares the queue
-    at the same time.
+    Silent when: the capture lacks octets of a connection to this server, or when another client declares the
+    queue at the same time.
     Only possible because: Another client may have declared the queue again.
     How to mend it: Look the queue up when a passive queue.declare arrives. If the queue does not exist, close
     the channel with 404 and do not send queue.declare-ok.
@@ -271,7 +271,7 @@ def passive_exchange_compared(operation: TopologyOperation) -> Finding:
     Why it matters: A passive declaration only asks whether the exchange exists. A client that sends arbitrary
     values in the other fields loses its channel although the exchange exists.
     Silent when: the server's answer is 404 (the exchange does not exist) or 403 (access is not allowed), or
-    the capture lacks octets of the connection.
+    when the capture lacks octets of the connection.
     Only possible because: Only the reply-code indicates why the server refused the declaration.
     How to mend it: Read only exchange and no-wait when the passive bit of exchange.declare is set. Do not
     compare type, durable or arguments with the existing exchange.
@@ -300,7 +300,7 @@ def passive_queue_compared(operation: TopologyOperation) -> Finding:
     Why it matters: A passive declaration only asks whether the queue exists. A client that sends arbitrary
     values in the other fields loses its channel although the queue exists.
     Silent when: the server's answer is 404, 403 or 405 (the queue belongs exclusively to another connection),
-    or the capture lacks octets of the connection.
+    or when the capture lacks octets of the connection.
     Only possible because: Only the reply-code indicates why the server refused the declaration.
     How to mend it: Read only queue and no-wait when the passive bit of queue.declare is set. Do not compare
     durable, exclusive, auto-delete or arguments with the existing queue.
@@ -328,9 +328,9 @@ def change_not_seen(operation: TopologyOperation, what: str, name: str, known: T
     without a deletion in between
     Why it matters: A client relies on a queue or exchange that another client has created, and loses its
     channel.
-    Silent when: the capture lacks octets of a connection to this server, another client deletes the queue or
-    exchange at the same time, the queue or exchange deletes itself (auto-delete, exclusive, x-expires), or
-    amqpscope does not know its declaration.
+    Silent when: the capture lacks octets of a connection to this server, when another client deletes the
+    queue or exchange at the same time, when the queue or exchange deletes itself (auto-delete, exclusive,
+    x-expires), or when amqpscope does not know its declaration.
     Only possible because: No capture can prove this fault, because a client outside the capture or the server
     itself may have deleted the queue or exchange.
     How to mend it: Make a declaration visible to all connections of the virtual host before sending
@@ -360,8 +360,8 @@ def not_done_and_not_said(
     Evidence: a request with no-wait, and a later 404 that shows that the request had no effect
     Why it matters: With no-wait, an exception is the only way to report a failure. Without an exception, the
     client uses a queue or exchange that does not exist.
-    Silent when: the capture lacks octets of a connection to this server, another client deletes the queue or
-    exchange at the same time, or the queue or exchange deletes itself.
+    Silent when: the capture lacks octets of a connection to this server, when another client deletes the
+    queue or exchange at the same time, or when the queue or exchange deletes itself.
     Only possible because: No capture can prove this fault, because a client outside the capture or the server
     itself may have deleted the queue or exchange.
     How to mend it: Suppress only the -ok method when no-wait is set, never the error. If the request fails,
@@ -386,7 +386,7 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring these
     exchanges. If an exchange is missing, bindings and publishes to it fail, and the server closes the
     channel.
-    Silent when: the capture lacks octets of the connection, or the server's error may be about a missing
+    Silent when: the capture lacks octets of the connection, or when the server's error may be about a missing
     queue. The finding is only possible, not certain, for amq.headers and amq.match, because a server may lack
     the exchange type headers.
     Possible because: The {peer} may lack this exchange because it does not support the exchange type headers.
@@ -415,8 +415,8 @@ def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -
     Evidence: the connection that declared the exclusive queue, and the uses of the queue on other connections
     Why it matters: An exclusive queue belongs to the connection that declared it, and the server deletes the
     queue with that connection. The server answers other connections with 405 and closes the channel.
-    Silent when: the capture lacks octets of a connection to this server, or the other connection may have
-    ended. The finding is only possible, not certain, unless the server answers with 405.
+    Silent when: the capture lacks octets of a connection to this server, or when the other connection may
+    have ended. The finding is only possible, not certain, unless the server answers with 405.
     Possible because: The other connection may have ended before the use.
     How to mend it: Use an exclusive queue only on the connection that declared it. Declare the queue without
     exclusive if several connections share it. After a reconnect, wait until the server has ended the old
@@ -444,8 +444,8 @@ def exclusive_queue_outlives(operation: TopologyOperation, made: TopologyOperati
     Evidence: a confirmed use of the queue after the connection that declared it has ended
     Why it matters: Messages accumulate in a queue that nobody uses any more. A later client may also mistake
     the queue for its own.
-    Silent when: the capture lacks octets of a connection to this server, fewer than ten seconds have passed
-    since the connection ended, or another client declares the queue again.
+    Silent when: the capture lacks octets of a connection to this server, when fewer than ten seconds have
+    passed since the connection ended, or when another client declares the queue again.
     Only possible because: Another client may have declared the queue again.
     How to mend it: Delete all exclusive queues of a connection when the connection ends, also when the socket
     breaks without connection.close.
@@ -470,8 +470,8 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
     Evidence: the known bindings of the exchange, and exchange.delete-ok
     Why it matters: The client wanted to delete the exchange only if the exchange has no bindings. Messages
     that other clients publish to the deleted exchange are lost.
-    Silent when: the capture lacks octets of a connection to this server, or another client may have removed
-    the binding.
+    Silent when: the capture lacks octets of a connection to this server, or when another client may have
+    removed the binding.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     removed the binding, its queue or its exchange.
     How to mend it: Check for bindings whose source is the exchange before carrying out exchange.delete with
@@ -504,8 +504,8 @@ def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: Topol
     Evidence: the same queue.bind, which the server accepted before, and the server's refusal
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
     nothing. The server closes the channel, so the application cannot start.
-    Silent when: the capture lacks octets of a connection to this server, the server's answer names access
-    rights or a missing queue or exchange, or the binding may have been removed.
+    Silent when: the capture lacks octets of a connection to this server, when the server's answer names
+    access rights or a missing queue or exchange, or when the binding may have been removed.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Compare queue, exchange, routing key and arguments with the existing bindings. If an
     identical binding exists, answer queue.bind-ok and change nothing.
@@ -525,8 +525,8 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
     Evidence: the same exchange.bind, which the server accepted before, and the server's refusal
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
     nothing. The server closes the channel, so the application cannot start.
-    Silent when: the capture lacks octets of a connection to this server, the server's answer names access
-    rights or a missing exchange, or the binding may have been removed.
+    Silent when: the capture lacks octets of a connection to this server, when the server's answer names
+    access rights or a missing exchange, or when the binding may have been removed.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Compare destination, source, routing key and arguments with the existing bindings. If an
     identical binding exists, answer exchange.bind-ok and change nothing.
@@ -549,8 +549,8 @@ def binding_in_a_circle_refused(operation: TopologyOperation) -> Finding:
     Evidence: an exchange.bind whose source equals its destination, and the server's refusal
     Why it matters: Cyclic bindings are legal, and a message passes each exchange only once. The client cannot
     create a topology with cyclic bindings, and loses its channel.
-    Silent when: the server's answer names access rights or a missing exchange, or the capture lacks octets of
-    the connection.
+    Silent when: the server's answer names access rights or a missing exchange, or when the capture lacks
+    octets of the connection.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Accept exchange bindings that form a cycle, including a binding of an exchange to itself.
     Prevent endless routing by visiting each exchange only once per message.
@@ -573,8 +573,8 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     Evidence: the declarations of the queue and the exchange, and the server's answer to queue.bind
     Why it matters: The specification allows a binding of a durable queue to a transient exchange; the binding
     disappears together with the exchange. The client loses its channel and cannot set up its topology.
-    Silent when: amqpscope does not know the declaration of the queue or the exchange, or the server's answer
-    names access rights or a missing queue or exchange.
+    Silent when: amqpscope does not know the declaration of the queue or the exchange, or when the server's
+    answer names access rights or a missing queue or exchange.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Accept queue.bind from a durable queue to a transient exchange. Treat the binding as
     transient and remove it when the exchange disappears.
@@ -601,7 +601,7 @@ def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
     Evidence: a refusal of queue.bind with 506 while amqpscope knows fewer than four bindings of the queue
     Why it matters: The specification asks for at least four bindings per queue. The client loses its channel,
     and its queue misses messages.
-    Silent when: the server's answer is not 506, or amqpscope knows at least four bindings of the queue.
+    Silent when: the server's answer is not 506, or when amqpscope knows at least four bindings of the queue.
     Only possible because: The queue may have other bindings that the capture does not show.
     How to mend it: Allow at least four bindings per queue before answering queue.bind with 506. Raise the
     server's limit on bindings per queue if a limit is configured.
@@ -623,7 +623,7 @@ def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
     Evidence: a refusal of exchange.declare with 506 while amqpscope knows fewer than 16 exchanges
     Why it matters: The specification asks for room for at least sixteen exchanges per virtual host. The
     client loses its channel and cannot set up its topology.
-    Silent when: the server's answer is not 506, or amqpscope knows at least sixteen exchanges.
+    Silent when: the server's answer is not 506, or when amqpscope knows at least sixteen exchanges.
     Only possible because: The virtual host may have other exchanges that the capture does not show.
     How to mend it: Allow at least sixteen exchanges per virtual host before answering exchange.declare with
     506. Raise the server's limit on exchanges if a limit is configured.
@@ -645,7 +645,7 @@ def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
     Evidence: a refusal of queue.declare with 506 while amqpscope knows fewer than 256 queues
     Why it matters: The specification asks for room for at least 256 queues per virtual host. The client loses
     its channel and has no queue.
-    Silent when: the server's answer is not 506, or amqpscope knows at least 256 queues.
+    Silent when: the server's answer is not 506, or when amqpscope knows at least 256 queues.
     Only possible because: The virtual host may have other queues that the capture does not show.
     How to mend it: Allow at least 256 queues per virtual host before answering queue.declare with 506. Raise
     the server's limit on queues if a limit is configured.
@@ -666,7 +666,8 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
     Evidence: a refusal of basic.consume with 506 while amqpscope knows fewer than 16 consumers of the queue
     Why it matters: The specification asks for at least sixteen consumers per queue. The client loses its
     channel and receives no messages.
-    Silent when: the server's answer is not 506, or amqpscope knows at least sixteen consumers of the queue.
+    Silent when: the server's answer is not 506, or when amqpscope knows at least sixteen consumers of the
+    queue.
     Only possible because: The queue may have other consumers that the capture does not show.
     How to mend it: Allow at least sixteen consumers per queue before answering basic.consume with 506. Raise
     the server's limit on consumers per queue if a limit is configured.
@@ -735,8 +736,8 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
     of an existing queue
     Why it matters: The default exchange is the simplest way to send to a queue. The message does not reach
     the queue.
-    Silent when: the capture lacks octets of a connection to this server, the queue may have been deleted, or
-    the queue deletes itself.
+    Silent when: the capture lacks octets of a connection to this server, when the queue may have been
+    deleted, or when the queue deletes itself.
     Only possible because: No capture can prove this fault, because a client outside the capture or the server
     itself may have deleted the queue.
     How to mend it: Bind each new queue to the default exchange with the queue name as the routing key before
@@ -762,8 +763,8 @@ def bound_queue_not_reached(operation: TopologyOperation, binding: TopologyOpera
     Evidence: the known bindings, and a basic.return with 312 although a binding matches
     Why it matters: The queue does not get the message. The message is lost unless the publisher handles the
     returned message.
-    Silent when: the capture lacks octets of a connection to this server, or another client may have removed
-    the binding, the queue or the exchange.
+    Silent when: the capture lacks octets of a connection to this server, or when another client may have
+    removed the binding, the queue or the exchange.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     removed the binding, the queue or the exchange.
     How to mend it: Compare the routing key with the binding keys of the direct exchange octet by octet, and
@@ -788,8 +789,8 @@ def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperat
     Evidence: the internal bit of the exchange's declaration, and the server's answers after the publish
     Why it matters: Only other exchanges may route messages to an internal exchange. A server that accepts
     messages of clients makes the internal bit useless.
-    Silent when: no frame proves that the server had processed the basic.publish, another connection declared
-    the exchange, or the capture lacks octets of a connection to this server.
+    Silent when: no frame proves that the server had processed the basic.publish, when another connection
+    declared the exchange, or when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     changed the exchange.
     How to mend it: On each basic.publish, check whether the exchange is internal. If the exchange is

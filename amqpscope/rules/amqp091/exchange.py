@@ -201,7 +201,7 @@ def default_exchange_reached(case: Case091, request: MethodRequest) -> None:
     name, and the server's positive answer
     Why it matters: Every publish to a queue by its name goes through the default exchange. A client that
     changes the default exchange can affect every other client.
-    Silent when: the request was not captured, or an earlier request on the channel is still unanswered.
+    Silent when: the request was not captured, or when an earlier request on the channel is still unanswered.
     How to mend it: Refuse exchange.declare, exchange.delete, exchange.bind and exchange.unbind that carry an
     empty exchange name. Close the channel with 403 and leave the default exchange unchanged.
     """

@@ -45,8 +45,8 @@ def body_altered(content: Content, came: Content) -> Finding:
     Evidence: a published and a delivered message with the same message-id or correlation-id, and the digests
     of their bodies
     Why it matters: The consumer processes data that no publisher has sent, so its results are wrong.
-    Silent when: the message has no message-id, another message has the same message-id, or the capture lacks
-    octets of a connection to this server.
+    Silent when: the message has no message-id, when another message has the same message-id, or when the
+    capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Store and forward the octets of all body frames unchanged, in their order and with the
@@ -70,8 +70,8 @@ def property_altered(content: Content, came: Content, name: str) -> Finding:
     Source: GS:3.1.1
     Evidence: the properties and headers of the message when it was published and when it was delivered
     Why it matters: Consumers misinterpret the message, or send their replies to the wrong queue.
-    Silent when: the property is one that brokers change (BCC, expiration, a direct reply-to, x-headers), the
-    message was dead-lettered, or the capture lacks octets of a connection to this server.
+    Silent when: the property is one that brokers change (BCC, expiration, a direct reply-to, x-headers), when
+    the message was dead-lettered, or when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Forward the property flags and all property values as the publisher sent them. Add headers
@@ -99,8 +99,8 @@ def way_altered(content: Content, came: Content) -> Finding:
     Evidence: the exchange and the routing key of basic.publish, and of basic.deliver or basic.get-ok
     Why it matters: Consumers use the routing key to decide how to process a message, so they may process it
     in the wrong way.
-    Silent when: the message was dead-lettered, the message has CC or BCC, the message answers a direct
-    reply-to, or the capture lacks octets of a connection to this server.
+    Silent when: the message was dead-lettered, when the message has CC or BCC, when the message answers a
+    direct reply-to, or when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Store the exchange and the routing key of basic.publish with the message, and copy both
@@ -127,8 +127,8 @@ def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
     virtual hosts
     Why it matters: Virtual hosts must isolate their users from each other. Users of one virtual host receive
     messages of another one.
-    Silent when: the message was also published in the virtual host of the delivery, the message has no
-    message-id, or the capture lacks octets of a connection to this server.
+    Silent when: the message was also published in the virtual host of the delivery, when the message has no
+    message-id, or when the capture lacks octets of a connection to this server.
     Only possible because: Federation and shovels move messages between virtual hosts legitimately.
     How to mend it: Include the virtual host in every lookup of exchanges, queues and bindings. Make sure that
     entities with the same name in two virtual hosts never share storage.
@@ -153,8 +153,8 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
     Evidence: the order of the publishes on a channel, and the order of the deliveries to a consumer
     Why it matters: Results that depend on the order are wrong, for example a state that the last message
     should have set.
-    Silent when: the messages differ in channel, exchange, routing key or priority, a message was redelivered,
-    delayed or dead-lettered, or the capture lacks octets of a connection to this server.
+    Silent when: the messages differ in channel, exchange, routing key or priority, when a message was
+    redelivered, delayed or dead-lettered, or when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Deliver messages of one channel, exchange, routing key and priority in the order in which
@@ -186,8 +186,8 @@ def delivered_to_its_publisher(content: Content, came: Content) -> Finding:
     Evidence: the publishes and the deliveries of one connection
     Why it matters: The client processes its own messages and may answer itself. RabbitMQ does not support
     no-local and ignores it.
-    Silent when: the message was published more than once, or the capture lacks octets of a connection to this
-    server.
+    Silent when: the message was published more than once, or when the capture lacks octets of a connection to
+    this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Store the publishing connection with each message, and skip consumers with no-local on
@@ -217,8 +217,8 @@ def delivered_before_its_commit(content: Content, came: Content) -> Finding:
     Evidence: the publishes in transactions, and the deliveries of the same messages
     Why it matters: A transaction that fails or is rolled back still has an effect: consumers process a
     message that should not exist.
-    Silent when: the message was published more than once, or the capture lacks octets of a connection to this
-    server.
+    Silent when: the message was published more than once, or when the capture lacks octets of a connection to
+    this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Keep the publishes of a transacted channel aside until tx.commit arrives, and only then
@@ -249,9 +249,9 @@ def delivered_to_two(content: Content, before: Content) -> Finding:
     Source: GS:3.1.4
     Evidence: the deliveries of a message that has a unique message-id or body, and their redelivered bits
     Why it matters: Two clients process the same message, so the work is done twice.
-    Silent when: the message was returned to the queue, the channel or connection of the first delivery may
-    have ended, the queue is a stream, the message was published more than once, or the capture lacks octets
-    of a connection to this server.
+    Silent when: the message was returned to the queue, when the channel or connection of the first delivery
+    may have ended, when the queue is a stream, when the message was published more than once, or when the
+    capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Lock a message when it is delivered, and offer it to another consumer only after a
@@ -271,8 +271,8 @@ def put_on_a_queue_twice(content: Content, before: Content) -> Finding:
     Source: XML:queue.bind.unique
     Evidence: the publishes and the deliveries of the message, and their redelivered bits
     Why it matters: Consumers receive the message twice and do the same work twice.
-    Silent when: the message was returned to the queue, the message was published more than once, or the
-    capture lacks octets of a connection to this server.
+    Silent when: the message was returned to the queue, when the message was published more than once, or when
+    the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Collect the destination queues of a message in a set before storing it, so that each queue
@@ -294,8 +294,8 @@ def reached_an_exchange_twice(content: Content, before: Content) -> Finding:
     Source: RMQX:exchange.bind.unique
     Evidence: the publishes and the deliveries of the message
     Why it matters: Consumers receive the message twice and do the same work twice.
-    Silent when: the message was returned to the queue, the message was published more than once, or the
-    capture lacks octets of a connection to this server.
+    Silent when: the message was returned to the queue, when the message was published more than once, or when
+    the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Remember the exchanges that a message has already visited while routing it through
@@ -320,8 +320,8 @@ def not_said_to_come_again(content: Content, before: Content) -> Finding:
     same messages
     Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
     Without the bit, the work may be done twice.
-    Silent when: the message may have been published again, or the capture lacks octets of a connection to
-    this server.
+    Silent when: the message may have been published again, or when the capture lacks octets of a connection
+    to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Mark a message as delivered at its first delivery. Set the redelivered bit on every later
@@ -345,8 +345,8 @@ def recovered_and_not_said(content: Content, before: Content) -> Finding:
     Evidence: the messages that are unacknowledged when basic.recover arrives, and later deliveries of them
     Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
     Without the bit, the work may be done twice.
-    Silent when: the message may have been published again, or the capture lacks octets of a connection to
-    this server.
+    Silent when: the message may have been published again, or when the capture lacks octets of a connection
+    to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Set the redelivered bit on every unacknowledged message that is resent because of
@@ -370,8 +370,8 @@ def recovered_async_and_not_said(content: Content, before: Content) -> Finding:
     them
     Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
     Without the bit, the work may be done twice.
-    Silent when: the message may have been published again, or the capture lacks octets of a connection to
-    this server.
+    Silent when: the message may have been published again, or when the capture lacks octets of a connection
+    to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Set the redelivered bit on every unacknowledged message that is resent because of
@@ -395,8 +395,8 @@ def again_and_again(content: Content, first: Content, times: int) -> Finding:
     Evidence: the number of deliveries of one message, or the header x-delivery-count of quorum queues
     Why it matters: No consumer can process the message, and its redeliveries keep consumers from processing
     other messages.
-    Silent when: the message is delivered at most twenty times, or the capture lacks octets of a connection to
-    this server.
+    Silent when: the message is delivered at most twenty times, or when the capture lacks octets of a
+    connection to this server.
     Only possible because: A client may have published the message again.
     How to mend it: Count the deliveries of each message, and move a message to a dead-letter queue at a
     limit. In the consumer application, reject messages that cannot be processed without requeue.
@@ -423,10 +423,10 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     Source: XML:basic.reject.requeue.01
     Evidence: the rejected messages of the channel, and later deliveries of them with the redelivered bit
     Why it matters: A consumer that requeues a message that it cannot process may receive the message in an
-    endless loop. One passage of the specification forbids this redelivery, another one recommends it, and
-    RabbitMQ does it.
-    Silent when: the rule has already reported this fault on the same connection, or the capture lacks octets
-    of a connection to this server.
+    endless loop. One passage of the specification forbids the redelivery of a rejected message to the same
+    client. Another passage recommends this redelivery, and RabbitMQ redelivers the message.
+    Silent when: the rule has already reported this fault on the same connection, or when the capture lacks
+    octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Offer a requeued message to other consumers first, and exclude the channel that rejected
@@ -455,8 +455,8 @@ def delivered_again_after_rollback(content: Content, before: Content) -> Finding
     Evidence: the unacknowledged messages, and the deliveries after tx.rollback-ok
     Why it matters: After tx.rollback, the client still has the delivery and may acknowledge it. The client
     now has the message twice and may process it twice.
-    Silent when: the channel or connection of the delivery may have ended, or the capture lacks octets of a
-    connection to this server.
+    Silent when: the channel or connection of the delivery may have ended, or when the capture lacks octets of
+    a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Restore rolled back acknowledgements to the unacknowledged state on tx.rollback, and
@@ -479,8 +479,8 @@ def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
     acknowledgement
     Why it matters: When the consumer settles an unacknowledged delivery of the purged queue, the server
     closes the channel.
-    Silent when: the client settled further deliveries afterwards, the queue was not purged between the
-    delivery and its settlement, or the capture lacks octets of a connection to this server.
+    Silent when: the client settled further deliveries afterwards, when the queue was not purged between the
+    delivery and its settlement, or when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because the server may have discarded the delivery
     for another reason.
     How to mend it: Remove only messages from the queue that await delivery when queue.purge arrives. Keep

@@ -48,12 +48,12 @@ def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64)
     Evidence: the heartbeat delay in connection.tune-ok, and the gaps between the peer's octets
     Why it matters: After two heartbeat delays without octets, the other peer considers this peer dead and
     drops the connection.
-    Silent when: connection.tune-ok was not captured or has heartbeat 0, the capture may lack octets, or the
-    peer could not write for that long. A peer cannot write while the other peer's TCP window is closed, or
-    while octets that it sent again are not acknowledged. The rule tolerates a tenth of the delay, and at
-    least 100 ms, for the way between the peer and the capturing machine. The finding is only possible, not
-    certain, when the capturing machine's clock may have been set forward during the silence. Frames of the
-    other peer can rule out a wrong clock: the finding is certain if the silence exceeds the delay even
+    Silent when: connection.tune-ok was not captured or has heartbeat 0, when the capture may lack octets, or
+    when the peer could not write for that long. A peer cannot write while the other peer's TCP window is
+    closed, or while octets that it sent again are not acknowledged. The rule tolerates a tenth of the delay,
+    and at least 100 ms, for the way between the peer and the capturing machine. The finding is only possible,
+    not certain, when the capturing machine's clock may have been set forward during the silence. Frames of
+    the other peer can rule out a wrong clock: the finding is certain if the silence exceeds the delay even
     without the longest gap between two of these frames.
     How to mend it: Send a heartbeat frame from a timer whenever no octet was sent for about half the delay.
     Run the timer in a thread that application callbacks, long computations and blocking publishes cannot
@@ -80,8 +80,8 @@ def silent_while_closing(case: Case091, silence: i64, delay: i64, certainty: i64
     Evidence: the time without octets between connection.close and the FIN of TCP
     Why it matters: The other peer may consider the connection dead and drop it before the connection is
     closed properly.
-    Silent when: connection.tune-ok was not captured or has heartbeat 0, or the capture may lack octets. The
-    tolerance and the certainty are those of the rule C-HB-SEND.
+    Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack octets.
+    The tolerance and the certainty are those of the rule C-HB-SEND.
     How to mend it: Keep the heartbeat timer running after connection.close until the socket is closed. Do not
     stop the timer thread at the start of the shutdown.
     """
@@ -134,10 +134,10 @@ def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
     afterwards
     Why it matters: Heartbeats let a peer detect that the other peer is gone. The sending peer does not detect
     that the other peer is gone, so its messages may be lost.
-    Silent when: connection.tune-ok was not captured or has heartbeat 0, the capture may lack octets, or no
-    frames confirm how long the silence was. The rule also reports nothing while the server has blocked the
-    client, because the server then reads nothing. The rule tolerates the same excess of a silence as the rule
-    C-HB-SEND. The rule reports the fault only once per connection.
+    Silent when: connection.tune-ok was not captured or has heartbeat 0, when the capture may lack octets, or
+    when no frames confirm how long the silence was. The rule also reports nothing while the server has
+    blocked the client, because the server then reads nothing. The rule tolerates the same excess of a silence
+    as the rule C-HB-SEND. The rule reports the fault only once per connection.
     How to mend it: Record the time of every received octet and check it in a timer. When two heartbeat delays
     pass without an incoming octet, close the socket without connection.close, and reconnect.
     """

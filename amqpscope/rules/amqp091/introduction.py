@@ -46,7 +46,7 @@ def start_of_a_higher_version(case: Case091, method: ConnectionStart) -> None:
     connection.start
     Why it matters: The client may not support the higher version. A server that does not support the
     requested version must instead answer with its own protocol header and close the socket.
-    Silent when: the capture lacks the client's protocol header, or the header is not that of AMQP 0-9-1.
+    Silent when: the capture lacks the client's protocol header, or when the header is not that of AMQP 0-9-1.
     How to mend it: Compare the version in the client's protocol header with the supported versions. Send
     connection.start only for a version up to the requested one. If the requested version is not supported,
     send your own protocol header and close the socket.
@@ -154,7 +154,7 @@ def locale_en_us_not_offered(case: Case091) -> None:
     Why it matters: The locale en_US is the only one that every client supports, so a client may find no
     suitable locale.
     Silent when: another rule (C-START-LOCALES-NOTNULL) already reports that connection.start offers no
-    locale, or the locales are not ASCII.
+    locale, or when the locales are not ASCII.
     How to mend it: Add `en_US` to the locales field of connection.start, spelled exactly so and separated
     from the others by spaces.
     """
@@ -179,7 +179,8 @@ def server_properties_missing(case: Case091, properties: PeerProperties) -> None
     Evidence: the names in the server-properties of connection.start
     Why it matters: A developer who investigates a fault learns less about the server. RabbitMQ omits the
     property host on purpose.
-    Silent when: connection.start cannot be decoded, or amqpscope cannot read its whole table of properties.
+    Silent when: connection.start cannot be decoded, or when amqpscope cannot read its whole table of
+    properties.
     How to mend it: Add the missing fields among `host`, `product`, `version`, `platform`, `copyright` and
     `information` to the server-properties of connection.start.
     """
@@ -205,7 +206,7 @@ def client_properties_missing(case: Case091, properties: PeerProperties) -> None
     Source: XML:connection.start-ok.client-properties.required-fields
     Evidence: the names in the client-properties of connection.start-ok
     Why it matters: An operator who looks at the server's list of connections learns less about the client.
-    Silent when: connection.start-ok cannot be decoded, or amqpscope cannot read its whole table of
+    Silent when: connection.start-ok cannot be decoded, or when amqpscope cannot read its whole table of
     properties.
     How to mend it: Add the missing fields among `product`, `version`, `platform`, `copyright` and
     `information` to the client-properties of start-ok. Applications should fill in their own name if the
@@ -336,7 +337,7 @@ def empty_answer_to_a_challenge(case: Case091) -> None:
     Evidence: the length of the response in connection.secure-ok
     Why it matters: The server has asked for data in connection.secure and receives none, so the login fails.
     Silent when: the connection.secure is not the first one, because some mechanisms end with an empty
-    response, or the mechanism is GSSAPI, whose first challenge may also be the last one.
+    response, or when the mechanism is GSSAPI, whose first challenge may also be the last one.
     How to mend it: Calculate the answer of the mechanism from the challenge in connection.secure and send it
     in secure-ok. Check that credentials and the mechanism's implementation are available before start-ok.
     """

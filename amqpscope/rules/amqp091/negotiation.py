@@ -80,8 +80,8 @@ def server_out_of_order(case: Case091, name: str) -> None:
     Evidence: the order of the methods in the connection set-up
     Why it matters: Client and server disagree about the state of the set-up. Client and server have not
     agreed on the values that the method negotiates.
-    Silent when: the capture lacks octets of either peer, or one of the two peers sent a set-up method out of
-    order before.
+    Silent when: the capture lacks octets of either peer, or when one of the two peers sent a set-up method
+    out of order before.
     How to mend it: Drive the set-up by a state machine: start, any number of secure, tune, open-ok. Send
     connection.start, connection.tune and connection.open-ok once each, and send every method only in answer
     to the client's previous method.
@@ -111,8 +111,8 @@ def client_out_of_order(case: Case091, name: str) -> None:
     Evidence: the order of the methods in the connection set-up
     Why it matters: The server cannot continue the connection set-up. Most servers drop the connection without
     sending connection.close.
-    Silent when: the capture lacks octets of either peer, or one of the two peers sent a set-up method out of
-    order before. A client may send connection.tune-ok and connection.open together.
+    Silent when: the capture lacks octets of either peer, or when one of the two peers sent a set-up method
+    out of order before. A client may send connection.tune-ok and connection.open together.
     How to mend it: Drive the set-up by a state machine: wait for connection.start before connection.start-ok,
     answer each connection.secure with one connection.secure-ok, wait for connection.tune before
     connection.tune-ok, then send connection.open once.
@@ -157,8 +157,8 @@ def channel_too_early(case: Case091) -> bool:
     Source: G:connection use-connection; GS:2.3.7
     Evidence: whether the peer has sent connection.open or connection.open-ok
     Why it matters: No channels exist yet, and the other peer drops the connection.
-    Silent when: the capture lacks octets of either peer, or a set-up method was out of order before. The rule
-    reports the fault only once per connection.
+    Silent when: the capture lacks octets of either peer, or when a set-up method was out of order before. The
+    rule reports the fault only once per connection.
     How to mend it: Send channel.open and other methods on channels only after connection.open, and as a
     server only after connection.open-ok. Do not hand the connection to application threads before the set-up
     is complete.

@@ -73,10 +73,10 @@ def wrong_protocol_header(case: Case091, wrong: str, spot: FrameRef | None) -> N
     Source: GS:4.2.2; GS:4.2.1 protocol-header; G:connection
     Evidence: the first eight octets of the client's stream
     Why it matters: The server cannot determine which protocol the client speaks, and closes the connection.
-    Silent when: the capture lacks the start of the stream, the server has not answered, or the server accepts
-    the stream, because a load balancer may have inserted octets before the header. The rule also reports
-    nothing when the client requests another version of AMQP with the header of that version, because the
-    server may refuse that version.
+    Silent when: the capture lacks the start of the stream, when the server has not answered, or when the
+    server accepts the stream, because a load balancer may have inserted octets before the header. The rule
+    also reports nothing when the client requests another version of AMQP with the header of that version,
+    because the server may refuse that version.
     How to mend it: Send `AMQP` and the octets 0 0 9 1 as the first eight octets after connecting, or after
     the TLS handshake. Check that host and port belong to an AMQP 0-9-1 listener, and that both peers agree on
     TLS.
@@ -122,8 +122,8 @@ def answer_that_is_no_header(case: Case091, problem: Problem) -> None:
     Evidence: the client's protocol header, and the first octets of the server
     Why it matters: A client needs to learn which version the server supports. The octets that the server
     sends do not name any version.
-    Silent when: the capture lacks the start of the stream, or the stream belongs to another protocol (for
-    example that of a web server).
+    Silent when: the capture lacks the start of the stream, or when the stream belongs to another protocol
+    (for example that of a web server).
     How to mend it: Answer an unsupported protocol header with the server's own protocol header (`AMQP` and
     the octets 0, 0, 9, 1), then close the socket. Write nothing before the first frame or header.
     """

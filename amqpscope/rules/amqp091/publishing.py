@@ -108,8 +108,8 @@ def other_user(case: Case091) -> None:
     Evidence: the login in connection.start-ok, and the property user-id
     Why it matters: Receivers of the message treat user-id as verified by the broker. RabbitMQ therefore
     closes the channel.
-    Silent when: the capture lacks the login, the login names no user (its mechanism is neither PLAIN nor
-    AMQPLAIN), or the server is neither RabbitMQ nor LavinMQ.
+    Silent when: the capture lacks the login, when the login names no user (its mechanism is neither PLAIN nor
+    AMQPLAIN), or when the server is neither RabbitMQ nor LavinMQ.
     Only possible because: The server may allow the user to publish under the name of another user.
     How to mend it: Set user-id to the user name of the connection's login, or leave user-id out. When an
     application forwards received messages, do not copy their user-id.
@@ -151,8 +151,8 @@ def replies_to_nobody(case: Case091) -> None:
     Evidence: the property reply-to, and the consumers of the channel
     Why it matters: No consumer could receive the reply to the message. RabbitMQ refuses the message and
     closes the channel.
-    Silent when: the server is neither RabbitMQ nor LavinMQ, the server itself has cancelled a consumer of the
-    channel, or the capture lacks octets that were sent on the channel before the message.
+    Silent when: the server is neither RabbitMQ nor LavinMQ, when the server itself has cancelled a consumer
+    of the channel, or when the capture lacks octets that were sent on the channel before the message.
     How to mend it: Send basic.consume with no-ack for the queue `amq.rabbitmq.reply-to` before publishing the
     first request. Publish the requests on the channel of that consumer, not on another channel.
     """
@@ -178,8 +178,8 @@ def return_not_asked_for(case: Case091, certainty: i64) -> None:
     Evidence: the messages that were published on the channel with mandatory or immediate
     Why it matters: The client expects no basic.return. The server has dropped a message that the client
     considers delivered.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or the client
-    published more messages with mandatory or immediate than amqpscope remembers. The finding is only
+    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or when the
+    client published more messages with mandatory or immediate than amqpscope remembers. The finding is only
     possible, not certain, while the client is still sending the body of a message.
     How to mend it: Send basic.return only for messages published with mandatory or immediate, and on the
     channel of their basic.publish. Drop an unroutable message silently if neither mandatory nor immediate is
@@ -210,8 +210,8 @@ def return_of_another_message(case: Case091, reason: str, certainty: i64) -> Non
     sizes and digests
     Why it matters: The client identifies the returned message by exchange, routing key and content. If
     exchange, routing key or content differ, the client cannot tell which message failed.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or the client
-    published more messages with mandatory or immediate than amqpscope remembers. The finding is only
+    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or when the
+    client published more messages with mandatory or immediate than amqpscope remembers. The finding is only
     possible, not certain, while the client is still sending the body of a message.
     How to mend it: Repeat in basic.return the exchange and routing key of the basic.publish, and return the
     content unchanged. Send basic.return on the channel of the basic.publish, once per message.
@@ -257,7 +257,7 @@ def return_after_its_ack(case: Case091, number: int) -> None:
     Evidence: a basic.return with the values of a message that is already confirmed
     Why it matters: When the basic.ack arrives, the client considers the message safe and discards it. The
     client cannot match the later basic.return to any message, so the loss can go unnoticed.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or an
+    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or when an
     unconfirmed message has the same exchange, routing key and size.
     How to mend it: Send basic.return, including its content header and body, before the basic.ack that
     confirms the same message. When routing fails, write basic.return to the channel first, then basic.ack.

@@ -161,8 +161,8 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     Evidence: the queue name in queue.declare
     Why it matters: Another broker may refuse the name with 406, so the application may not work there.
     RabbitMQ and others accept any name.
-    Silent when: the rule has already reported such a name on the same connection, or the name begins with
-    `amq.`, because brokers generate such names.
+    Silent when: the rule has already reported such a name on the same connection, or when the name begins
+    with `amq.`, because brokers generate such names.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
     slashes and other characters when a queue name is built from other data.
     """
@@ -216,8 +216,8 @@ def another_name_declared(case: Case091, request: MethodRequest, name: str) -> N
     Evidence: the queue names in queue.declare and queue.declare-ok
     Why it matters: The client continues with a queue that it did not ask for, and may consume or delete the
     messages of that queue.
-    Silent when: the queue.declare was not captured, or the name belongs to another queue.declare that is not
-    answered yet. The rule ignores line breaks in a name, because brokers drop them.
+    Silent when: the queue.declare was not captured, or when the name belongs to another queue.declare that is
+    not answered yet. The rule ignores line breaks in a name, because brokers drop them.
     How to mend it: Return in queue.declare-ok exactly the queue name from the queue.declare that it answers.
     Send the answers on a channel in the order of the requests, so that names do not get mixed up.
     """
@@ -300,7 +300,7 @@ def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> 
     Evidence: the consumers of the queue, and queue.delete-ok
     Why it matters: The consumer ends although nobody cancelled it. The application of the consumer gets no
     further messages.
-    Silent when: the consumer is on another channel, or the queue.delete was not captured.
+    Silent when: the consumer is on another channel, or when the queue.delete was not captured.
     Only possible because: Other clients may have deleted the queue and declared it again in the meantime,
     which would have ended the consumer.
     How to mend it: Count the consumers of the queue when queue.delete sets if-unused, in the same step as the
@@ -332,8 +332,8 @@ def delivery_of_a_deleted_queue(case: Case091, tag: str) -> None:
     Source: XML:queue.delete (doc)
     Evidence: the queue of each consumer, and the deliveries on the channel after queue.delete-ok
     Why it matters: The client has already discarded the consumer. The client may drop the message or fail.
-    Silent when: the queue was deleted through another channel, or the capture lacks octets that were sent
-    after the channel was opened.
+    Silent when: the queue was deleted through another channel, or when the capture lacks octets that were
+    sent after the channel was opened.
     How to mend it: Stop all consumers of the queue before sending queue.delete-ok. Discard deliveries that
     are still waiting in the channel's output buffer, or send them before queue.delete-ok.
     """
@@ -412,8 +412,8 @@ def odd_argument(case: Case091, name: str, why: str) -> None:
     x-queue-type and others)
     Why it matters: RabbitMQ closes the channel with 406 and does not create the queue. Often the client sends
     a number as a string.
-    Silent when: the server does not identify itself as RabbitMQ, the queue.declare is passive, or amqpscope
-    does not know the argument.
+    Silent when: the server does not identify itself as RabbitMQ, when the queue.declare is passive, or when
+    amqpscope does not know the argument.
     How to mend it: Send the arguments of queue.declare with RabbitMQ's types: x-message-ttl, x-max-length and
     x-expires as integers, never as strings. x-expires must be above 0, x-max-priority at most 255.
     """

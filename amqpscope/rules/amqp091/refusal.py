@@ -99,7 +99,7 @@ def reserved_queue_declared(case: Case091, refusal: Refusal) -> None:
     Evidence: a queue.declare for an unknown queue named amq.*, and the server's refusal with 403
     Why it matters: Names with the prefix `amq.` are reserved for the broker. Often a client declares a
     broker-generated name again after it has lost the connection and the queue.
-    Silent when: the server does not refuse the queue.declare with 403, or the queue.declare is passive.
+    Silent when: the server does not refuse the queue.declare with 403, or when the queue.declare is passive.
     Only possible because: The server may instead have refused the request because the user lacks a
     permission.
     How to mend it: Declare the queue with an empty name after each reconnect, and use the new name from
@@ -122,7 +122,8 @@ def reserved_exchange_declared(case: Case091, refusal: Refusal) -> None:
     refusal with 403
     Why it matters: Names with the prefix `amq.` are reserved for the broker. The server does not create the
     exchange.
-    Silent when: the server does not refuse the exchange.declare with 403, or the exchange.declare is passive.
+    Silent when: the server does not refuse the exchange.declare with 403, or when the exchange.declare is
+    passive.
     Only possible because: The server may instead have refused the request because the user lacks a
     permission.
     How to mend it: Choose an exchange name that does not begin with `amq.`. To use a predeclared exchange
@@ -144,8 +145,8 @@ def type_not_supported(case: Case091, refusal: Refusal) -> None:
     Evidence: the server's answer to exchange.declare
     Why it matters: The server does not create the exchange; the specification names 503 for the refusal. The
     usual cause is a plugin that the server lacks.
-    Silent when: the reply-text of the server does not give the type as the reason, or the name of the type
-    does not begin with `x-`.
+    Silent when: the reply-text of the server does not give the type as the reason, or when the name of the
+    type does not begin with `x-`.
     Only possible because: Only the server's close indicates that the server does not support the type.
     How to mend it: Install and enable the plugin that provides the exchange type on every node of the broker.
     If no plugin can be installed, declare the exchange with type direct, fanout, topic or headers.
@@ -290,8 +291,8 @@ def default_exchange_not_bound(case: Case091, refusal: Refusal) -> None:
     access rights)
     Why it matters: In the specification, the empty name stands for the default exchange. RabbitMQ's errata
     say that brokers refuse the request, so clients cannot use it.
-    Silent when: the rule has already reported this fault on the same connection, or the reply-code is not
-    403.
+    Silent when: the rule has already reported this fault on the same connection, or when the reply-code is
+    not 403.
     Only possible because: The {other} may have refused the binding for another reason, for example missing
     access rights.
     How to mend it: Accept an empty exchange name in queue.bind, if strict conformance is required. On the
@@ -342,8 +343,8 @@ def unbind_fails_by_channel(case: Case091, refusal: Refusal) -> None:
     Evidence: a channel.close that names queue.unbind as its cause
     Why it matters: One rule of the specification wants the server to close the connection, while others name
     a reply-code of channel.close. Brokers close the channel, so clients must expect both.
-    Silent when: the rule has already reported this fault on the same connection, or the reply-code is 404,
-    which other rules of queue.unbind demand.
+    Silent when: the rule has already reported this fault on the same connection, or when the reply-code is
+    404, which other rules of queue.unbind demand.
     How to mend it: Answer a failed queue.unbind with connection.close, if strict conformance is required. If
     strict conformance is not required, keep channel.close as other brokers do. Clients should handle both
     closes.

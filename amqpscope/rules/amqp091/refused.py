@@ -77,8 +77,8 @@ def default_exchange_refused(case: Case091) -> None:
     missing access rights)
     Why it matters: Every server has a default exchange, to which every queue is bound. Without the default
     exchange, clients cannot publish to a queue by its name.
-    Silent when: the capture lacks octets that were sent on the channel before the close, or the client also
-    published to an exchange with a name on the channel.
+    Silent when: the capture lacks octets that were sent on the channel before the close, or when the client
+    also published to an exchange with a name on the channel.
     How to mend it: Accept an empty exchange name in basic.publish, and route the message to the queue whose
     name equals the routing key. Do not look up the empty name among declared exchanges.
     """
@@ -118,8 +118,8 @@ def bad_ack_refused_late(case: Case091, packet: i64) -> None:
     Evidence: the acknowledgement of an unknown delivery in a transaction, and the channel.close before or
     after tx.commit
     Why it matters: The client has continued in the meantime, and loses the whole transaction.
-    Silent when: the capture lacks octets that were sent on the channel before the close, or the close does
-    not name tx.commit.
+    Silent when: the capture lacks octets that were sent on the channel before the close, or when the close
+    does not name tx.commit.
     How to mend it: Check the delivery-tag when the acknowledgement arrives, also on a transactional channel.
     If the delivery-tag is unknown, send channel.close with 406 then, and do not wait for tx.commit.
     """
@@ -178,8 +178,8 @@ def recover_not_answered(case: Case091, request: MethodRequest) -> None:
     Evidence: the basic.recover methods that are not answered
     Why it matters: A client that waits for basic.recover-ok waits forever, or until its timeout ends the
     channel.
-    Silent when: the server closes the channel, or the capture lacks octets that were sent after the channel
-    was opened.
+    Silent when: the server closes the channel, or when the capture lacks octets that were sent after the
+    channel was opened.
     How to mend it: Send basic.recover-ok for every basic.recover, and before the channel.close-ok of the same
     channel. The method basic.recover-async has no answer.
     """

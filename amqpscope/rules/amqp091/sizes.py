@@ -47,10 +47,10 @@ def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     frame with header and end octet
     Why it matters: The receiver has no room for the frame and closes the connection with 501. RabbitMQ
     accepts frames that are eight octets larger, and itself sends content headers of any size.
-    Silent when: connection.tune-ok was not captured or sets no limit, or the frame has at most 4096 octets,
-    which are always allowed. The finding is only possible, not certain, when the capture lacks octets before
-    the frame, or when the server may not have read connection.tune-ok. If RabbitMQ accepts the larger frame,
-    the rule reports the fault only once per connection.
+    Silent when: connection.tune-ok was not captured or sets no limit, or when the frame has at most 4096
+    octets, which are always allowed. The finding is only possible, not certain, when the capture lacks octets
+    before the frame, or when the server may not have read connection.tune-ok. If RabbitMQ accepts the larger
+    frame, the rule reports the fault only once per connection.
     How to mend it: Split content bodies so that header, payload and end octet together fit into the
     negotiated frame-max: at most frame-max minus 8 octets of payload. Keep field tables small, because
     methods and content headers cannot be split.
@@ -108,8 +108,8 @@ def frame_cut_off(case: Case091) -> None:
     Source: GS:4.2.1; GS:4.2.3
     Evidence: the position of the FIN of TCP inside a frame
     Why it matters: The content of the unfinished frame is lost. Often the sender has crashed.
-    Silent when: a reset ends the stream, the capture ends before the stream, the other peer ended its stream
-    or closed the connection before, or the capture lacks octets before the frame.
+    Silent when: a reset ends the stream, when the capture ends before the stream, when the other peer ended
+    its stream or closed the connection before, or when the capture lacks octets before the frame.
     How to mend it: Write every frame that was started to its end octet before closing the socket, and send
     connection.close first. Look for a crash, a killed process or a write timeout in the sender.
     """

@@ -153,7 +153,7 @@ def no_channel_max(case: Case091) -> None:
     Evidence: a channel-max of 0 in connection.tune-ok
     Why it matters: The specification wants a value other than null. Most peers understand 0 as "no limit",
     that is, 65535 channels.
-    Silent when: the server has set a limit in connection.tune. In that case another rule
+    Silent when: the server has set a limit in connection.tune. If the server has set a limit, another rule
     (amqp091/C-TUNEOK-CHMAX-LE) reports the 0.
     Only possible because: The specification does not say whether 0 counts as null.
     How to mend it: Set channel-max in connection.tune-ok to the number of channels that the client needs at

@@ -197,8 +197,8 @@ def table_in_the_printed_dialect(case: Case091) -> None:
     Evidence: the product in the properties of the peer, and whether the table can be read in each dialect
     Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ reads
     another table than the client sent, or closes the connection.
-    Silent when: the table can also be read in RabbitMQ's dialect, or the server's connection.start was not
-    captured.
+    Silent when: the table can also be read in RabbitMQ's dialect, or when the server's connection.start was
+    not captured.
     Only possible because: The server may not be the product that its connection.start names.
     How to mend it: Encode field tables in the RabbitMQ dialect: strings with the tag `S`, 16-bit signed
     integers with `s`, 64-bit signed integers with `l`. Do not send `U`, `L` or short strings as values.
@@ -246,8 +246,8 @@ def timestamp_far_off(case: Case091, seconds: int) -> None:
     Evidence: the property timestamp, and values with the type tag 'T'
     Why it matters: Often the sender wrote milliseconds instead of seconds. Receivers read a timestamp in
     milliseconds as a date some 50000 years in the future.
-    Silent when: the capture lacks octets before the message, or the rule has already reported this fault on
-    the same connection.
+    Silent when: the capture lacks octets before the message, or when the rule has already reported this fault
+    on the same connection.
     Only possible because: The {peer} may have set this timestamp on purpose.
     How to mend it: Write timestamp in whole seconds since 1970-01-01 UTC. If the clock of the application
     counts milliseconds, divide by 1000 first, or carry milliseconds in a header instead.
@@ -267,9 +267,9 @@ def retired_property(case: Case091) -> None:
     Evidence: the flag and the value of the fourteenth property
     Why it matters: The property no longer has a meaning, so receivers ignore it. RabbitMQ forwards the
     property to consumers.
-    Silent when: the capture lacks octets before the message, or the rule has already reported this fault on
-    the same connection. The finding is only possible, not certain, when the server sends the message, because
-    a server forwards what it received.
+    Silent when: the capture lacks octets before the message, or when the rule has already reported this fault
+    on the same connection. The finding is only possible, not certain, when the server sends the message,
+    because a server forwards what it received.
     Possible because: The {peer} may have forwarded the property as a publisher set it.
     How to mend it: Leave the fourteenth property out: clear its property flag in the content header and write
     no value. Carry the information in headers or app-id instead.
@@ -296,12 +296,12 @@ def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     Evidence: the names in field tables of arguments and headers
     Why it matters: The fault rarely matters: a server should refuse the name with 503 or 502, but no known
     server does. Spring, for example, uses the header name `__TypeId__`.
-    Silent when: the capture lacks octets before the field table, the rule has already reported this fault on
-    the same connection, or the name belongs to a table inside another table. The finding is only possible,
-    not certain, when the server sends the message, because a server forwards what it received.
+    Silent when: the capture lacks octets before the field table, when the rule has already reported this
+    fault on the same connection, or when the name belongs to a table inside another table. The finding is
+    only possible, not certain, when the server sends the message, because a server forwards what it received.
     Possible because: The {peer} may have forwarded the name as a publisher sent it.
     How to mend it: Begin names of headers and arguments with a letter, '$' or '#', if the application must
-    work with every broker. Otherwise leave names such as `__TypeId__` as they are.
+    work with every broker. If the application uses only RabbitMQ, names such as `__TypeId__` may stay.
     """
     if case.me.by_client:
         note_violation(case, "name")

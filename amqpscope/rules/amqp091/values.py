@@ -140,9 +140,9 @@ def exchange_name_too_long(case: Case091) -> None:
     Evidence: the exchange names in all methods
     Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
     RabbitMQ accepts 255 octets.
-    Silent when: the capture lacks octets before the method, or the rule has already reported this fault on
-    the same connection. The finding is only possible, not certain, when the server sends the name, because a
-    client has chosen it.
+    Silent when: the capture lacks octets before the method, or when the rule has already reported this fault
+    on the same connection. The finding is only possible, not certain, when the server sends the name, because
+    a client has chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Shorten the exchange name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters.
@@ -165,9 +165,9 @@ def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     Evidence: the exchange names in all methods
     Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
     RabbitMQ accepts any name.
-    Silent when: the capture lacks octets before the method, or this fault was already reported on the same
-    connection, for example by amqp091/X-DECL-SYNTAX when the client declared an exchange. The finding is only
-    possible, not certain, when the server sends the name, because a client has chosen it.
+    Silent when: the capture lacks octets before the method, or when this fault was already reported on the
+    same connection, for example by amqp091/X-DECL-SYNTAX when the client declared an exchange. The finding is
+    only possible, not certain, when the server sends the name, because a client has chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace spaces,
     slashes and other characters where names are built from other data.
@@ -191,9 +191,9 @@ def queue_name_too_long(case: Case091) -> None:
     Evidence: the queue names in all methods, including queue.declare-ok
     Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
     RabbitMQ accepts 255 octets.
-    Silent when: the capture lacks octets before the method, or the rule has already reported this fault on
-    the same connection. The finding is only possible, not certain, when the server sends the name, because a
-    client may have chosen it.
+    Silent when: the capture lacks octets before the method, or when the rule has already reported this fault
+    on the same connection. The finding is only possible, not certain, when the server sends the name, because
+    a client may have chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Shorten the queue name to at most 127 octets. Count the octets of the UTF-8 form, not
     characters; hash long parts of generated names.
@@ -216,8 +216,8 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     Evidence: the queue names in all methods
     Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
     RabbitMQ accepts any name.
-    Silent when: the capture lacks octets before the method, the name begins with `amq.`, because brokers
-    generate such names, or this fault was already reported on the same connection, for example by
+    Silent when: the capture lacks octets before the method, when the name begins with `amq.`, because brokers
+    generate such names, or when this fault was already reported on the same connection, for example by
     amqp091/Q-DECL-SYNTAX when the client declared a queue. The finding is only possible, not certain, when
     the server sends the name.
     Possible because: The {peer} may only repeat a name that a client has chosen.
@@ -243,7 +243,7 @@ def no_virtual_host(case: Case091) -> None:
     Evidence: the virtual host in connection.open
     Why it matters: RabbitMQ treats the empty name like any other name, and usually has no virtual host of
     that name. Other brokers take the empty name for `/`, or refuse it with 502.
-    Silent when: the capture lacks octets before connection.open, or amqpscope cannot decode the name.
+    Silent when: the capture lacks octets before connection.open, or when amqpscope cannot decode the name.
     How to mend it: Put the name of the virtual host into connection.open, usually `/`. In a connection URI, a
     single slash at the end means the empty name; write `%2F` after it for the virtual host `/`.
     """
@@ -260,7 +260,7 @@ def virtual_host_too_long(case: Case091) -> None:
     Source: XML domain path assert length 127
     Evidence: the virtual host in connection.open
     Why it matters: A broker may refuse connection.open with 502, so the client cannot connect.
-    Silent when: the capture lacks octets before connection.open, or amqpscope cannot decode the name.
+    Silent when: the capture lacks octets before connection.open, or when amqpscope cannot decode the name.
     How to mend it: Shorten the name of the virtual host to at most 127 octets, on the broker and in the
     client's configuration. Count the octets of the UTF-8 form, not characters.
     """
@@ -284,8 +284,8 @@ def reply_code_zero(case: Case091) -> None:
     Evidence: the reply-code
     Why it matters: Reply-code 0 does not give the other peer a reason. A normal close has reply-code 200.
     Pika, py-amqp and other clients close channels with reply-code 0.
-    Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
-    same connection.
+    Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
+    on the same connection.
     How to mend it: Set reply-code to 200 for a normal close, and to the matching error code of the
     specification otherwise. Do not leave reply-code at its default 0.
     """
@@ -309,8 +309,8 @@ def no_reply_text(case: Case091) -> None:
     Why it matters: With an empty reply-text, logs lack the reason. The specification demands a reply-text
     that is not null, but does not say what null means for a string. Py-amqp and other clients leave
     reply-text empty.
-    Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
-    same connection.
+    Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
+    on the same connection.
     How to mend it: Fill reply-text with a short reason, for example "Normal shutdown" with reply-code 200, or
     the description of the error.
     """
@@ -355,8 +355,8 @@ def ticket(case: Case091, number: i64) -> None:
     get
     Why it matters: AMQP 0-9-1 has no access tickets any more. The client probably speaks an older version of
     the protocol.
-    Silent when: the server has given out access tickets on the channel, the capture lacks octets of either
-    peer, or the rule has already reported this fault on the same connection.
+    Silent when: the server has given out access tickets on the channel, when the capture lacks octets of
+    either peer, or when the rule has already reported this fault on the same connection.
     How to mend it: Write 0 into the field reserved-1 of every method. Remove code that requests or stores
     access tickets.
     """
@@ -383,8 +383,8 @@ def retired_field_of_the_connection(case: Case091, name: str) -> None:
     Evidence: the retired fields of connection.open and connection.open-ok
     Why it matters: The fault has hardly any effect, because receivers ignore the retired fields. Pika and
     librabbitmq set insist by habit.
-    Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
-    same connection.
+    Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
+    on the same connection.
     How to mend it: Encode capabilities and known-hosts as empty strings and insist as 0. Remove the code that
     sets the retired fields for older versions of the protocol.
     """
@@ -406,8 +406,8 @@ def retired_field_of_a_channel(case: Case091, name: str) -> None:
     Evidence: the field reserved-1 of channel.open and channel.open-ok
     Why it matters: The fault has hardly any effect. The peer probably speaks an older version of the
     protocol.
-    Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
-    same connection.
+    Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
+    on the same connection.
     How to mend it: Encode the retired field (reserved-1) as an empty string. Remove the code that sets
     out-of-band or channel-id.
     """
@@ -452,8 +452,8 @@ def cluster_in_get_empty(case: Case091) -> None:
     Evidence: the field reserved-1 of basic.get-empty
     Why it matters: The fault has hardly any effect. The server probably speaks an older version of the
     protocol.
-    Silent when: the capture lacks octets before the frame, or the rule has already reported this fault on the
-    same connection.
+    Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
+    on the same connection.
     How to mend it: Encode the field reserved-1 of basic.get-empty as an empty string. Remove the code that
     sets cluster-id.
     """

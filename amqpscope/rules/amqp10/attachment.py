@@ -37,9 +37,9 @@ def handle_that_is_not_the_lowest(case: Case10, handle: int, lowest: i64) -> Non
     Evidence: the handle of the attach, and the handles that links of the same peer already use
     Why it matters: Receivers keep tables as large as the highest handle, so high handles cost memory. The
     specification recommends the lowest available handle.
-    Silent when: octets since the session's begin were not captured, the rule has already reported on the
-    session, or the peer uses more than 256 handles. A handle counts as in use until the other peer has
-    answered its detach.
+    Silent when: the capture lacks octets that were sent after the session's begin, when the rule has already
+    reported on the session, or when the peer uses more than 256 handles. A handle counts as in use until the
+    other peer has answered its detach.
     How to mend it: Allocate for each attach the lowest handle that is free on the session. Return a handle to
     the pool when the detach has been sent and answered.
     """
@@ -69,7 +69,7 @@ def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None
     Evidence: the order of both peers' detaches, and the next attach with the same handle
     Why it matters: One passage of the specification frees a handle only when both peers have closed the link.
     A receiver that follows this passage takes frames of the new link for frames of the old link.
-    Silent when: octets since the old link's attach were not captured.
+    Silent when: the capture lacks octets that were sent after the old link's attach.
     Only possible because: Another passage of the specification frees a handle as soon as the peer that uses
     the handle has sent its detach.
     How to mend it: Keep a handle reserved after sending detach until the other peer's detach has arrived. Do
@@ -123,8 +123,8 @@ def resumed_without_unsettled_map(case: Case10, link: LinkEnd) -> None:
     Evidence: a detach with an error, and then an attach with the same link name and a null unsettled map
     Why it matters: An error destroys the link endpoint, so the link can only be resumed. Without the
     unsettled map, the other peer takes the attach for an attach that was sent before the detach arrived.
-    Silent when: the detach closed the link, or the detach may not have reached the peer. The finding is only
-    possible, not certain, when the peer may not have read the detach yet.
+    Silent when: the detach closed the link, or when the detach may not have reached the peer. The finding is
+    only possible, not certain, when the peer may not have read the detach yet.
     How to mend it: After a detach with an error, send a resuming attach with a non-null unsettled map. If no
     deliveries are unsettled, send an empty unsettled map.
     """
@@ -189,8 +189,8 @@ def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
     Evidence: an answering attach that a detach from the same peer follows at once
     Why it matters: A null terminus shows the other peer at once that the link is refused. With a terminus
     present, the other peer may start to use the link before the detach arrives.
-    Silent when: the refusing peer sent another frame between its answering attach and its detach, or more
-    than one second passed between the two.
+    Silent when: the refusing peer sent another frame between its answering attach and its detach, or when
+    more than one second passed between the two.
     Only possible because: The peer may have accepted the attach first, and the link may have failed
     afterwards.
     How to mend it: When refusing a link, send the answering attach with the local terminus null (source if
@@ -241,8 +241,8 @@ def credit_on_a_refused_link(case: Case10, link: LinkEnd) -> None:
     Evidence: an attach whose own terminus is null, and the frames between that attach and the detach
     Why it matters: The sender cannot know whether the link is refused or usable. Messages sent on this
     link-credit have no target.
-    Silent when: the receiver attached the link first, not in answer to the sender, or the sender's attach was
-    not captured.
+    Silent when: the receiver attached the link first, not in answer to the sender, or when the sender's
+    attach was not captured.
     Only possible because: The receiver may send the detach immediately after the flow that grants
     link-credit.
     How to mend it: If the link is refused, send detach directly after the answering attach and grant no
@@ -350,8 +350,8 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     Why it matters: Both peers must first settle the listed deliveries and resume the link again until the
     unsettled maps are complete. A new delivery prevents complete maps, and the state of unlisted deliveries
     stays unknown.
-    Silent when: the sender's attach was not captured, or the transfer resumes a delivery. After each attach,
-    the rule reports only the first new delivery.
+    Silent when: the sender's attach was not captured, or when the transfer resumes a delivery. After each
+    attach, the rule reports only the first new delivery.
     How to mend it: After an attach with incomplete-unsettled, send only transfers with resume set. When the
     listed deliveries are settled, detach and resume the link again, until incomplete-unsettled is false on
     both sides.

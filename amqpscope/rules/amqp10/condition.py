@@ -102,8 +102,8 @@ def description_in_another_script(case: Case10, tags: list[str]) -> None:
     Evidence: the incoming-locales of the other peer's open, and the description of the error
     Why it matters: The description is text for a person. The other peer asked for English, so its user may
     not be able to read the description.
-    Silent when: the other peer's open was not captured, the other peer asks for languages other than English,
-    or most letters of the description are Latin letters.
+    Silent when: the other peer's open was not captured, when the other peer asks for languages other than
+    English, or when most letters of the description are Latin letters.
     Only possible because: The description may quote a name that is written in a foreign script.
     How to mend it: Choose the language of descriptions from the other peer's incoming-locales. Use en-US if
     you support none of the other peer's languages. Do not use the language of the host system.
@@ -206,7 +206,7 @@ def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
     Evidence: an attach that got no answer, and the error condition of the end
     Why it matters: Ending the session closes all its links. An unsettled map that does not fit into a frame
     may be sent partially with incomplete-unsettled, without ending the session.
-    Silent when: no delivery is unsettled on a link of the session, or every attach was answered.
+    Silent when: no delivery is unsettled on a link of the session, or when every attach was answered.
     Only possible because: A frame other than the attach may have been too large.
     How to mend it: If the unsettled map exceeds the max-frame-size, send an attach with a part of the map and
     incomplete-unsettled true. Settle the deliveries of this part, and then resume the link again for the

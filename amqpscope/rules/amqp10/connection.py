@@ -138,8 +138,8 @@ def frame_after_close(case: Case10) -> None:
     Why it matters: The close is the last frame that a peer sends on a connection. The other peer may never
     read later frames, so their content is lost.
     Silent when: never, because both frames come from the same peer. The finding is only possible, not
-    certain, when octets since the close were not captured, because the peers may have opened a new
-    connection.
+    certain, when the capture lacks octets that were sent after the close, because the peers may have opened a
+    new connection.
     Possible because: The capture lacks octets that may contain a new opening of the connection.
     How to mend it: Discard all queued frames and stop the heartbeat timer when close is written. After close,
     only read until the other peer's close arrives.
@@ -167,8 +167,8 @@ def frame_larger_than_agreed(case: Case10, size: i64, limit: int) -> None:
     Evidence: the size of the frame, and the max-frame-size in the open of the other peer
     Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
     links of the connection.
-    Silent when: the receiver's open was not captured, or a part of the frame was not captured and the start
-    of the frame is a guess.
+    Silent when: the receiver's open was not captured, or when a part of the frame was not captured and the
+    start of the frame is a guess.
     How to mend it: Limit every frame, including header and performative, to the max-frame-size of the other
     peer's open. Split large messages into several transfers with more set.
     """
@@ -196,7 +196,7 @@ def open_larger_than_512_octets(case: Case10, size: i64) -> None:
     Evidence: the size of the open, and the order of the two opens
     Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 512
     octets. The receiver may close the connection.
-    Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
+    Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
     captured.
     How to mend it: Keep the open within 512 octets: shorten the container-id, the properties and the
     capabilities, or wait for the other peer's open before sending a larger one.
@@ -219,7 +219,7 @@ def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
     Evidence: the sizes of the frames that were captured before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 512
     octets. The receiver may close the connection.
-    Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
+    Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
     captured.
     How to mend it: Wait for the other peer's open before sending frames larger than 512 octets, or keep all
     pipelined frames within 512 octets.
@@ -288,8 +288,8 @@ def pipelined_frame_off_channel_0(case: Case10) -> None:
     Evidence: the channel numbers of the frames that were captured before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may close the connection.
-    Silent when: the receiver's open may already have reached the peer, octets of either peer were not
-    captured, or the rule has already reported the begin of the session to which the frame belongs.
+    Silent when: the receiver's open may already have reached the peer, when octets of either peer were not
+    captured, or when the rule has already reported the begin of the session to which the frame belongs.
     How to mend it: Use channel 0 for a session begun before the other peer's open has arrived, and wait for
     the other peer's open before you use other channels.
     """
@@ -311,7 +311,7 @@ def pipelined_close_off_channel_0(case: Case10) -> None:
     Evidence: an open and a close that were captured before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may not process the close.
-    Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
+    Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
     captured.
     How to mend it: Always send close on channel 0. Do not use the channel of the session in which the error
     occurred.
@@ -336,7 +336,7 @@ def pipelined_empty_frame_off_channel_0(case: Case10) -> None:
     Evidence: the channel of the empty frame, and its place before or after the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may close the connection because of a mere heartbeat.
-    Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
+    Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
     captured.
     How to mend it: Always send empty frames on channel 0. Write the channel number of a heartbeat as the
     constant 0.
@@ -462,8 +462,8 @@ def second_open(case: Case10) -> None:
     Evidence: a second open in the same direction
     Why it matters: A peer states its limits only once per connection. The other peer cannot know which limits
     apply, and may close the connection with illegal-state.
-    Silent when: octets since the first open were not captured, because the peers may have opened a new
-    connection since then.
+    Silent when: the capture lacks octets that were sent after the first open, because the peers may have
+    opened a new connection since then.
     How to mend it: Send open once per connection. To change limits or properties, close the connection and
     open a new connection. Check that two code paths do not both send the open.
     """
@@ -538,7 +538,7 @@ def other_host_than_in_sasl(case: Case10, body: Open) -> None:
     Evidence: the hostnames of sasl-init, of the TLS client hello and of open
     Why it matters: The server authenticates the client for the hostname of sasl-init, but opens the host that
     the open names. The login may be valid for another host than the opened host.
-    Silent when: either frame names no hostname, or the sasl-init was not captured.
+    Silent when: either frame names no hostname, or when the sasl-init was not captured.
     How to mend it: Take the hostname of open and of sasl-init from the same setting, or leave hostname out of
     open.
     """
@@ -568,8 +568,8 @@ def speaks_the_draft(case: Case10) -> None:
     Evidence: the types of the fields of a performative
     Why it matters: The draft has the same protocol header, but all fields stand one position later. Each of
     the two peers misreads every field of the other peer.
-    Silent when: both peers speak the draft. Also when a frame fits the final specification, or does not show
-    the draft by at least two signs. After a frame of the draft, no rule judges the frames of either peer.
+    Silent when: both peers speak the draft, when a frame fits the final specification, or when a frame shows
+    fewer than two signs of the draft. After a frame of the draft, no rule judges the frames of either peer.
     Only possible because: Other drafts of the specification existed, and the {peer} may follow another draft.
     How to mend it: Encode performatives by the final specification of October 2011, without the leading field
     `options`. Replace a library that is built for the draft.

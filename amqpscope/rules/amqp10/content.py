@@ -66,9 +66,9 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     Source: messaging.xml section message-format > properties.content-type
     Evidence: the text of the content-type
     Why it matters: A receiver cannot use the content-type to choose how to read the body.
-    Silent when: a part of the message was not captured, or the message has a message-format other than 0. The
-    finding is only possible, not certain, when the content-type is empty, or when a server sends the message,
-    because a server may hand on what it received.
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
+    0. The finding is only possible, not certain, when the content-type is empty, or when a server sends the
+    message, because a server may hand on what it received.
     Possible because: The {peer} may hand on the content-type that the {peer} received. An empty content-type
     may stand for no content-type.
     How to mend it: Set content-type to a media type such as `application/json`, or leave the field null.
@@ -103,8 +103,8 @@ def content_type_of_another_body(case: Case10, content_type: str, body: str) -> 
     Evidence: the content-type, and the kind of the body
     Why it matters: A body of AMQP values states its own types. A content-type states the type of the body a
     second time and may contradict the types of the values.
-    Silent when: a part of the message was not captured, or the message has a message-format other than 0. For
-    the final specification, the rule is also silent if the content-type is message/x-amqp+data,
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
+    0. For the final specification, the rule is also silent if the content-type is message/x-amqp+data,
     message/x-amqp+map or message/x-amqp+list. The finding is only possible, not certain, when a server sends
     the message, because a server may hand on what it received.
     Possible because: The {peer} may hand on the content-type that the {peer} received. An empty content-type
@@ -133,9 +133,9 @@ def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> 
     Evidence: the content-encoding, and the kind of the body
     Why it matters: Only octets can be decompressed. A receiver that tries to decode the body fails and cannot
     read the message.
-    Silent when: a part of the message was not captured, or the message has a message-format other than 0. The
-    finding is only possible, not certain, when the content-encoding is empty, or when a server sends the
-    message, because a server may hand on what it received.
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
+    0. The finding is only possible, not certain, when the content-encoding is empty, or when a server sends
+    the message, because a server may hand on what it received.
     Possible because: The {peer} may hand on the content-encoding that the {peer} received. An empty
     content-encoding may stand for no content-encoding.
     How to mend it: Set content-encoding only if the body is a data section with encoded octets. Put
@@ -162,9 +162,9 @@ def identity_as_content_encoding(case: Case10) -> None:
     Evidence: the text of the content-encoding
     Why it matters: The content-encoding `identity` states that the body is not encoded. A null
     content-encoding states the same, and every receiver understands a null content-encoding.
-    Silent when: a part of the message was not captured, or the message has a message-format other than 0. The
-    finding is only possible, not certain, when a server sends the message, because a server may hand on what
-    it received.
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
+    0. The finding is only possible, not certain, when a server sends the message, because a server may hand
+    on what it received.
     Possible because: The {peer} may hand on the content-encoding that the {peer} received.
     How to mend it: Leave content-encoding null when the body is not encoded. Do not use `identity` as a
     default value.
@@ -184,7 +184,8 @@ def compress_as_content_encoding(case: Case10, encoding: str) -> None:
     Evidence: the text of the content-encoding
     Why it matters: Hardly any receiver can still decode this compression, so most receivers cannot read the
     body.
-    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
+    0.
     Only possible because: A message that came through HTTP or mail with this content-encoding may keep it.
     How to mend it: Compress with gzip and set content-encoding to `gzip`, or send the body without
     compression and leave the field null.
@@ -209,7 +210,8 @@ def several_content_encodings(case: Case10, encoding: str) -> None:
     Evidence: a comma in the content-encoding
     Why it matters: Receivers compare the content-encoding with one known name. Receivers then find no match
     and cannot decode the body.
-    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
+    0.
     Only possible because: A message that came through HTTP or mail with this content-encoding may keep it.
     How to mend it: Apply at most one encoding to the body and name only that encoding in content-encoding.
     """
@@ -233,7 +235,8 @@ def unregistered_content_encoding(case: Case10, encoding: str) -> None:
     Evidence: the text of the content-encoding
     Why it matters: A receiver does not know how to decode the body. In most cases, the content-encoding names
     a character set, which belongs in the content-type.
-    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
+    0.
     Only possible because: A specification that this rule does not know may define the content-encoding.
     How to mend it: Set content-encoding only to a registered coding such as `gzip`. State a character set in
     content-type, as in `text/plain; charset=utf-8`, not in content-encoding.
@@ -266,7 +269,8 @@ def reserved_annotation(case: Case10, section: str, key: object) -> None:
     Evidence: annotation keys that no known specification defines
     Why it matters: A receiver that does not recognize an annotation must detach the link, unless the key
     begins with `x-opt-`.
-    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
+    0.
     Only possible because: A specification that this rule does not know may define the key.
     How to mend it: Begin the keys of your own annotations with `x-opt-`. Applications should put their own
     data into application-properties instead of annotations.
@@ -294,9 +298,9 @@ def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
     Evidence: the value under the key `rejected` in the delivery-annotations
     Why it matters: The key is reserved for the reason of a rejection. A receiver expects an error under the
     key `rejected` and cannot read the value.
-    Silent when: a part of the message was not captured, or the message has a message-format other than 0. By
-    the final specification, the rule is always silent, because the final specification does not define the
-    key `rejected`.
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
+    0. By the final specification, the rule is always silent, because the final specification does not define
+    the key `rejected`.
     How to mend it: Put only an error composite (condition, description, info) under the key `rejected`. Store
     other data under a key that begins with `x-opt-`.
     """
@@ -321,7 +325,8 @@ def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None
     Source: types.xml section encodings > timestamp
     Evidence: a time in the message that is far from the time of the capture
     Why it matters: Receivers read a time that is decades off. Messages expire at once or never.
-    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
+    0.
     Only possible because: The sender may mean this very time, or the {peer} may hand on the time that the
     {peer} received.
     How to mend it: Encode creation-time and absolute-expiry-time as milliseconds since 1970-01-01 UTC.
@@ -353,8 +358,8 @@ def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
     Evidence: a time in the message that is plausible only with its octets in reverse order
     Why it matters: AMQP sends the highest octet of a number first. A sender that does not convert the byte
     order sends other numbers than it means, and receivers misread the time.
-    Silent when: a part of the message was not captured, or the message has a message-format other than 0.
-    Numbers other than times are not examined, because both octet orders give credible values.
+    Silent when: a part of the message was not captured, or when the message has a message-format other than
+    0. Numbers other than times are not examined, because both octet orders give credible values.
     Only possible because: The sender may mean this very time, or the {peer} may hand on the time that the
     {peer} received.
     How to mend it: Encode every number in network byte order (big-endian). Convert a number before you copy
@@ -386,7 +391,8 @@ def message_id_used_twice(case: Case10, first: MessageDigest) -> None:
     Why it matters: A receiver that uses the message-id to drop duplicates or to find a reply takes the second
     message for the first. The second message may be lost.
     Silent when: the two messages have the same properties, application-properties and body, because the
-    sender may have sent one message twice; or the message is not among the first messages of its direction.
+    sender may have sent one message twice, or when the message is not among the first messages of its
+    direction.
     Only possible because: The {peer} may hand on messages that others have made.
     How to mend it: Create a new message-id for each message, for example a UUID. Applications that reuse a
     message object must set a new message-id before they send it again with other content.

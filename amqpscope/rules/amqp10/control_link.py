@@ -59,7 +59,7 @@ def coordinator_as_source(case: Case10, problem: Problem) -> None:
     Evidence: an attach with a coordinator as source
     Why it matters: A coordinator only receives declare and discharge messages and never sends any. The other
     peer may refuse the link with invalid-field.
-    Silent when: a part of the frame was not captured, or octets just before the frame were not captured.
+    Silent when: a part of the frame was not captured, or when octets just before the frame were not captured.
     How to mend it: Put the coordinator into the field target, and an ordinary source into the field source.
     The controller attaches the control link as sender.
     """
@@ -108,8 +108,8 @@ def control_link_without_rejected(case: Case10) -> None:
     Evidence: the outcomes in the source of the controller's attach
     Why it matters: The coordinator can then report a failure only by detaching the link. The detach rolls
     back all other transactions that were declared on the link.
-    Silent when: the source lists no outcomes, which permits every outcome, or the source lists a symbol that
-    names no outcome.
+    Silent when: the source lists no outcomes, which permits every outcome, or when the source lists a symbol
+    that names no outcome.
     How to mend it: Include `amqp:rejected:list` in the outcomes of the control link's source, and handle the
     outcome rejected for declare and discharge.
     """
@@ -162,8 +162,8 @@ def work_on_control_link(case: Case10, what: str) -> None:
     Source: transactions.xml section transactions
     Evidence: messages on a link to a coordinator, and the transactional-state of their transfers
     Why it matters: The coordinator cannot process the message, so the intended work is not done.
-    Silent when: a part of the message was not captured, or octets of the sender since the link's attach were
-    not captured, because the handle may belong to another link.
+    Silent when: a part of the message was not captured, or when the capture lacks octets that the sender sent
+    after the link's attach, because the handle may belong to another link.
     How to mend it: Send transactional messages on an ordinary link, with the txn-id in the
     transactional-state of the transfer. Use the control link only for declare and discharge.
     """
@@ -369,7 +369,7 @@ def discharged_while_incomplete(case: Case10, transaction: Transaction, packet: 
     Evidence: a discharge between two transfers of a delivery that carries the same txn-id
     Why it matters: The resource cannot know whether the rest of the delivery belongs to the transaction. The
     resource must roll the transaction back.
-    Silent when: octets of either peer since the delivery's first transfer were not captured.
+    Silent when: the capture lacks octets that either peer sent after the delivery's first transfer.
     How to mend it: Send the last transfer of every delivery of the transaction, or abort the delivery, before
     the discharge. Let commit wait for pending sends, including those of other threads.
     """
@@ -396,8 +396,8 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     discharge
     Why it matters: The sender of the link acquires further messages on this link-credit outside of any
     transaction.
-    Silent when: octets of either peer were not captured, or the link-credit was used up, withdrawn or drained
-    as far as the controller could know.
+    Silent when: octets of either peer were not captured, or when the link-credit was used up, withdrawn or
+    drained as far as the controller could know.
     How to mend it: Before the discharge, set drain or reduce link-credit to 0 on every link that acquires
     under the transaction. Wait until the sender's flow or transfers show that no link-credit is left.
     """

@@ -86,7 +86,7 @@ def declare_failed_without_detach(case: Case10, request: ControlRequest, state: 
     Evidence: the disposition for the declare, and the error of the detach
     Why it matters: The controller did not offer the outcome rejected, so the controller may not understand
     the outcome and does not learn why the declare failed.
-    Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
+    Silent when: octets of either peer were not captured, or when the link's source lists no outcomes.
     How to mend it: If the source of the control link does not list rejected, detach the control link with the
     transaction error instead of sending an outcome.
     """
@@ -150,7 +150,7 @@ def discharge_failed_without_detach(case: Case10, request: ControlRequest, state
     Evidence: the disposition for the discharge, and the error of the detach
     Why it matters: The controller did not offer the outcome rejected, so the controller may not understand
     the outcome and does not learn why the discharge failed.
-    Silent when: octets of either peer were not captured, or the link's source lists no outcomes.
+    Silent when: octets of either peer were not captured, or when the link's source lists no outcomes.
     How to mend it: If the source of the control link does not list rejected, detach the control link with the
     transaction error instead of sending an outcome.
     """
@@ -175,9 +175,9 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
     Evidence: an outcome rejected that answers a discharge with fail=true
     Why it matters: Even a failure of the coordinator leads to the rollback that the controller asks for.
     After a refusal, the controller does not know the state of its work.
-    Silent when: octets of either peer were not captured, or no transaction with this txn-id was declared. The
-    finding is only possible, not certain, when the coordinator states that the transaction is unknown or has
-    timed out.
+    Silent when: octets of either peer were not captured, or when no transaction with this txn-id was
+    declared. The finding is only possible, not certain, when the coordinator states that the transaction is
+    unknown or has timed out.
     How to mend it: Answer every discharge with fail true of a live transaction with accepted. If an internal
     step fails, roll the transaction back nevertheless and answer with accepted.
     """
@@ -207,8 +207,8 @@ def id_of_a_live_transaction(case: Case10, transaction: Transaction, certainty: 
     Evidence: the txn-ids of all declared outcomes
     Why it matters: Neither peer can separate the work of the two transactions. A rollback of one transaction
     discards the work of both.
-    Silent when: octets of either peer were not captured, the control link of the first transaction was
-    detached, or the controller may have known that the first transaction was discharged.
+    Silent when: octets of either peer were not captured, when the control link of the first transaction was
+    detached, or when the controller may have known that the first transaction was discharged.
     Only possible because: The first transaction may have ended without a discharge, for example by a time-out
     of the {peer}.
     How to mend it: Create each txn-id from a counter or a random value that all control links share. Reuse a
@@ -236,8 +236,8 @@ def committed_without_outcome(case: Case10, request: ControlRequest, work: Work)
     Transactions
     Evidence: the dispositions before the accepted discharge
     Why it matters: The controller treats the work as done but does not know what happened to the delivery.
-    Silent when: octets of either peer were not captured, the delivery was sent settled, or the link of the
-    delivery was detached in the meantime.
+    Silent when: octets of either peer were not captured, when the delivery was sent settled, or when the link
+    of the delivery was detached in the meantime.
     How to mend it: Before accepting the discharge, send a disposition with a transactional-state, the txn-id
     and an outcome for every unsettled delivery posted under the transaction.
     """
@@ -365,8 +365,8 @@ def goes_on_after_a_settled_request(case: Case10, request: ControlRequest) -> No
     Evidence: the frames that the coordinator sends after the settled transfer
     Why it matters: The coordinator should detach the link with an error. Without the detach, the controller
     never learns that its request was not processed.
-    Silent when: octets of either peer were not captured, or the coordinator answered no later request on the
-    link.
+    Silent when: octets of either peer were not captured, or when the coordinator answered no later request on
+    the link.
     How to mend it: Check the settled flag of each transfer on a control link. If settled is true, detach the
     link with an error.
     """

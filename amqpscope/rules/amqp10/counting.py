@@ -36,8 +36,8 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     Evidence: a receiver's flow without delivery-count, and the deliveries after it
     Why it matters: Deliveries that the sender has already sent have used some of this link-credit. The sender
     exceeds the credit, and the receiver may detach the link.
-    Silent when: octets since the attach were not captured, or the sender does not exceed an older grant of
-    link-credit, which may have been the newest grant that the sender knew.
+    Silent when: the capture lacks octets that were sent after the attach, or when the sender does not exceed
+    an older grant of link-credit, which may have been the newest grant that the sender knew.
     How to mend it: If the receiver's flow has no delivery-count, compute link-credit as the sender's
     initial-delivery-count plus the flow's link-credit minus the sender's current delivery-count.
     """
@@ -66,8 +66,8 @@ def pieces_counted(case: Case10, link: LinkEnd, value: int) -> None:
     Evidence: the delivery-count of the sender's flows, and the number of deliveries
     Why it matters: A message in several transfers uses only one unit of link-credit. The receiver takes the
     surplus for lost messages and miscalculates the link-credit.
-    Silent when: octets since the attach were not captured, or the stated delivery-count is not the number of
-    transfers.
+    Silent when: the capture lacks octets that were sent after the attach, or when the stated delivery-count
+    is not the number of transfers.
     How to mend it: Increase delivery-count once per delivery, not for each transfer frame. Transfers that
     continue a delivery (after more) must not change delivery-count or link-credit.
     """
@@ -93,10 +93,10 @@ def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     Evidence: delivery-count and link-credit of two successive flows of the sender
     Why it matters: The second flow misstates how many deliveries the sender may still send. The receiver may
     grant too little or too much link-credit.
-    Silent when: the receiver may have granted other link-credit between the two flows, the sender started no
-    delivery between the two flows, a delivery was aborted, resumed or is incomplete, the flow lacks
-    delivery-count or link-credit, its delivery-count differs from the number of deliveries, the link is being
-    drained, or octets were not captured.
+    Silent when: the receiver may have granted other link-credit between the two flows, when the sender
+    started no delivery between the two flows, when a delivery was aborted, resumed or is incomplete, when the
+    flow lacks delivery-count or link-credit, when its delivery-count differs from the number of deliveries,
+    when the link is being drained, or when octets were not captured.
     How to mend it: Decrease link-credit by one whenever delivery-count rises by one, in one place and under
     one lock. Read the link-credit and the delivery-count of a flow at the same moment.
     """
@@ -123,10 +123,10 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     Evidence: a flow of the receiver, the deliveries sent since, and a flow of the sender
     Why it matters: The receiver's delivery-count plus link-credit, minus the sender's delivery-count, gives
     the remaining link-credit. A sender with a smaller result stops too early, and messages wait.
-    Silent when: the sender states link-credit 0 and may not have read any grant, or octets of either peer
-    since the attach were not captured. The finding is only possible, not certain, when deliveries were
-    aborted, resumed or are incomplete, because the specification does not say whether such deliveries use
-    link-credit.
+    Silent when: the sender states link-credit 0 and may not have read any grant, or when the capture lacks
+    octets that either peer sent after the attach. The finding is only possible, not certain, when deliveries
+    were aborted, resumed or are incomplete, because the specification does not say whether such deliveries
+    use link-credit.
     Possible because: The specification does not say whether aborted, resumed or incomplete deliveries use
     link-credit.
     How to mend it: On each flow of the receiver, compute link-credit as the receiver's delivery-count plus
@@ -183,7 +183,7 @@ def available_of_its_own(case: Case10, link: LinkEnd, value: int) -> None:
     Evidence: available in a receiver's flow, and available in the sender's last flow
     Why it matters: Only the sender knows how many messages wait. Whoever reads the receiver's flow gets a
     false number.
-    Silent when: octets of either peer since the attach were not captured.
+    Silent when: the capture lacks octets that either peer sent after the attach.
     How to mend it: In flows of a receiver, repeat the last available value of the sender, minus the messages
     received since then, or leave available out. Do not state a value of available that you have made up.
     """
@@ -212,7 +212,7 @@ def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
     Source: transport.xml section links > Flow Control (available)
     Evidence: a value of available in the receiver's flow that is slightly below 2^32
     Why it matters: As an unsigned number, the value reads as about four billion waiting messages.
-    Silent when: octets of either peer since the attach were not captured.
+    Silent when: the capture lacks octets that either peer sent after the attach.
     How to mend it: Stop at 0 when counting down available for each received message. Unsigned subtraction
     must not wrap around.
     """

@@ -76,8 +76,8 @@ def first_transfer_without_delivery_id(case: Case10) -> None:
     Evidence: the first transfer on the link after a complete delivery
     Why it matters: No disposition can name the delivery, so the receiver cannot settle it or state its
     outcome.
-    Silent when: octets since the attach were not captured, because the transfer may continue an earlier
-    delivery.
+    Silent when: the capture lacks octets that were sent after the attach, because the transfer may continue
+    an earlier delivery.
     How to mend it: Set delivery-id in the first transfer of every delivery, with the next number of the
     session. Only transfers that continue a delivery may leave out delivery-id.
     """
@@ -97,8 +97,8 @@ def first_transfer_without_delivery_tag(case: Case10) -> None:
     Transferring a Message
     Evidence: the first transfer on the link after a complete delivery
     Why it matters: When the link is resumed, the peers cannot identify the delivery among the others.
-    Silent when: octets since the attach were not captured, because the transfer may continue an earlier
-    delivery.
+    Silent when: the capture lacks octets that were sent after the attach, because the transfer may continue
+    an earlier delivery.
     How to mend it: Set a delivery-tag that is unique on the link in the first transfer of every delivery,
     even when the delivery is sent settled.
     """
@@ -118,9 +118,9 @@ def first_transfer_without_message_format(case: Case10, several: bool) -> None:
     Evidence: the first transfer on the link after a complete delivery
     Why it matters: Only transfers that continue a delivery may leave out message-format. Without
     message-format, the receiver has to guess how to decode the message.
-    Silent when: octets since the attach were not captured. The finding is only possible, not certain, when
-    the delivery is a single transfer, because the specification demands the message-format with MUST only for
-    deliveries of several transfers.
+    Silent when: the capture lacks octets that were sent after the attach. The finding is only possible, not
+    certain, when the delivery is a single transfer, because the specification demands the message-format with
+    MUST only for deliveries of several transfers.
     Possible because: The specification demands the message-format with MUST only for messages of several
     transfers.
     How to mend it: Set message-format in the first transfer of every delivery, with the value 0 for AMQP
@@ -158,7 +158,7 @@ def aborted_before_it_began(case: Case10) -> None:
     Evidence: a transfer with aborted=true that is the first of its delivery and has no resume
     Why it matters: No delivery exists yet that could be aborted. The receiver may wait for or count a
     delivery that never comes.
-    Silent when: octets since the attach were not captured, or the delivery is resumed.
+    Silent when: the capture lacks octets that were sent after the attach, or when the delivery is resumed.
     Only possible because: In examples of the specification, a sender aborts a resumed delivery with its first
     transfer.
     How to mend it: Set aborted only in a transfer that continues a delivery already begun. If no transfer of
@@ -182,8 +182,8 @@ def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer)
     Evidence: the delivery-tags of unsettled deliveries
     Why it matters: When the link is resumed, the peers cannot distinguish the two deliveries. A message may
     be lost or sent twice.
-    Silent when: the settlement of the earlier delivery may not have been captured, or the earlier delivery
-    has no delivery-id by which a disposition could settle it.
+    Silent when: the settlement of the earlier delivery may not have been captured, or when the earlier
+    delivery has no delivery-id by which a disposition could settle it.
     How to mend it: Create delivery-tags from a counter of the link. Reuse a delivery-tag only after both
     peers have settled the earlier delivery.
     """
@@ -218,7 +218,7 @@ def delivery_id_in_use(case: Case10, value: int, other: Delivery) -> None:
     Evidence: the delivery-ids on all links of the session in one direction
     Why it matters: A disposition with this delivery-id may mean either delivery. The wrong message may be
     settled.
-    Silent when: octets since the session's begin were not captured.
+    Silent when: the capture lacks octets that were sent after the session's begin.
     How to mend it: Assign delivery-ids from one counter per session that all links share, not from one
     counter per link. Increase the counter under a lock if several threads send.
     """
@@ -244,10 +244,10 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     Evidence: the delivery-ids of first transfers, in their order
     Why it matters: All delivery-ids of a session come from one sequence. A receiver that settles ranges of
     delivery-ids settles the wrong deliveries.
-    Silent when: octets since the session's begin were not captured, or earlier deliveries without a
-    delivery-id explain the gap. Two other rules report a delivery-id that an unsettled delivery already has
-    (D-ID-UNIQUE) and a delivery-id that wraps at a wrong number (T-SERIAL). The finding is only possible, not
-    certain, when the sender skips delivery-ids and repeats none.
+    Silent when: the capture lacks octets that were sent after the session's begin, or earlier deliveries
+    without a delivery-id explain the gap. Two other rules report a delivery-id that an unsettled delivery
+    already has (D-ID-UNIQUE) and a delivery-id that wraps at a wrong number (T-SERIAL). The finding is only
+    possible, not certain, when the sender skips delivery-ids and repeats none.
     Possible because: The {peer} skips delivery-ids but uses none twice. The specification can be read as
     allowing gaps between delivery-ids.
     How to mend it: Assign delivery-ids from one counter per session that all links share, and write the
@@ -297,7 +297,7 @@ def continuation_with_other_delivery_id(case: Case10, delivery: Delivery, value:
     Evidence: the delivery-id of later transfers of a delivery
     Why it matters: The transfer belongs to another delivery, and transfers of two deliveries must not
     interleave on a link. The receiver cannot assemble the message.
-    Silent when: octets since the attach were not captured.
+    Silent when: the capture lacks octets that were sent after the attach.
     How to mend it: Repeat the delivery-id of the first transfer in later transfers of the delivery, or leave
     it out. Do not increase delivery-id per transfer, and complete a delivery before beginning the next.
     """
@@ -324,7 +324,7 @@ def deliveries_interleave(case: Case10, delivery: Delivery, value: int) -> None:
     handle
     Why it matters: The receiver cannot tell which transfer belongs to which delivery. The receiver may join
     parts of two messages into one message.
-    Silent when: octets since the attach of the link were not captured.
+    Silent when: the capture lacks octets that were sent after the attach of the link.
     How to mend it: Send all transfers of one delivery on a link before you start the next delivery on that
     link. Typical misuse: several threads send on the same link without a lock around the whole message.
     """
@@ -356,7 +356,7 @@ def continuation_with_other_delivery_tag(case: Case10, delivery: Delivery) -> No
     Evidence: the delivery-tag of later transfers of a delivery
     Why it matters: The receiver cannot tell to which delivery the transfer belongs, and may attribute its
     payload to the wrong message or refuse it.
-    Silent when: octets since the attach of the link were not captured.
+    Silent when: the capture lacks octets that were sent after the attach of the link.
     How to mend it: Set delivery-tag on the first transfer of a delivery and, on continuation transfers, omit
     the delivery-tag or repeat the same delivery-tag. Generate the delivery-tag once per delivery, not once
     per transfer.
@@ -389,7 +389,7 @@ def continuation_with_other_message_format(case: Case10, delivery: Delivery) -> 
     Evidence: the message-format of later transfers of a delivery
     Why it matters: A message has exactly one format. The receiver cannot know by which of the two formats to
     decode the payload.
-    Silent when: octets since the attach of the link were not captured.
+    Silent when: the capture lacks octets that were sent after the attach of the link.
     How to mend it: Set message-format on the first transfer of a delivery. On continuation transfers omit
     message-format, or repeat the message-format.
     """
@@ -438,8 +438,8 @@ def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
     Why it matters: The receiver relies on stating an outcome for every delivery. The sender forgets the
     delivery at once, so a rejection or a loss has no effect.
-    Silent when: the attach of the sender or octets since then were not captured, the delivery is aborted, or
-    the delivery is resumed.
+    Silent when: the attach of the sender or octets since then were not captured, when the delivery is
+    aborted, or when the delivery is resumed.
     How to mend it: Send every delivery with settled=false on a link attached with snd-settle-mode
     `unsettled`. If you want to send settled deliveries, attach with snd-settle-mode `settled` or `mixed`.
     """
@@ -472,7 +472,7 @@ def unsettled_on_settled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
     Why it matters: The receiver expects settled deliveries and does not settle the delivery itself. The
     delivery then stays unsettled at the sender and occupies memory there.
-    Silent when: octets since the attach of the link were not captured.
+    Silent when: the capture lacks octets that were sent after the attach of the link.
     How to mend it: Set settled=true on every delivery of a link attached with snd-settle-mode `settled`, at
     the latest on its last transfer. If you need outcomes, attach with snd-settle-mode `unsettled` or `mixed`.
     """

@@ -46,8 +46,9 @@ def stream_ended_without_close(case: Case10) -> None:
     Evidence: a FIN or RST without a close in the same direction
     Why it matters: The other peer cannot tell an orderly end of the connection from a crash, and gets no
     reason for the end.
-    Silent when: the peer had not sent open, octets were not captured, the other peer ended its stream first,
-    or the two peers sent different protocol headers and therefore have to end their streams.
+    Silent when: the peer had not sent open, when octets were not captured, when the other peer ended its
+    stream first, or when the two peers sent different protocol headers and therefore have to end their
+    streams.
     Possible because: The capture may have ended before a close that the {peer} still sent.
     How to mend it: Send close, with an error if there is one, as the last frame before you end the TCP
     stream. Applications should close the connection through the library before the process exits.
@@ -74,7 +75,7 @@ def close_never_answered(case: Case10) -> None:
     Evidence: a close in one direction, and a FIN without close in the other direction
     Why it matters: The other peer waits for the answer, until its own time-out if it does not notice the end
     of the stream. The other peer cannot tell whether its close was processed.
-    Silent when: the peer that ends its stream had not sent open, or octets were not captured.
+    Silent when: the peer that ends its stream had not sent open, or when octets were not captured.
     Possible because: The capture may have ended before a close that the {peer} still sent.
     How to mend it: When a close arrives, send your own close before you end the TCP stream. Flush the output
     buffer before you close the socket.
@@ -100,8 +101,8 @@ def reset_while_the_answer_was_awaited(case: Case10) -> None:
     Evidence: an RST between the two closes
     Why it matters: The reset may discard octets that the other peer has not read yet, for example the error
     in the close.
-    Silent when: the other peer's close was received, the other peer had ended its stream, or octets were not
-    captured.
+    Silent when: the other peer's close was received, when the other peer had ended its stream, or when octets
+    were not captured.
     Only possible because: The capture does not show whether the program or the host of the {peer} reset the
     connection.
     How to mend it: After you send close, go on reading and discard what arrives until the other peer's close
@@ -128,8 +129,8 @@ def waited_too_long_for_the_answer(case: Case10, waited: int) -> None:
     Evidence: the time between the close and the FIN
     Why it matters: The other peer may be gone. The unusable connection stays open and keeps its socket and
     memory occupied.
-    Silent when: the other peer has sent close or ended its stream, or the peer has waited for less than five
-    minutes.
+    Silent when: the other peer has sent close or ended its stream, or when the peer has waited for less than
+    five minutes.
     Only possible because: The specification gives no duration, so each peer decides how long it waits.
     How to mend it: Start a timer when you send close. If this timer expires before the other peer's close
     arrives, close the TCP connection.
@@ -161,7 +162,7 @@ def stream_ended_inside_a_frame(case: Case10) -> None:
     frame
     Why it matters: The size in the frame header does not match the octets that were sent. The receiver cannot
     process the incomplete frame and loses its content.
-    Silent when: the peer reset the stream, or the capture ended before the stream ended.
+    Silent when: the peer reset the stream, or when the capture ended before the stream ended.
     Possible because: The {peer} may have stopped in the middle of the frame for another reason.
     How to mend it: Compute the frame size from the octets that you really write: frame header, extended
     header and body. Write the whole frame before you end the stream.
@@ -186,8 +187,8 @@ def begin_never_answered_but_another_begun(case: Case10) -> None:
     Evidence: a begin without answer, and a begin of the other peer with a null remote-channel
     Why it matters: The session that the other peer asked for stays half open. The other peer cannot use this
     session and waits for the answer.
-    Silent when: the begin was answered later, the peer's own begin was answered and therefore really began a
-    session, or octets of either peer were not captured.
+    Silent when: the begin was answered later, when the peer's own begin was answered and therefore really
+    began a session, or when octets of either peer were not captured.
     Only possible because: Two sessions may begin at the same time, so a begin without remote-channel need not
     be meant as the answer.
     How to mend it: When you answer a begin, set remote-channel to the channel on which that begin arrived.
@@ -225,8 +226,8 @@ def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
     Source: transport.xml section sessions > Establishing a Session
     Evidence: a begin that has no answer when the connection ends
     Why it matters: The other peer cannot use the session and waits for an answer that does not come.
-    Silent when: the peer may not have read the begin, the other peer ended the session or the connection, or
-    octets were not captured.
+    Silent when: the peer may not have read the begin, when the other peer ended the session or the
+    connection, or when octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every begin with a begin whose remote-channel names the channel of the begin. If
     you cannot accept the session, close the connection with an error, or answer with begin and then send end.
@@ -252,8 +253,8 @@ def end_never_answered(case: Case10, session: SessionEnd) -> None:
     Evidence: an end in only one direction when the connection ends
     Why it matters: The channel stays in use. The other peer waits for the answer and cannot release the
     session.
-    Silent when: the peer may not have read the end, the other peer closed the connection, or octets were not
-    captured.
+    Silent when: the peer may not have read the end, when the other peer closed the connection, or when octets
+    were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every end with an end on the session's outgoing channel, also when the end carries
     an error or links are still attached.
@@ -279,8 +280,8 @@ def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     Evidence: an attach that has no answer when the session ends
     Why it matters: The other peer waits and cannot use the link. A peer that refuses a link has to answer the
     attach too, before it detaches the link.
-    Silent when: the peer may not have read the attach, the other peer detached the link or ended the session
-    or connection, or octets were not captured.
+    Silent when: the peer may not have read the attach, when the other peer detached the link or ended the
+    session or connection, or when octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every attach with an attach of the same name and the opposite role. To refuse the
     link, answer with an attach whose own terminus (source or target) is null, and then send a detach with
@@ -306,9 +307,9 @@ def detach_never_answered(case: Case10, link: LinkEnd) -> None:
     Evidence: the closed flags of both peers' detaches
     Why it matters: Without an answer, the handle stays in use and the other peer waits. An answer with
     closed=false leaves the link half closed, and the other peer may wait for the rest.
-    Silent when: the peer may not have received the detach, the peer attached the link again (as the
-    specification demands for crossing detaches), the other peer ended the session or connection before any
-    answer, or octets were not captured.
+    Silent when: the peer may not have received the detach, when the peer attached the link again (as the
+    specification demands for crossing detaches), when the other peer ended the session or connection before
+    any answer, or when octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer a detach with closed=true by a detach with closed=true and destroy the link
     endpoint. Copy the closed flag from the received detach instead of sending the default `false`.
@@ -337,8 +338,9 @@ def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
     Evidence: the names and roles of both attaches
     Why it matters: Two senders or two receivers do not form a link. Each peer waits for the other peer, and
     no message flows.
-    Silent when: the peer later answered with the opposite role, the other peer withdrew its attach, the peer
-    may not have read the attach, less than a minute has passed, or octets were not captured.
+    Silent when: the peer later answered with the opposite role, when the other peer withdrew its attach, when
+    the peer may not have read the attach, when less than a minute has passed, or when octets were not
+    captured.
     Only possible because: The peers may set up a second link with the same name in the other direction.
     How to mend it: Answer an attach of a sender (role=false) with role=true, and an attach of a receiver
     (role=true) with role=false. Do not copy the role of the received attach into the answer.
@@ -366,8 +368,8 @@ def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
     Evidence: a detach with closed=true that crosses a detach with closed=false, and the frames after them
     Why it matters: The other peer waits to learn that the link is closed at both ends. The other peer may
     keep the link's state and name in use.
-    Silent when: the peer may not have read the other peer's detach, the other peer ended the session or
-    connection, less than a minute has passed, or octets were not captured.
+    Silent when: the peer may not have read the other peer's detach, when the other peer ended the session or
+    connection, when less than a minute has passed, or when octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: When a detach with closed=true arrives after you sent a detach with closed=false, send an
     attach with the same name and then a detach with closed=true.
@@ -413,8 +415,8 @@ def link_never_drained(case: Case10, link: LinkEnd) -> None:
     Evidence: a receiver's flow with drain=true, and the sender's later flows and transfers
     Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call of
     the application may block although it has a time-out.
-    Silent when: the sender may not have read the flow, the link was detached, the other peer ended the
-    session or connection, or octets were not captured.
+    Silent when: the sender may not have read the flow, when the link was detached, when the other peer ended
+    the session or connection, or when octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: On a flow with drain=true, send the messages that are available. If link-credit is left,
     advance delivery-count by that link-credit, set link-credit to 0 and send a flow.
@@ -439,8 +441,8 @@ def echo_never_answered(case: Case10, packet: i64) -> None:
     Evidence: a flow with echo=true, and no later flow of the other peer
     Why it matters: The other peer needs the current state of the session or link. Without the flow, the other
     peer works with outdated credit and counts.
-    Silent when: the peer may not have read the flow, less than a minute has passed, the link or session is
-    over, or octets were not captured.
+    Silent when: the peer may not have read the flow, when less than a minute has passed, when the link or
+    session is over, or when octets were not captured.
     Only possible because: The specification does not say how soon the answer is due.
     How to mend it: When a flow has echo=true, send a flow for the same scope at the next opportunity: with
     the handle if the received flow names a link, without a handle if it concerns the session.

@@ -110,7 +110,7 @@ Source: types.xml section composite-types
 Evidence: a null or an array without elements in the field
 Why it matters: An empty array says no more than a missing field. The other peer has no value to choose
 from, so SASL authentication cannot continue.
-Silent when: a part of the frame was not captured, or the field is missing. Another rule,
+Silent when: a part of the frame was not captured, or when the field is missing. Another rule,
 SA-MECH-NONEMPTY, reports a missing field, because sasl-server-mechanisms is the only field that is both
 multiple and mandatory.
 How to mend it: Send at least one mechanism in sasl-mechanisms. Check that the server's configuration enables
@@ -135,7 +135,7 @@ Source: transport.xml section performatives; messaging.xml section addressing; a
 Evidence: the descriptor or the primitive type of the value
 Why it matters: The receiver finds, for example, a source in place of a target, or a value that is not an
 outcome. The receiver cannot use the field and may refuse the frame.
-Silent when: a part of the frame was not captured, or the value has a descriptor that the specification
+Silent when: a part of the frame was not captured, or when the value has a descriptor that the specification
 does not define.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
@@ -149,8 +149,8 @@ T_FIELDS_KEY: Final = RULES.rule(
 )
 """A peer sends a map of type fields with a key that is not a symbol.
 
-Demands: Every key of a map of type fields is a symbol and not null. Such maps are properties, the info of
-an error and the annotations of modified.
+Demands: Every key of a map of type fields is a symbol and not null. The properties of a performative, the
+info of an error and the annotations of modified are maps of type fields.
 Source: transport.xml section definitions > fields
 Evidence: the types of the map's keys
 Why it matters: The other peer looks up the entries by symbol. The other peer does not find the entry, or

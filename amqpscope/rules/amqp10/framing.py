@@ -150,8 +150,9 @@ Source: transport.xml section version-negotiation
 Evidence: the first 8 octets of the stream
 Why it matters: The other peer cannot know which protocol is in use. The other peer ends the connection,
 or answers with a protocol header and closes.
-Silent when: the start of the stream was not captured, the stream begins with TLS, which may contain AMQP,
-or the server speaks another protocol, for example HTTP, so that the client has connected to a wrong port.
+Silent when: the start of the stream was not captured, when the stream begins with TLS, which may contain
+AMQP, or when the server speaks another protocol, for example HTTP, so that the client has connected to a
+wrong port.
 How to mend it: Send the 8 octets of the protocol header first: `AMQP` in upper case, the protocol id, and the
 version 1, 0, 0. Check that client and port use the same protocol, such as TLS.
 """
@@ -184,7 +185,7 @@ def second_header_behind_the_first(case: Case10, problem: Problem) -> None:
     April 2011
     Why it matters: The other peer expects frames of the layer that the previous header announced. The other
     peer cannot decode the header as a frame and may close the connection.
-    Silent when: octets between the two protocol headers were not captured, or both peers had sent close.
+    Silent when: octets between the two protocol headers were not captured, or when both peers had sent close.
     Another rule, C-CLOSE-NOREUSE, reports a protocol header after both closes.
     Only possible because: The specification leaves room to read these octets as legal, or a newer
     specification may define them.

@@ -44,13 +44,13 @@ def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i6
     Evidence: the gaps between the frames of one peer, and the idle-time-out in the other peer's open
     Why it matters: The other peer may consider the connection dead and close it. All sessions and links of
     the connection then end.
-    Silent when: the other peer's open was not captured, octets may be missing, one of the peers had sent
-    close, or the peer could not write during one whole idle-time-out because the other peer's TCP window was
-    closed or its octets were not acknowledged. The rule tolerates a tenth of the idle-time-out more, at least
-    100 ms, because frames need time to reach the capture. The finding is only possible, not certain, when the
-    peer may not have read the idle-time-out yet, or when nothing confirms the silence, so that a step of the
-    capturing machine's clock may explain the gap. Frames of the other peer during the silence confirm the
-    silence, and so does its close with amqp:resource-limit-exceeded.
+    Silent when: the other peer's open was not captured, when octets may be missing, when one of the peers had
+    sent close, or when the peer could not write during one whole idle-time-out because the other peer's TCP
+    window was closed or its octets were not acknowledged. The rule tolerates a tenth of the idle-time-out
+    more, at least 100 ms, because frames need time to reach the capture. The finding is only possible, not
+    certain, when the peer may not have read the idle-time-out yet, or when nothing confirms the silence, so
+    that a step of the capturing machine's clock may explain the gap. Frames of the other peer during the
+    silence confirm the silence, and so does its close with amqp:resource-limit-exceeded.
     Possible because: The capturing machine's clock may have been set forward, because no other frame confirms
     the silence; or the {peer} had not read the idle-time-out yet.
     How to mend it: Read idle-time-out (in milliseconds) from the other peer's open and send an empty frame
@@ -149,8 +149,8 @@ def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) ->
     Source: transport.xml section connections > Idle Time-out
     Evidence: the time between the last frame and the close for silence
     Why it matters: Without this margin, one slightly delayed heartbeat ends the connection.
-    Silent when: the other peer was silent for nearly twice the announced idle-time-out, or octets of either
-    peer were not captured.
+    Silent when: the other peer was silent for nearly twice the announced idle-time-out, or when octets of
+    either peer were not captured.
     Only possible because: The {peer} may have closed the connection because of another limit.
     How to mend it: Announce half of the threshold that you enforce: put half of the configured time-out into
     idle-time-out of open, and close only after twice the announced value.
@@ -195,7 +195,7 @@ def stream_ended_after_silence(case: Case10) -> bool:
     Evidence: a silence, and then a FIN or RST without close
     Why it matters: The other peer does not learn that its heartbeats came too late. The other peer sees only
     a lost connection, so the cause is hard to find.
-    Silent when: octets of either peer were not captured, or the other peer ended its stream first.
+    Silent when: octets of either peer were not captured, or when the other peer ended its stream first.
     Only possible because: The silence need not be the reason for the end of the stream.
     How to mend it: When the idle threshold passes, send close with an error such as
     amqp:resource-limit-exceeded before you end the TCP stream. Wait a limited time for the other peer's

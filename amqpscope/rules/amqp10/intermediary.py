@@ -62,8 +62,8 @@ def section_added(way: _Way, name: str) -> Finding:
     Evidence: the sections of the message before and after the broker
     Why it matters: The receiver attributes the added section to the original sender, although the sender left
     it out. A signature over the bare message becomes invalid.
-    Silent when: either connection was not captured, or the message has no message-id or shares its message-id
-    with another message.
+    Silent when: either connection was not captured, or when the message has no message-id or shares its
+    message-id with another message.
     Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
     second message may have created a message of its own.
     How to mend it: Forward only the bare-message sections that were received. Put broker information into
@@ -88,8 +88,8 @@ def properties_altered(way: _Way) -> Finding:
     Evidence: the octets of the properties section before and after the broker
     Why it matters: The properties belong to the original sender. Receivers act on values that the sender did
     not set, and a signature over the properties becomes invalid.
-    Silent when: either connection was not captured, or the message has no message-id or shares its message-id
-    with another message.
+    Silent when: either connection was not captured, or when the message has no message-id or shares its
+    message-id with another message.
     Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
     second message may have created a message of its own.
     How to mend it: Forward the properties section exactly as it was received. Put values of the broker into
@@ -110,8 +110,8 @@ def bare_message_altered(way: _Way, name: str, how: str) -> Finding:
     Evidence: the octets of the bare message before and after the broker
     Why it matters: Receivers get other octets than the sender sent. Content may change, and a signature over
     the bare message becomes invalid.
-    Silent when: either connection was not captured, or the message has no message-id or shares its message-id
-    with another message.
+    Silent when: either connection was not captured, or when the message has no message-id or shares its
+    message-id with another message.
     Only possible because: The rule recognizes the two messages as one by their message-id. The sender of the
     second message may have created a message of its own.
     How to mend it: Forward the octets of properties, application-properties and body as you received them. Do
@@ -132,8 +132,8 @@ def entries_shuffled(way: _Way) -> Finding:
     Evidence: the entries of application-properties before and after the broker
     Why it matters: A changed order alters the bare message, and a signature over the bare message becomes
     invalid.
-    Silent when: the message has no message-id, the message is not among the first messages of its connection,
-    or only one of the two connections was captured.
+    Silent when: the message has no message-id, when the message is not among the first messages of its
+    connection, or when only one of the two connections was captured.
     Only possible because: The forwarded message may be another message than the one that the broker received.
     How to mend it: Forward the octets of application-properties as they were received. If you must decode
     application-properties, store the entries in a map that preserves their order, not in a hash map.
@@ -156,8 +156,8 @@ def annotations_dropped(way: _Way, count: int) -> Finding:
     Evidence: the message-annotations before and after the broker
     Why it matters: Message-annotations are meant for every node on the path. Information that one node added
     for the next node is lost.
-    Silent when: the message has no message-id, the message is not among the first messages of its connection,
-    or only one of the two connections was captured.
+    Silent when: the message has no message-id, when the message is not among the first messages of its
+    connection, or when only one of the two connections was captured.
     Only possible because: A broker may intend to change the message-annotations.
     How to mend it: Copy all message-annotations of the received message into the forwarded message, also
     those with unknown keys. Remove or change only annotations that the broker deliberately handles.
@@ -182,7 +182,8 @@ def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
     Evidence: the ttl of the message before and after the broker, and the time between
     Why it matters: The receiver assumes a longer remaining lifetime than the message has. A message that
     should have expired stays valid.
-    Silent when: either connection was not captured, or the broker had the message for less than a second.
+    Silent when: either connection was not captured, or when the broker had the message for less than a
+    second.
     Possible because: The rule recognizes the two messages as one by their message-id. The sender of the
     second message may have created a message of its own.
     How to mend it: Record when the message arrived. When you forward the message, write the ttl into the
@@ -207,8 +208,8 @@ def sent_after_its_time(way: _Way, ttl: i64) -> Finding:
     Evidence: the ttl of the message, and the times of its arrival and of its delivery
     Why it matters: Receivers process a message that its sender no longer wanted to be read, for example an
     outdated order or price.
-    Silent when: either connection was not captured, or the broker had the message for less than its ttl and a
-    tenth more.
+    Silent when: either connection was not captured, or when the broker had the message for less than its ttl
+    and a tenth more.
     Possible because: The rule recognizes the two messages as one by their message-id. The sender of the
     second message may have created a message of its own.
     How to mend it: Compare the time since arrival with the ttl before each delivery. Drop or dead-letter the
@@ -239,8 +240,8 @@ def counted_before_the_first(way: _Way, count: i64) -> Finding:
     Evidence: earlier deliveries of a message with the same message-id
     Why it matters: Receivers conclude that earlier deliveries of the message failed. Receivers may
     dead-letter or drop the message too early.
-    Silent when: a part of the broker's frames to any client was not captured, the message arrived at the
-    broker with a delivery-count, or the message has no message-id.
+    Silent when: a part of the broker's frames to any client was not captured, when the message arrived at the
+    broker with a delivery-count, or when the message has no message-id.
     Only possible because: The {peer} may have sent the message before on a connection that was not captured.
     How to mend it: Set the header's delivery-count to 0 on the first delivery. Increase delivery-count only
     after a delivery attempt that failed.

@@ -44,8 +44,8 @@ def transfer_on_unattached_handle(case: Case10, session: SessionEnd, handle: int
     Evidence: the handle of the transfer, and the handles of the same peer's attached links
     Why it matters: The transfer belongs to no link, so its message is lost. The receiver ends the session
     with amqp:session:unattached-handle.
-    Silent when: octets since the begin of the session were not captured, because the missing octets may
-    contain an attach.
+    Silent when: the capture lacks octets that were sent after the begin of the session, because the missing
+    octets may contain an attach.
     How to mend it: Send transfers only with the handle of your own attach, and only until you send detach.
     Use your own handle, not the handle that the other peer chose for the link.
     """
@@ -65,8 +65,8 @@ def flow_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) ->
     Evidence: the handle of the flow, and the handles of the same peer's attached links
     Why it matters: The flow belongs to no link, so its credit has no effect. The other peer ends the session
     with amqp:session:unattached-handle.
-    Silent when: octets since the begin of the session were not captured, because the missing octets may
-    contain an attach.
+    Silent when: the capture lacks octets that were sent after the begin of the session, because the missing
+    octets may contain an attach.
     How to mend it: Send attach before a flow for the link, and send no flow for the link after your detach.
     Use the handle of your own attach, not the other peer's handle.
     """
@@ -87,8 +87,8 @@ def detach_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) 
     Evidence: the handle of the detach, and the handles of the same peer's attached links
     Why it matters: The detach belongs to no link. The other peer ends the session with
     amqp:session:unattached-handle, and all other links of the session end, too.
-    Silent when: octets since the begin of the session were not captured, because the missing octets may
-    contain an attach.
+    Silent when: the capture lacks octets that were sent after the begin of the session, because the missing
+    octets may contain an attach.
     How to mend it: Send detach once per attach, with the handle of your own attach. Check whether you already
     sent detach, for example when the other peer's detach crosses yours or cleanup code runs twice.
     """
@@ -120,7 +120,7 @@ def handle_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     Evidence: a second attach with the same handle and no detach between the two
     Why it matters: The other peer must close the connection with amqp:session:handle-in-use. Frames with this
     handle could belong to either link.
-    Silent when: octets since the first attach were not captured.
+    Silent when: the capture lacks octets that were sent after the first attach.
     How to mend it: Allocate a free handle for each attach, and free a handle only after the detach. Guard the
     handle table with a lock if several threads create links on one session.
     """
@@ -298,7 +298,7 @@ def transfer_without_source(case: Case10, link: LinkEnd) -> None:
     Evidence: a sender's attach with a null source, and a later transfer on the link
     Why it matters: An attach with a null source means that the link is refused, because there is nothing to
     send from. The receiver may refuse the transfer with amqp:not-allowed.
-    Silent when: the attach was not captured, or the target is a coordinator, because messages to a
+    Silent when: the attach was not captured, or when the target is a coordinator, because messages to a
     coordinator need no source. After each attach, the rule reports only the first transfer.
     How to mend it: Set a source in the sender's attach, even if the source has no address. If you answered
     with a null source to refuse a link, send detach and no transfers.
@@ -330,7 +330,7 @@ def transfer_before_any_credit(case: Case10, link: LinkEnd) -> None:
     Evidence: a transfer before any flow that grants link-credit for the link
     Why it matters: The receiver may detach the link with amqp:link:transfer-limit-exceeded, and the message
     is not processed.
-    Silent when: octets of either peer since the attach of the link were not captured.
+    Silent when: the capture lacks octets that either peer sent after the attach of the link.
     How to mend it: After attach, wait for a flow of the receiver with link-credit for this handle before you
     start the first delivery. Do not assume an initial credit.
     """
@@ -355,10 +355,10 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     Evidence: the sender's initial-delivery-count, the receiver's flows, and the first transfers of deliveries
     Why it matters: The receiver may detach the link with amqp:link:transfer-limit-exceeded. The message that
     exceeds the credit may be lost.
-    Silent when: octets since the attach of the link were not captured. The finding is only possible, not
-    certain, in two cases: an older grant of link-credit, which the sender may have used, allows the delivery;
-    or the delivery is legal if aborted or resumed deliveries use no credit, which the specification leaves
-    open.
+    Silent when: the capture lacks octets that were sent after the attach of the link. The finding is only
+    possible, not certain, in two cases: an older grant of link-credit, which the sender may have used, allows
+    the delivery; or the delivery is legal if aborted or resumed deliveries use no credit, which the
+    specification leaves open.
     Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}:
     the flow had reached the host of the {peer}, but no frame of the {peer} shows that the {peer} had read the
     flow. The delivery is also no fault if aborted or resumed deliveries use no credit, which the
@@ -558,12 +558,12 @@ def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) ->
     Evidence: the sender's attach, its deliveries, and the delivery-count of its flows
     Why it matters: The receiver adopts this delivery-count and computes its link-credit from it. The link may
     stall, or the receiver may get too many messages.
-    Silent when: octets since the attach of the link were not captured. If the receiver sent drain=true, the
-    rule also accepts a higher delivery-count, up to the last delivery-count that the link-credit allows. The
-    rule accepts both ways to count aborted, resumed and incomplete deliveries.
-    How to mend it: In every flow of a sender for a link, send initial-delivery-count plus the number of
-    deliveries sent plus any drained credit. Count deliveries, not transfers, and do not omit delivery-count
-    when the number is 0.
+    Silent when: the capture lacks octets that were sent after the attach of the link. If the receiver sent
+    drain=true, the rule also accepts a higher delivery-count, up to the last delivery-count that the
+    link-credit allows. The rule accepts both ways to count aborted, resumed and incomplete deliveries.
+    How to mend it: In every flow of a sender for a link, set delivery-count to initial-delivery-count plus
+    the number of deliveries sent plus any drained credit. Count deliveries, not transfers, and do not omit
+    delivery-count when the number is 0.
     """
     if not link.sender or not link.whole:
         return
@@ -604,9 +604,9 @@ def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> No
     Evidence: delivery-count plus link-credit of a sender's flow, and the receiver's grants
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
     counters and may end the link with an error.
-    Silent when: octets of either peer since the attach of the link were not captured. The finding is only
-    possible, not certain, when an earlier grant of the receiver allows the value, or when the value may be
-    the receiver's own number, from which the sender has not subtracted its deliveries.
+    Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding is
+    only possible, not certain, when an earlier grant of the receiver allows the value, or when the value may
+    be the receiver's own number, from which the sender has not subtracted its deliveries.
     How to mend it: In a sender's flow, report the receiver's last link-credit reduced by the deliveries sent
     since. Do not fill in a constant or a local window size.
     """
@@ -642,7 +642,7 @@ def sender_with_drain_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> Non
     Evidence: drain in the sender's flows and in the receiver's flows
     Why it matters: Only the receiver can request drain. The receiver may conclude that its link-credit was
     used up, and wait or grant credit again.
-    Silent when: octets of either peer since the attach of the link were not captured.
+    Silent when: the capture lacks octets that either peer sent after the attach of the link.
     How to mend it: In a sender's flow, set drain only to the value of the receiver's last flow. Do not use
     drain to signal that no more messages are available.
     """
@@ -665,10 +665,10 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
     Evidence: the sender's flow after a receiver's flow with drain=true
     Why it matters: A drained link has no link-credit left. The receiver goes on waiting for the rest of the
     credit to be used up.
-    Silent when: octets since the attach were not captured. The finding is only possible, not certain, when
-    the receiver has also granted other link-credit, to which the remaining credit may belong, or when
-    deliveries were aborted, resumed or are incomplete, because the specification does not say whether such
-    deliveries use credit.
+    Silent when: the capture lacks octets that were sent after the attach. The finding is only possible, not
+    certain, when the receiver has also granted other link-credit, to which the remaining credit may belong,
+    or when deliveries were aborted, resumed or are incomplete, because the specification does not say whether
+    such deliveries use credit.
     How to mend it: When you drain a link, add all remaining link-credit to delivery-count and set link-credit
     to 0, both in one flow.
     """

@@ -79,7 +79,8 @@ def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -
     Evidence: the order of the section descriptors
     Why it matters: Receivers read the sections in the specified order. A section that comes too late may be
     ignored, or the message may be refused as undecodable.
-    Silent when: a part of the message was not captured, or the message has another message-format than 0.
+    Silent when: a part of the message was not captured, or when the message has another message-format than
+    0.
     How to mend it: Encode the sections in this order: header, delivery-annotations, message-annotations,
     properties, application-properties, body, footer. When you add a section such as annotations, insert the
     section at the right place.
@@ -101,7 +102,8 @@ def section_twice(case: Case10, name: str, names: list[str]) -> None:
     Evidence: a section descriptor that appears twice
     Why it matters: The specification does not say which of the two sections applies. Receivers may use
     different sections, or refuse the message.
-    Silent when: a part of the message was not captured, or the message has another message-format than 0.
+    Silent when: a part of the message was not captured, or when the message has another message-format than
+    0.
     How to mend it: Encode header, delivery-annotations, message-annotations, properties,
     application-properties and footer at most once. When you add entries to an existing section, merge them
     instead of writing a second section.
@@ -119,10 +121,11 @@ def message_without_body(case: Case10, names: list[str]) -> None:
 
     Demands: A message has a body: data sections, amqp-sequence sections or one amqp-value section.
     Source: messaging.xml section message-format
-    Evidence: a message without a section 0x75, 0x76 or 0x77
+    Evidence: a message without a section data (0x75), amqp-sequence (0x76) or amqp-value (0x77)
     Why it matters: Every message must have a body, even if its content is empty. Receivers may fail to decode
     the message or refuse it.
-    Silent when: a part of the message was not captured, or the message has another message-format than 0.
+    Silent when: a part of the message was not captured, or when the message has another message-format than
+    0.
     How to mend it: Always encode a body section. For an empty message, write one data section with empty
     binary, or an amqp-value section with null.
     """
@@ -142,7 +145,8 @@ def bodies_of_several_kinds(case: Case10, names: list[str]) -> None:
     Evidence: two of the sections 0x75, 0x76 and 0x77 in one message
     Why it matters: The body must consist of one kind of section. Receivers may read only a part of the
     content or refuse the message.
-    Silent when: a part of the message was not captured, or the message has another message-format than 0.
+    Silent when: a part of the message was not captured, or when the message has another message-format than
+    0.
     How to mend it: Choose one kind for the body: one or more data sections, one or more amqp-sequence
     sections, or a single amqp-value section. Clear the old body before you set a body of another kind.
     """
@@ -159,10 +163,11 @@ def several_values_as_body(case: Case10, names: list[str], count: int) -> None:
 
     Demands: The body of a message has at most one amqp-value section.
     Source: messaging.xml section message-format
-    Evidence: a second section 0x77
+    Evidence: a second section amqp-value (0x77)
     Why it matters: The body can hold only one amqp-value section. Receivers may use only one of the values,
     or refuse the message.
-    Silent when: a part of the message was not captured, or the message has another message-format than 0.
+    Silent when: a part of the message was not captured, or when the message has another message-format than
+    0.
     How to mend it: Encode one amqp-value section per message. To send several values, put them into a list
     inside the amqp-value section, or use amqp-sequence sections.
     """
@@ -215,7 +220,7 @@ Source: messaging.xml section message-format
 Evidence: the descriptor of a value between the sections
 Why it matters: The receiver does not know the meaning of a value that is not a section. The receiver may
 refuse the whole message with a decode error.
-Silent when: a part of the message was not captured, or the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has another message-format than 0.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
 How to mend it: Wrap every top-level value of the payload in the descriptor of one of the nine sections. Put
@@ -236,7 +241,7 @@ Source: messaging.xml section message-format; transport.xml section links > Tran
 Evidence: the joined payload of the transfers
 Why it matters: The receiver can only refuse the message, or ignore the octets and lose the content that they
 carry.
-Silent when: a part of the message was not captured, or the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has another message-format than 0.
 Another rule, T-SIZE-OVERRUN, reports a section whose last octets are missing.
 How to mend it: Encode application content inside a data section instead of writing it into the payload
 directly. Check section sizes, and check that no octets of a reused buffer follow the last section.
@@ -258,8 +263,8 @@ def sections_in_another_format(case: Case10, message_format: i64) -> None:
     Evidence: the message-format of the transfer, and the payload
     Why it matters: A receiver that does not know the message-format refuses the message, or passes it to the
     application undecoded.
-    Silent when: a part of the message was not captured, or the message-format is the batch format of Event
-    Hubs.
+    Silent when: a part of the message was not captured, or when the message-format is the batch format of
+    Event Hubs.
     Only possible because: Another message-format may have the same sections.
     How to mend it: Set message-format to 0 in the first transfer of every standard AMQP message. Use another
     message-format only for formats on which sender and receiver have agreed.
@@ -278,7 +283,7 @@ application-properties and footer are maps; data is binary.
 Source: messaging.xml section message-format (section types)
 Evidence: the format code after the section descriptor
 Why it matters: The receiver cannot decode the section. The receiver can only refuse the message.
-Silent when: a part of the message was not captured, or the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has another message-format than 0.
 How to mend it: Encode header, properties and amqp-sequence as a list, the annotations,
 application-properties and footer as a map, and data as binary. Put strings into an amqp-value section, or
 convert strings to binary for a data section.
@@ -292,10 +297,10 @@ M_ANN_KEYTYPE: Final = RULES.rule(
 
 Demands: The keys of annotations and of the footer are symbols or ulongs.
 Source: messaging.xml section message-format > annotations
-Evidence: the types of the keys in the sections 0x71, 0x72 and 0x78
+Evidence: the types of the keys in delivery-annotations (0x71), message-annotations (0x72) and footer (0x78)
 Why it matters: Receivers look up annotations by symbol or ulong, so no receiver finds the entry. A receiver
 may refuse the message with a decode error.
-Silent when: a part of the message was not captured, or the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has another message-format than 0.
 How to mend it: Encode the keys of delivery-annotations, message-annotations and footer as symbols, for
 example with the prefix `x-opt-`. Typical misuse: an application passes strings as annotation keys instead
 of symbols.
@@ -312,7 +317,7 @@ Source: messaging.xml section message-format > application-properties
 Evidence: the types of the keys in application-properties
 Why it matters: Selectors and receivers cannot name the entry. A receiver may refuse the message with a decode
 error.
-Silent when: a part of the message was not captured, or the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has another message-format than 0.
 How to mend it: Encode the keys of application-properties as strings, not as symbols or numbers. Convert
 keys of other types to strings before you set application-properties.
 """
@@ -329,7 +334,7 @@ Source: messaging.xml section message-format > application-properties
 Evidence: the types of the values in application-properties
 Why it matters: Receivers and filters can compare only simple values. Receivers may ignore the property or
 refuse the message.
-Silent when: a part of the message was not captured, or the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has another message-format than 0.
 How to mend it: Use only simple types as values of application-properties. Put structured data into the
 body, or encode the data as a string.
 """
@@ -346,7 +351,7 @@ message-id-string, properties.message-id, properties.correlation-id
 Evidence: the types of message-id and correlation-id
 Why it matters: Receivers cannot match the identifier. Correlation of requests and replies and detection of
 duplicates fail.
-Silent when: a part of the message was not captured, or the message has another message-format than 0.
+Silent when: a part of the message was not captured, or when the message has another message-format than 0.
 Only possible because: The specification leaves room to read these octets as legal, or a newer
 specification may define them.
 How to mend it: Encode message-id and correlation-id as ulong, uuid, binary or string. Convert an

@@ -37,9 +37,9 @@ def goes_on_with_another_header(case: Case10, certainty: i64) -> None:
     Evidence: the protocol headers of both peers, and frames before the FIN
     Why it matters: The server supports another protocol or version. The server closes the connection and
     reads nothing that the client still sends.
-    Silent when: the client may not have received the server's protocol header, or octets of either peer were
-    not captured. The finding is only possible, not certain, when the client may not have read the server's
-    protocol header.
+    Silent when: the client may not have received the server's protocol header, or when octets of either peer
+    were not captured. The finding is only possible, not certain, when the client may not have read the
+    server's protocol header.
     How to mend it: Compare the server's protocol header with the protocol header that you sent. If the two
     headers differ, close the TCP connection, and connect again with the protocol id and version that the
     server offered.
@@ -60,9 +60,9 @@ def goes_on_with_unsupported_version(case: Case10, certainty: i64) -> None:
     Evidence: a server header that differs from the client header, and frames before the FIN
     Why it matters: The answer states the version that the server supports. The client must connect again, and
     waits for the server to close.
-    Silent when: the server may not have received the client's protocol header, or octets of either peer were
-    not captured. The finding is only possible, not certain, when the server may not have read the client's
-    protocol header.
+    Silent when: the server may not have received the client's protocol header, or when octets of either peer
+    were not captured. The finding is only possible, not certain, when the server may not have read the
+    client's protocol header.
     How to mend it: After you answer an unsupported version with your own protocol header, close the TCP
     connection at once. Do not go on with open or SASL frames.
     """
@@ -82,9 +82,9 @@ def goes_on_with_refused_protocol_id(case: Case10, certainty: i64) -> None:
     Evidence: the protocol ids of both headers, and frames before the FIN
     Why it matters: The answer demands SASL, TLS or neither of the two. The client must connect again, and
     waits for the server to close.
-    Silent when: the server may not have received the client's protocol header, or octets of either peer were
-    not captured. The finding is only possible, not certain, when the server may not have read the client's
-    protocol header.
+    Silent when: the server may not have received the client's protocol header, or when octets of either peer
+    were not captured. The finding is only possible, not certain, when the server may not have read the
+    client's protocol header.
     How to mend it: After you answer with the protocol id that you accept (0, 2 or 3), close the TCP
     connection at once. Do not send frames of the layer that the client did not ask for.
     """
@@ -151,8 +151,9 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     Evidence: first octets of the client that are not a protocol header, and the server's answer
     Why it matters: The server must send a supported protocol header and close. The client may not speak AMQP
     at all, so both peers may misread each other.
-    Silent when: the first octets of the client were not captured, or the server may not have received them.
-    The finding is only possible, not certain, when the server may not have read the client's first octets.
+    Silent when: the first octets of the client were not captured, or when the server may not have received
+    them. The finding is only possible, not certain, when the server may not have read the client's first
+    octets.
     How to mend it: Check the first 8 octets of every connection. If the first 8 octets are not a protocol
     header, send a protocol header that you support, close the TCP connection, and send no frames.
     """
@@ -186,8 +187,8 @@ def client_waits_for_the_header(case: Case10) -> None:
     Evidence: the time from the TCP handshake to the client's first octet, and the order of both headers
     Why it matters: The server may wait for the client's header as well. If both peers wait, the connection is
     never established.
-    Silent when: the start of either stream was not captured, or the client's protocol header came within a
-    minute of the server's.
+    Silent when: the start of either stream was not captured, or when the client's protocol header came within
+    a minute of the server's.
     Only possible because: The capture does not show what the client waited for.
     How to mend it: Send the protocol header immediately after the TCP connection is established. Do not wait
     for the server's header, and do not open connections in advance without starting AMQP on them.
@@ -327,7 +328,7 @@ def reset_after_another_header(case: Case10) -> None:
     Evidence: the order in which the TCP streams end
     Why it matters: The reset may discard octets that the other peer has not read yet, such as the protocol
     header that shows which version is supported.
-    Silent when: the other peer had ended its stream, or octets were not captured.
+    Silent when: the other peer had ended its stream, or when octets were not captured.
     Only possible because: The capture does not show whether the program or the host of the {peer} reset the
     connection.
     How to mend it: If the two protocol headers differ, end only your sending side and go on reading until the

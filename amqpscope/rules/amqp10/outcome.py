@@ -44,8 +44,8 @@ def outcome_of_an_aborted_delivery(case: Case10, number: i64, state: object, cer
     Evidence: a receiver's disposition with an outcome for an aborted delivery
     Why it matters: The receiver must discard the data of an aborted delivery. An outcome shows that the
     receiver used the incomplete message.
-    Silent when: the disposition also names other deliveries, or octets were not captured. The finding is only
-    possible, not certain, when the receiver may not have read the abort.
+    Silent when: the disposition also names other deliveries, or when octets were not captured. The finding is
+    only possible, not certain, when the receiver may not have read the abort.
     How to mend it: When a transfer has aborted=true, discard all data of the delivery, remove it from the
     unsettled deliveries, and do not pass it to the application or send a disposition for it.
     """
@@ -69,8 +69,8 @@ def disposition_of_an_aborted_delivery(case: Case10, number: i64, certainty: i64
     Evidence: a disposition with the delivery-id of an aborted delivery
     Why it matters: The delivery no longer exists. The other peer cannot assign the disposition to a delivery
     and may ignore it or report an error.
-    Silent when: the disposition also names other deliveries, or octets were not captured. The finding is only
-    possible, not certain, when the peer may not have read the abort.
+    Silent when: the disposition also names other deliveries, or when octets were not captured. The finding is
+    only possible, not certain, when the peer may not have read the abort.
     How to mend it: Treat aborted=true as settlement: remove the delivery from the unsettled deliveries at
     once, at both ends, and send no disposition for its delivery-id.
     """
@@ -95,7 +95,8 @@ def received_beyond_what_was_sent(case: Case10, delivery: Delivery, state: Recei
     Evidence: section-number and section-offset of received, and the payload sent so far
     Why it matters: If the sender resumes the delivery from that position, the receiver misses the octets
     before that position.
-    Silent when: octets since the attach of the link were not captured, or the delivery was resumed.
+    Silent when: the capture lacks octets that were sent after the attach of the link, or when the delivery
+    was resumed.
     How to mend it: Set section-number and section-offset of received from the octets that you have really
     stored. Count section-offset within the section, not from the start of the message.
     """
@@ -156,7 +157,7 @@ def disposition_of_an_incomplete_delivery(case: Case10, delivery: Delivery) -> N
     Evidence: a sender's disposition for a delivery whose last transfer has more=true
     Why it matters: The next transfer of the delivery could carry the new state. The receiver may read a
     separate disposition too late.
-    Silent when: the disposition also names complete deliveries, or octets were not captured.
+    Silent when: the disposition also names complete deliveries, or when octets were not captured.
     How to mend it: Put the new state, or settled=true, on the next transfer of the unfinished delivery. Send
     a disposition only after the last transfer of the delivery.
     """
@@ -180,7 +181,7 @@ def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     Evidence: a sender's disposition with rejected, and no earlier disposition of the receiver with rejected
     Why it matters: Only the receiver decides to reject. The receiver and later evaluation take the message
     for invalid although no receiver found a fault in it.
-    Silent when: octets of either peer since the begin of the session were not captured.
+    Silent when: the capture lacks octets that either peer sent after the begin of the session.
     How to mend it: State rejected only after the receiver's disposition with rejected. If the sender
     withdraws a message by itself, use modified instead.
     """
@@ -206,8 +207,8 @@ def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> No
     Evidence: a sender's disposition with settled=true and an outcome that the receiver has not stated
     Why it matters: The receiver may already have processed the delivery. The receiver learns too late which
     outcome the sender has applied.
-    Silent when: octets of either peer since the begin of the session were not captured, or the receiver has
-    stated any outcome.
+    Silent when: the capture lacks octets that either peer sent after the begin of the session, or when the
+    receiver has stated any outcome.
     How to mend it: Send the disposition with your outcome and settled=false first. Settle the delivery only
     after a disposition of the receiver confirms this outcome.
     """
@@ -268,7 +269,7 @@ def waits_for_the_sender_to_settle(case: Case10, number: i64, since: i64) -> Non
     > receiver-settle-mode
     Evidence: the settled flags of the receiver's dispositions
     Why it matters: The sender waits for the settlement and keeps the delivery unsettled.
-    Silent when: either end has settled the delivery or left the link, or octets were not captured.
+    Silent when: either end has settled the delivery or left the link, or when octets were not captured.
     Only possible because: The specification sets no time by which the receiver must settle.
     How to mend it: Set settled=true on the disposition that carries the outcome when the link's
     rcv-settle-mode is first. Wait for the sender's settled disposition only in rcv-settle-mode second.
@@ -292,8 +293,8 @@ def delivery_never_finished(case: Case10, link: LinkEnd, delivery: Delivery) -> 
     Evidence: a delivery that is incomplete at the detach or at the end of the capture
     Why it matters: The receiver keeps the received part of the delivery. The link can carry no other delivery
     until this delivery ends.
-    Silent when: the sender left the link, flow control keeps the sender from sending, or octets were not
-    captured.
+    Silent when: the sender left the link, when flow control keeps the sender from sending, or when octets
+    were not captured.
     Only possible because: The specification sets no time by which a sender must complete a delivery.
     How to mend it: End every delivery that started with more=true with a transfer that has more=false. If the
     rest of the message cannot be produced, send a transfer with aborted=true.

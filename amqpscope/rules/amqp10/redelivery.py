@@ -45,8 +45,8 @@ def sent_again_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     Evidence: a second delivery of the message before the first delivery is settled
     Why it matters: The receiver already has the message and may be about to accept it. The receiver now has
     the message twice.
-    Silent when: the message has no message-id, the message is not among the first messages of the connection,
-    or the distribution-mode of the source is `copy`.
+    Silent when: the message has no message-id, when the message is not among the first messages of the
+    connection, or when the distribution-mode of the source is `copy`.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Keep a message acquired by the link until its delivery is settled or the link is detached.
@@ -79,8 +79,8 @@ def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None
     Evidence: deliveries of one message on several links
     Why it matters: Two receivers have a message that only one receiver should have. Both receivers may
     process the message.
-    Silent when: the message has no message-id, the message is not among the first messages of the connection,
-    or one of the two sources does not state the distribution-mode `move`.
+    Silent when: the message has no message-id, when the message is not among the first messages of the
+    connection, or when one of the two sources does not state the distribution-mode `move`.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Mark a message as acquired when you send it on a link with distribution-mode `move`. Offer
@@ -111,7 +111,7 @@ def sent_again_after_acceptance(case: Case10, fate: Fate, count: int) -> None:
     Source: messaging.xml section addressing > Distribution Modes
     Evidence: an accepted delivery, and a later delivery of the same message on the link
     Why it matters: The receiver had finished with the message. The receiver now processes the message twice.
-    Silent when: the message has no message-id, or the message is not among the first messages of the
+    Silent when: the message has no message-id, or when the message is not among the first messages of the
     connection.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
@@ -145,7 +145,7 @@ def counted_though_accepted(case: Case10, fate: Fate, count: int) -> None:
     Evidence: the delivery-count in the header of later deliveries
     Why it matters: An accepted delivery is not a failed delivery. Messages whose delivery-count is too high
     may be discarded or moved to a dead-letter queue.
-    Silent when: the message has no message-id, or the message is not among the first messages of the
+    Silent when: the message has no message-id, or when the message is not among the first messages of the
     connection.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
@@ -178,7 +178,7 @@ def counted_though_released(case: Case10, fate: Fate, count: int) -> None:
     Evidence: the delivery-count in the header of the next delivery
     Why it matters: A released delivery is not a failed delivery. Messages whose delivery-count is too high
     may be discarded or moved to a dead-letter queue.
-    Silent when: the message has no message-id, or the message is not among the first messages of the
+    Silent when: the message has no message-id, or when the message is not among the first messages of the
     connection.
     Only possible because: Other receivers may have had the message in the meantime, and their deliveries may
     have failed.
@@ -212,7 +212,7 @@ def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
     Evidence: the delivery-count in the header of the next delivery
     Why it matters: No later receiver sees that the delivery failed. A message that no receiver can handle is
     redelivered for ever.
-    Silent when: the message has no message-id, or the message is not among the first messages of the
+    Silent when: the message has no message-id, or when the message is not among the first messages of the
     connection.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
@@ -246,7 +246,7 @@ def not_counted_though_rejected(case: Case10, fate: Fate, count: int) -> None:
     Evidence: the delivery-count in the header of the next delivery
     Why it matters: No later receiver sees that the message was rejected before. A message that every receiver
     rejects can be redelivered for ever.
-    Silent when: the message has no message-id, or the message is not among the first messages of the
+    Silent when: the message has no message-id, or when the message is not among the first messages of the
     connection.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
@@ -280,8 +280,8 @@ def called_first_though_acquired(case: Case10, fate: Fate, count: int) -> None:
     Evidence: earlier deliveries with the same message-id, and the header of the message
     Why it matters: With first-acquirer=true, a receiver wrongly concludes that no other receiver can have
     processed the message.
-    Silent when: the message has no message-id, the message is not among the first messages of the connection,
-    or the other link belonged to another node.
+    Silent when: the message has no message-id, when the message is not among the first messages of the
+    connection, or when the other link belonged to another node.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Store with each message whether any link has acquired it. Set first-acquirer to false in
@@ -311,7 +311,7 @@ def error_of_rejection_not_annotated(case: Case10, fate: Fate, count: int) -> No
     Evidence: the error of the rejection, and the delivery-annotations of a later delivery
     Why it matters: The application that handles rejected messages does not learn why the messages were
     rejected.
-    Silent when: the message has no message-id, or the message is not among the first messages of the
+    Silent when: the message has no message-id, or when the message is not among the first messages of the
     connection. By the drafts csd01 and csprd02, the rule is always silent, because these drafts do not demand
     the annotation.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
@@ -347,7 +347,7 @@ def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -
     Evidence: later deliveries of the message on the same link
     Why it matters: The receiver has stated that it cannot process the message. The receiver can only return
     the message again.
-    Silent when: the message has no message-id, or the message is not among the first messages of the
+    Silent when: the message has no message-id, or when the message is not among the first messages of the
     connection.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
@@ -380,7 +380,7 @@ def annotations_not_applied(case: Case10, fate: Fate, count: int, key: str) -> N
     Source: messaging.xml section delivery-state > modified.message-annotations
     Evidence: the message-annotations of the next delivery
     Why it matters: The information that the receiver added for the next receiver is lost.
-    Silent when: the message has no message-id, or the message is not among the first messages of the
+    Silent when: the message has no message-id, or when the message is not among the first messages of the
     connection.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
@@ -417,8 +417,8 @@ def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -
     Evidence: a settlement without a state, the default-outcome of the source, and later deliveries
     Why it matters: By the default-outcome of the source, the message was accepted. The receiver now processes
     the message twice.
-    Silent when: the message has no message-id, the message is not among the first messages of the connection,
-    or the source states no default-outcome.
+    Silent when: the message has no message-id, when the message is not among the first messages of the
+    connection, or when the source states no default-outcome.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: When a delivery is settled without an outcome, apply the default-outcome of the source. If
@@ -452,8 +452,8 @@ def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
     Evidence: the default-outcome of the source, and later deliveries of the message
     Why it matters: By the default-outcome of the source, the message was accepted. The receiver gets an
     accepted message again.
-    Silent when: the message has no message-id, the message is not among the first messages of the connection,
-    or the source states no default-outcome.
+    Silent when: the message has no message-id, when the message is not among the first messages of the
+    connection, or when the source states no default-outcome.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: When a transaction is rolled back, check for each retired delivery whether the controller

@@ -93,8 +93,8 @@ def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     Evidence: the keys of the annotations, and the receiver's answer
     Why it matters: A receiver that does not know an annotation key must detach the link, so that the effect
     which the annotation asks for is not lost.
-    Silent when: the key begins with `x-`, the sender settled the delivery, or a part of the message was not
-    captured.
+    Silent when: the key begins with `x-`, when the sender settled the delivery, or when a part of the message
+    was not captured.
     Only possible because: The {peer} may know the key of the annotation.
     How to mend it: Compare the keys of annotations with those that your implementation supports. If a key is
     unknown and does not begin with `x-opt-`, detach the link with `amqp:not-implemented` instead of accepting
@@ -125,8 +125,8 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     Evidence: the outcomes of the source, the receiver's disposition, and the error of the detach
     Why it matters: A rejected message leaves the link open for other messages. The detach stops all
     deliveries on the link.
-    Silent when: the sender's source does not list rejected among its outcomes, or the receiver has stated an
-    outcome for the message.
+    Silent when: the sender's source does not list rejected among its outcomes, or when the receiver has
+    stated an outcome for the message.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: If the source lists `amqp:rejected:list` among its outcomes, reject a durable message that
     you cannot store, with the error `amqp:precondition-failed`. Detach the link only if the source does not

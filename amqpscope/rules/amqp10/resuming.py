@@ -33,8 +33,9 @@ def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
     Source: transport.xml section links > Resuming Deliveries
     Evidence: a delivery-tag in both unsettled maps, and a transfer without resume
     Why it matters: The receiver takes the delivery for a new delivery and gets the message twice.
-    Silent when: one of the two attaches was not captured, or the sender has already resumed the delivery. The
-    finding is only possible, not certain, when the sender may not have read the receiver's attach.
+    Silent when: one of the two attaches was not captured, or when the sender has already resumed the
+    delivery. The finding is only possible, not certain, when the sender may not have read the receiver's
+    attach.
     How to mend it: After the link is attached again, compare both unsettled maps. Set resume=true on the
     first transfer of each delivery whose delivery-tag is in both maps.
     """
@@ -68,8 +69,8 @@ def resumed_without_being_unsettled(case: Case10, link: LinkEnd, body: Transfer)
     Evidence: the delivery-tag of the transfer, and the unsettled map in the sender's attach
     Why it matters: The receiver must ignore the delivery, or takes the delivery for another delivery that it
     holds. The message may be lost.
-    Silent when: the attach was not captured, octets since the attach were not captured, or the unsettled map
-    of the attach is incomplete.
+    Silent when: the attach was not captured, when the capture lacks octets that were sent after the attach,
+    or when the unsettled map of the attach is incomplete.
     How to mend it: Set resume=true only for delivery-tags that the unsettled map of your latest attach lists.
     Send every other message as a new delivery without resume.
     """
@@ -103,7 +104,7 @@ def continuation_resumes(case: Case10, delivery: Delivery) -> None:
     Evidence: the resume flags of the transfers of a delivery
     Why it matters: The receiver has already taken the delivery for a new delivery. The receiver may process a
     message that it already has.
-    Silent when: octets since the attach were not captured.
+    Silent when: the capture lacks octets that were sent after the attach.
     How to mend it: Decide before the first transfer of a delivery whether the delivery is resumed. Set
     resume=true on the first transfer, and leave it unset on all transfers of a new delivery.
     """
@@ -129,7 +130,7 @@ def received_state_from_sender(case: Case10) -> None:
     Evidence: the states of the sender's transfers and dispositions
     Why it matters: A sender's state received gives the position at which a resumed delivery starts. For a
     delivery that is not resumed, the state has no meaning.
-    Silent when: octets since the attach were not captured.
+    Silent when: the capture lacks octets that were sent after the attach.
     How to mend it: Set the state received only on the first transfer of a resumed delivery. Leave the state
     received out of all other transfers and of all dispositions that you send as sender.
     """
@@ -148,7 +149,7 @@ def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certa
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: a delivery-tag in the sender's unsettled map only, and the flags of the transfer
     Why it matters: The receiver must ignore a resumed delivery that it does not know. The message is lost.
-    Silent when: one of the attaches was not captured, or the unsettled map of the receiver is null or
+    Silent when: one of the attaches was not captured, or when the unsettled map of the receiver is null or
     incomplete. The finding is only possible, not certain, when the sender may not have read the receiver's
     attach, because a sender may resume deliveries before it has read that attach.
     How to mend it: Look up each unsettled delivery-tag in the unsettled map of the receiver's attach. If the

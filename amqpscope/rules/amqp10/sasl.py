@@ -123,9 +123,9 @@ def header_after_failure(case: Case10, certainty: int) -> None:
     Evidence: octets after a sasl-outcome whose code is not 0
     Why it matters: A client that is not authenticated must not open an AMQP connection. A server that goes on
     may admit the client.
-    Silent when: the sasl-outcome was not captured, or octets of the server since the sasl-outcome were not
-    captured, because a new connection may use the same ports. The finding is only possible, not certain, when
-    the client sends the header, because the client may not have read the sasl-outcome.
+    Silent when: the sasl-outcome was not captured, or when the capture lacks octets that the server sent
+    after the sasl-outcome, because a new connection may use the same ports. The finding is only possible, not
+    certain, when the client sends the header, because the client may not have read the sasl-outcome.
     How to mend it: Check the code of sasl-outcome. If the code is not ok, send no protocol header; shut down
     your outgoing stream, read until the other peer ends its stream, and close.
     """
@@ -329,7 +329,7 @@ def second_init(case: Case10) -> None:
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
     Evidence: a second sasl-init
     Why it matters: The server cannot tell which mechanism applies and may close the connection.
-    Silent when: octets since the first sasl-init were not captured.
+    Silent when: the capture lacks octets that were sent after the first sasl-init.
     How to mend it: Send sasl-init once per connection. To try another mechanism or other credentials, open a
     new connection. Send later data of the chosen mechanism in a sasl-response.
     """
@@ -418,8 +418,8 @@ def success_before_init(case: Case10) -> None:
     Evidence: the order of sasl-init and sasl-outcome
     Why it matters: The client has stated neither its identity nor its mechanism. The server accepts a login
     that did not take place.
-    Silent when: octets of either peer were not captured, or the sasl-outcome is a failure, which a server may
-    send at any time.
+    Silent when: octets of either peer were not captured, or when the sasl-outcome is a failure, which a
+    server may send at any time.
     How to mend it: Send sasl-outcome with the code ok only after sasl-init was received and its credentials
     were checked.
     """
@@ -457,7 +457,7 @@ def frame_after_outcome(case: Case10) -> None:
     Evidence: SASL frames after the sasl-outcome
     Why it matters: The client expects a protocol header or the end of the stream and may close the
     connection.
-    Silent when: octets since the sasl-outcome were not captured.
+    Silent when: the capture lacks octets that were sent after the sasl-outcome.
     How to mend it: Send sasl-outcome as the last SASL frame of the connection. Send data that belongs to a
     successful exchange in the field additional-data of the sasl-outcome.
     """
@@ -535,7 +535,7 @@ def reset_after_failure(case: Case10) -> None:
     Evidence: the order of FIN and RST after the end of the SASL layer
     Why it matters: Data that the other peer has not read yet may be lost, for example the sasl-outcome. The
     client then sees a broken connection instead of an authentication failure.
-    Silent when: the sasl-outcome was not captured, or the other peer had ended its stream.
+    Silent when: the sasl-outcome was not captured, or when the other peer had ended its stream.
     Only possible because: The capture does not show which program or host reset the connection.
     How to mend it: After an unsuccessful outcome shut down the outgoing stream first. Afterwards, read until
     the other peer ends its stream, and then close the socket. Closing a socket with unread data causes a

@@ -64,7 +64,7 @@ def frame_after_end(case: Case10, ended: SessionEnd) -> None:
     Evidence: a frame after the same peer's end on the channel, without a begin between
     Why it matters: The session is over for the sender of the frame. The receiver discards the frame or
     reports an error.
-    Silent when: octets since the end were not captured.
+    Silent when: the capture lacks octets that were sent after the end.
     How to mend it: Stop all senders, receivers and timers of a session before you send end. If several
     threads use the session, make sure that no thread writes a queued frame after end.
     """
@@ -104,7 +104,8 @@ def begin_on_used_channel(case: Case10) -> None:
     Evidence: a second begin on a channel, and no end between the two begins
     Why it matters: The receiver cannot distinguish the frames of the two sessions and may close the
     connection.
-    Silent when: octets since the first begin were not captured, and may contain the end of the first session.
+    Silent when: the capture lacks octets that were sent after the first begin, and may contain the end of the
+    first session.
     How to mend it: Allocate an unused outgoing channel for each begin. Release a channel only after you have
     sent end for its session. Protect the allocation of channels against concurrent threads.
     """
@@ -136,7 +137,8 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     Evidence: the remote-channel, and the other peer's begins without answer
     Why it matters: The two peers connect their sessions by remote-channel. With a wrong remote-channel, the
     other peer connects the wrong sessions or none.
-    Silent when: octets of the other peer were not captured, or the other peer has begun twice on the channel.
+    Silent when: octets of the other peer were not captured, or when the other peer has begun twice on the
+    channel.
     Possible because: The {other} has begun a session on a channel above the channel-max of the {peer}. Which
     channel the {other} means is unknown.
     How to mend it: Set remote-channel to the channel on which the other peer's begin arrived, and answer each
@@ -214,8 +216,9 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
     Evidence: the channel of the begin, and the channels in use
     Why it matters: Receivers keep tables as large as the highest channel in use. The specification recommends
     the lowest unused channel, so that the receivers' tables stay small.
-    Silent when: the begin answers another begin, octets were not captured, or the rule has already reported
-    this peer on the connection. A channel counts as used as long as the other peer has not answered its end.
+    Silent when: the begin answers another begin, when octets were not captured, or when the rule has already
+    reported this peer on the connection. A channel counts as used as long as the other peer has not answered
+    its end.
     How to mend it: Allocate the lowest unused channel for each new session instead of counting upwards.
     Return a channel to the pool when both ends of its session have been exchanged.
     """
@@ -308,9 +311,9 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     Evidence: a flow with a null next-incoming-id after the other peer's begin
     Why it matters: The other peer then computes its remaining window as if none of its transfers had arrived,
     and may stop sending.
-    Silent when: the other peer's begin was not captured, or the sender of the flow may not have received it.
-    The finding is only possible, not certain, when the sender may have received the begin without having read
-    it.
+    Silent when: the other peer's begin was not captured, or when the sender of the flow may not have received
+    it. The finding is only possible, not certain, when the sender may have received the begin without having
+    read it.
     How to mend it: Set next-incoming-id in every flow as soon as the other peer's begin has arrived.
     Initialize next-incoming-id from the next-outgoing-id of the other peer's begin and add one for each
     transfer received.
@@ -556,8 +559,8 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
     Source: transport.xml section sessions
     Evidence: two attaches with the same name and role on two sessions, with no detach between
     Why it matters: The other peer may treat the first attachment as stolen and detach it.
-    Silent when: the attach answers an attach of the other peer, octets since the first attach were not
-    captured, or the peer has more than 256 sessions.
+    Silent when: the attach answers an attach of the other peer, when the capture lacks octets that were sent
+    after the first attach, or when the peer has more than 256 sessions.
     Only possible because: The {peer} may move its own link to the new session, which is allowed.
     How to mend it: Detach a link before you attach the link on another session. Give each link of a container
     pair and direction its own name; applications must not reuse one link name for several senders or

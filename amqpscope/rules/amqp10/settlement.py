@@ -37,8 +37,8 @@ def sender_changes_its_outcome(case: Case10, delivery: Delivery) -> None:
     Evidence: the successive states that the sender gives to a delivery
     Why it matters: An outcome is final. The receiver may already have acted on the first outcome, so the two
     peers disagree about the message.
-    Silent when: octets since the attach were not captured, or one of the two outcomes is part of a
-    transaction.
+    Silent when: the capture lacks octets that were sent after the attach, or when one of the two outcomes is
+    part of a transaction.
     How to mend it: Store the outcome that you state for a delivery and state the same outcome in all later
     transfers and dispositions of the delivery. Do not let two code paths state outcomes for one delivery.
     """
@@ -94,8 +94,8 @@ def disposition_of_the_other_direction(case: Case10, first: int, role: str, mine
     Evidence: role, first and last of the disposition, and the delivery-ids of each direction
     Why it matters: The disposition names deliveries of the wrong direction or no deliveries. The deliveries
     that the peer meant stay unsettled.
-    Silent when: octets of either peer since the session's begin were not captured or could not be read, or a
-    delivery had no delivery-id, so that the disposition may name this delivery.
+    Silent when: octets of either peer since the session's begin were not captured or could not be read, or
+    when a delivery had no delivery-id, so that the disposition may name this delivery.
     How to mend it: Set role to your own role on the deliveries: receiver (true) for deliveries that you
     received, sender (false) for deliveries that you sent.
     """
@@ -126,8 +126,8 @@ def disposition_of_unknown_deliveries(case: Case10, first: int, last: i64, mine:
     Evidence: the fields first and last, and the delivery-ids used in that direction since the begin
     Why it matters: The disposition settles nothing. The deliveries that the peer meant to settle stay
     unsettled, and the other peer may end the session with an error.
-    Silent when: octets of either peer since the session's begin were not captured or could not be read, or a
-    delivery had no delivery-id, so that the disposition may name this delivery.
+    Silent when: octets of either peer since the session's begin were not captured or could not be read, or
+    when a delivery had no delivery-id, so that the disposition may name this delivery.
     How to mend it: Take first and last of a disposition from delivery-ids that were used on this session in
     that direction. Discard delivery-ids of earlier sessions, and send the disposition on the session on which
     the delivery arrived.
@@ -180,7 +180,7 @@ def settled_again(case: Case10, settled: Spans, first: i64, last: i64) -> None:
     Evidence: a second disposition with settled=true from the same peer for the same delivery-id
     Why it matters: The first disposition already settled the deliveries. The sender may have used the
     delivery-ids again, so the second disposition can settle other deliveries.
-    Silent when: octets since the session's begin were not captured.
+    Silent when: the capture lacks octets that were sent after the session's begin.
     How to mend it: Mark a delivery as settled when the disposition is sent, and send settled true once per
     delivery. Applications must not accept a message twice, for example once in a callback and once by
     automatic settlement.
@@ -208,8 +208,8 @@ def receiver_changes_its_outcome(case: Case10, number: i64) -> None:
     Evidence: the successive states that the receiver gives to a delivery
     Why it matters: An outcome is final. The sender may already have acted on the first outcome, for example
     removed or redelivered the message.
-    Silent when: octets since the session's begin were not captured, or one of the two outcomes is part of a
-    transaction.
+    Silent when: the capture lacks octets that were sent after the session's begin, or when one of the two
+    outcomes is part of a transaction.
     How to mend it: State one outcome per delivery and repeat only this outcome, for example when you settle.
     Applications must not accept a message and then reject or release it.
     """
@@ -236,7 +236,7 @@ def settled_before_the_sender(case: Case10, number: i64) -> None:
     Evidence: a receiver's disposition with settled=true before any settlement by the sender
     Why it matters: The sender relies on settling first. If the receiver settles first, exactly-once delivery
     is impossible, so the message may be duplicated.
-    Silent when: octets of either peer since the session's begin were not captured.
+    Silent when: the capture lacks octets that either peer sent after the session's begin.
     How to mend it: In rcv-settle-mode second send a disposition with the outcome and settled=false. Settle
     the delivery only after the sender's settled disposition has arrived.
     """
@@ -263,7 +263,7 @@ def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) ->
     Why it matters: The source does not support the outcome. The sender cannot apply the outcome and may end
     the link with amqp:not-allowed.
     Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that names no
-    known outcome; or the receiver settles the delivery before the sender on a link with rcv-settle-mode
+    known outcome, or when the receiver settles the delivery before the sender on a link with rcv-settle-mode
     second, which D-RCVMODE-SECOND reports. The finding is only possible, not certain, when the sender
     attached the link again and the receiver may not have read the new attach.
     How to mend it: Read the outcomes field of the source in the sender's attach, and state only those

@@ -153,8 +153,8 @@ def dynamic_source_requested_by_address(case: Case10) -> None:
     Evidence: a receiver's attach with source.dynamic=true and an address
     Why it matters: The sender generates the address of a dynamic node. A broker either refuses a request with
     an address as an error or ignores the address.
-    Silent when: the attach repeats the address of an earlier attach that it answers or resumes, or octets of
-    either peer were not captured.
+    Silent when: the attach repeats the address of an earlier attach that it answers or resumes, or when
+    octets of either peer were not captured.
     How to mend it: Leave source.address null when source.dynamic is true, and read the generated address from
     the sender's attach. To use a node with a known name, set the address and leave dynamic false.
     """
@@ -174,8 +174,8 @@ def dynamic_target_requested_by_address(case: Case10) -> None:
     Evidence: a sender's attach with target.dynamic=true and an address
     Why it matters: The receiver generates the address of a dynamic node. A broker either refuses a request
     with an address as an error or ignores the address.
-    Silent when: the attach repeats the address of an earlier attach that it answers or resumes, or octets of
-    either peer were not captured.
+    Silent when: the attach repeats the address of an earlier attach that it answers or resumes, or when
+    octets of either peer were not captured.
     How to mend it: Leave target.address null when target.dynamic is true, and read the generated address from
     the receiver's attach. To use a node with a known name, set the address and leave dynamic false.
     """
@@ -309,9 +309,9 @@ def outcomes_with_symbol_that_stands_for_none(case: Case10, symbol: str, certain
     Evidence: the symbols in the field outcomes
     Why it matters: The receiver cannot choose an outcome by this symbol, and may treat the whole list as an
     error.
-    Silent when: a part of the frame was not captured, or the symbol is of another domain than `amqp`. The
-    finding is only possible, not certain, when the symbol is of the domain `amqp` and is not the descriptor
-    of any type that the rule knows.
+    Silent when: a part of the frame was not captured, or when the symbol is of another domain than `amqp`.
+    The finding is only possible, not certain, when the symbol is of the domain `amqp` and is not the
+    descriptor of any type that the rule knows.
     Possible because: A specification that this rule does not know may define the symbol.
     How to mend it: List the full symbolic descriptors of outcomes, for example `amqp:accepted:list` or
     `amqp:rejected:list`, not short names such as `accepted`. Do not list `amqp:received:list`, because
@@ -443,8 +443,8 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
     Source: messaging.xml section addressing > terminus-expiry-policy, source.timeout, target.timeout
     Evidence: the expiry-policy and timeout of the terminus, the times, and the later attach
     Why it matters: The unsettled deliveries of the terminus are lost, and a subscription may be lost with it.
-    Silent when: the link was closed, the new attach is on another session, the terminus expires with the
-    link, the other peer asks for another address, or octets were not captured.
+    Silent when: the link was closed, when the new attach is on another session, when the terminus expires
+    with the link, when the other peer asks for another address, or when octets were not captured.
     Only possible because: The peer may have refused the terminus for another reason.
     How to mend it: Keep the terminus until its timeout has run since the event that its expiry-policy names.
     Stop the timer when the link is attached again, and answer that attach with the terminus that was kept.

@@ -24,8 +24,8 @@ def role_reversed(case: Case10) -> None:
     Evidence: the direction of the ClientHello
     Why it matters: With reversed roles, both peers wait for a ClientHello or both send one, and the handshake
     fails.
-    Silent when: the capture does not show which peer opened the connection, or the first TLS record was not
-    captured.
+    Silent when: the capture does not show which peer opened the connection, or when the first TLS record was
+    not captured.
     How to mend it: Start the TLS handshake as client on the side that opened the TCP connection, and as
     server on the side that accepted it. Check the mode that the code passes to the TLS library.
     """
@@ -45,7 +45,7 @@ def hello_without_server_name(case: Case10) -> None:
     Evidence: the server name extension of the ClientHello
     Why it matters: A server with several names cannot know which certificate to present, so certificate
     verification may fail or the wrong virtual host answers.
-    Silent when: a part of the ClientHello was not captured, or the ClientHello extends over several TLS
+    Silent when: a part of the ClientHello was not captured, or when the ClientHello extends over several TLS
     records.
     Only possible because: A client that connects to an IP address without a host name has no server name to
     send.

@@ -67,8 +67,8 @@ def work_in_no_transaction(case: Case10, what: str, transaction: Transaction | N
     Evidence: the txn-ids of transfers, dispositions and flows
     Why it matters: The resource cannot assign the work to a transaction. The work fails, and the resource may
     end the link with amqp:transaction:unknown-id.
-    Silent when: octets of either peer were not captured and may contain the declaration, or the connection
-    had more transactions than the rule remembers.
+    Silent when: octets of either peer were not captured and may contain the declaration, or when the
+    connection had more transactions than the rule remembers.
     How to mend it: Use a txn-id only after the declared outcome has arrived and before the discharge is sent.
     Applications must not share one transaction between threads that can commit while another thread still
     sends.
@@ -150,8 +150,8 @@ def work_on_another_session(case: Case10, control: Control, certainty: i64) -> N
     Evidence: the session of the work, and the session of the control link
     Why it matters: The resource may not know the transaction on the other session. The resource may then do
     the work outside the transaction, so a rollback does not undo the work.
-    Silent when: octets of either peer were not captured, or the rule has already reported the transaction.
-    The finding is only possible, not certain, when the coordinator states no capabilities.
+    Silent when: octets of either peer were not captured, or when the rule has already reported the
+    transaction. The finding is only possible, not certain, when the coordinator states no capabilities.
     How to mend it: Attach the control link and all links that work under its transactions on the same
     session. Use several sessions only if the coordinator's attach offers amqp:multi-ssns-per-txn.
     """
@@ -229,7 +229,7 @@ def declared_as_a_state(case: Case10) -> None:
     Evidence: the outcome declared on another link
     Why it matters: The outcome assigns a txn-id although no controller asked for a transaction. The other
     peer cannot apply the outcome declared to an ordinary delivery.
-    Silent when: octets of either peer were not captured, or the delivery is already settled.
+    Silent when: octets of either peer were not captured, or when the delivery is already settled.
     How to mend it: Send the outcome declared only in the disposition for a declare message on a control link.
     Answer a discharge and all ordinary messages with accepted or another outcome.
     """

@@ -37,8 +37,8 @@ def transfer_outside_its_transaction(case: Case10, delivery: Delivery) -> None:
     Evidence: the transactional-state of each transfer
     Why it matters: The resource cannot decide whether the delivery is part of the transaction, so a commit or
     rollback may apply to the wrong work.
-    Silent when: octets since the attach were not captured, the transfer aborts the delivery, or the rule has
-    already reported the delivery.
+    Silent when: the capture lacks octets that were sent after the attach, when the transfer aborts the
+    delivery, or when the rule has already reported the delivery.
     How to mend it: Put the same transactional-state with the same txn-id into every transfer of the delivery,
     also into continuation transfers of a large message.
     """
@@ -91,8 +91,8 @@ def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
     Evidence: a flow with a txn-id, and the next transfers or the detach
     Why it matters: A rollback does not return the acquired message to the queue, contrary to the controller's
     expectation.
-    Silent when: the resource may not have read the flow that asks for the acquisition, the transaction was
-    discharged, the delivery is resumed, or octets of either peer were not captured.
+    Silent when: the resource may not have read the flow that asks for the acquisition, when the transaction
+    was discharged, when the delivery is resumed, or when octets of either peer were not captured.
     Only possible because: The resource may have acquired the message before the controller's request arrived.
     How to mend it: Put transactional-state with the requested txn-id into the transfers of messages acquired
     under the transaction. If transactional acquisition is not supported, detach the link with the error
@@ -227,8 +227,8 @@ def outcome_that_does_not_name_its_transaction(case: Case10, work: Work) -> None
     Evidence: the txn-ids of the transfer and of the disposition
     Why it matters: The controller takes the outcome for final, although only the discharge makes it final.
     After a rollback, the controller believes that a lost message was accepted.
-    Silent when: octets of either peer were not captured, the transaction may already have been discharged, or
-    the sender settled the delivery.
+    Silent when: octets of either peer were not captured, when the transaction may already have been
+    discharged, or when the sender settled the delivery.
     How to mend it: Answer a delivery posted under a transaction with a transactional-state that carries the
     same txn-id and the provisional outcome. Send a plain outcome only after the discharge.
     """
@@ -254,7 +254,7 @@ def another_outcome_after_the_commit(case: Case10, work: Work) -> None:
     Evidence: the states of the delivery before and after the discharge
     Why it matters: The controller committed the transaction because of the promised outcome. The message may
     be lost or rejected although the commit succeeded.
-    Silent when: octets of either peer were not captured, or the delivery is settled.
+    Silent when: octets of either peer were not captured, or when the delivery is settled.
     How to mend it: Store the provisional outcome of each posted delivery, and state exactly this outcome
     after a successful discharge. If the resource can no longer apply the outcome, let the discharge fail
     instead.
@@ -279,7 +279,7 @@ def outcome_after_the_rollback(case: Case10, work: Work) -> None:
     Evidence: the states of the delivery before and after the discharge
     Why it matters: The rollback undid the delivery, so the delivery has no outcome. The controller may take
     the message as accepted although the resource does not hold it.
-    Silent when: octets of either peer were not captured, or the delivery is settled.
+    Silent when: octets of either peer were not captured, or when the delivery is settled.
     How to mend it: Discard the provisional outcomes of all posted deliveries when the discharge fails or its
     fail flag is true. Send no outcome for these deliveries afterwards; the controller settles them.
     """
@@ -311,8 +311,8 @@ def settled_after_the_rollback(case: Case10, work: Work) -> None:
     Evidence: the settlement of deliveries after the rollback
     Why it matters: The next outcome that the controller states has no effect, and the message may be
     processed twice.
-    Silent when: octets of either peer were not captured, or the controller has stated an outcome since the
-    rollback.
+    Silent when: octets of either peer were not captured, or when the controller has stated an outcome since
+    the rollback.
     Only possible because: No capture can prove this fault, because the resource may have settled the delivery
     for another reason.
     How to mend it: Return retired deliveries to their state before the transactional disposition when the
@@ -441,8 +441,8 @@ def not_settled_after_the_discharge(case: Case10, work: Work, since: i64) -> Non
     Evidence: unsettled deliveries after the discharge
     Why it matters: The resource has to keep the delivery and its outcome in memory until the controller
     settles it, so memory grows with every transaction.
-    Silent when: the controller had not received the answer to the discharge, either peer settled the delivery
-    or detached the link, or octets were not captured.
+    Silent when: the controller had not received the answer to the discharge, when either peer settled the
+    delivery or detached the link, or when octets were not captured.
     Only possible because: The specification gives no time limit for the settlement.
     How to mend it: Send a disposition with settled true for all unsettled deliveries of the transaction as
     soon as the answer to the discharge has arrived.

@@ -192,7 +192,7 @@ Source: types.xml section encodings > uuid
 Evidence: the 16 octets of the uuid
 Why it matters: In most cases, the first fields of the uuid are in little-endian order, as in a Windows
 GUID. The receiver then reads another uuid than the sender meant.
-Silent when: a part of the frame was not captured, or the octets have a valid variant and version by
+Silent when: a part of the frame was not captured, or when the octets have a valid variant and version by
 chance.
 Only possible because: Some implementations use sixteen random octets as a uuid.
 How to mend it: Write the fields of a uuid in network byte order (RFC 4122, section 4.1.2). Convert a GUID
@@ -326,7 +326,7 @@ Source: types.xml section encodings > map
 Evidence: two equal keys of the same AMQP type and value, in any encoding width
 Why it matters: Some receivers use the first value of a duplicate key and others the second, so an
 annotation or property may get the wrong value.
-Silent when: a part of the frame was not captured, or the equal keys are compound values.
+Silent when: a part of the frame was not captured, or when the equal keys are compound values.
 How to mend it: Collect the entries in a map before encoding, and replace the value of an existing key instead
 of appending a second entry. Two integer keys of equal type and value are the same key in every encoding
 width.
@@ -380,8 +380,8 @@ def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, cert
     Evidence: successive delivery-ids near the wrap
     Why it matters: Receivers compare delivery-ids as serial numbers of 32 bits (RFC 1982). A receiver takes
     the following delivery-ids for old delivery-ids, or waits for the missing delivery-ids.
-    Silent when: octets since the session's begin were not captured. The finding is only possible, not
-    certain, when the sender only leaves out a delivery-id.
+    Silent when: the capture lacks octets that were sent after the session's begin. The finding is only
+    possible, not certain, when the sender only leaves out a delivery-id.
     Possible because: The sender leaves out a delivery-id but uses none twice. The specification can be read
     as allowing gaps between delivery-ids.
     How to mend it: Keep delivery-ids in an unsigned 32-bit integer that wraps from 4294967295 to 0. Do not

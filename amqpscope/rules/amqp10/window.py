@@ -29,11 +29,11 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
     Why it matters: The receiver may have no room for the transfer. The receiver may end the session with
     amqp:session:window-violation, and all links of the session end with it.
-    Silent when: the begins were not captured, octets since the begins were not captured, or the window was
-    larger before a flow that lacks the next-incoming-id that it must have. Other rules report a sender that
-    counts the window from its own next-outgoing-id (S-WIN-FORMULA and S-WIN-FORMULA-INIT) or does not count
-    further transfers of a delivery (S-WIN-DECR). The finding is only possible, not certain, when an older
-    window, which the sender may have used, allows the transfer.
+    Silent when: the begins were not captured, when the capture lacks octets that were sent after the begins,
+    or when the window was larger before a flow that lacks the next-incoming-id that it must have. Other rules
+    report a sender that counts the window from its own next-outgoing-id (S-WIN-FORMULA and
+    S-WIN-FORMULA-INIT) or does not count further transfers of a delivery (S-WIN-DECR). The finding is only
+    possible, not certain, when an older window, which the sender may have used, allows the transfer.
     How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
     the window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.
@@ -56,8 +56,8 @@ def window_counted_from_its_own_id(case: Case10, session: SessionEnd) -> None:
     Evidence: next-incoming-id and incoming-window of the flow, and the number of transfers
     Why it matters: Transfers that were on their way when the flow was sent have already used part of the
     window. The sender exceeds the window, and the receiver may end the session.
-    Silent when: the begins were not captured, octets since the begins were not captured, or an older window,
-    which the sender may have used, allows the transfers.
+    Silent when: the begins were not captured, when the capture lacks octets that were sent after the begins,
+    or when an older window, which the sender may have used, allows the transfers.
     How to mend it: Compute the remaining window on each flow as next-incoming-id of the flow plus
     incoming-window of the flow minus the own next-outgoing-id, modulo 2^32. Do not use incoming-window
     unchanged as the remaining window.
@@ -80,8 +80,8 @@ def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
     Evidence: a flow without next-incoming-id, and the next-outgoing-id in the sender's begin
     Why it matters: Transfers that the sender has sent since its begin have used part of the window. The
     sender exceeds the window, and the receiver may end the session.
-    Silent when: the begins were not captured, octets since the begins were not captured, or an older window,
-    which the sender may have used, allows the transfers.
+    Silent when: the begins were not captured, when the capture lacks octets that were sent after the begins,
+    or when an older window, which the sender may have used, allows the transfers.
     How to mend it: Use the next-outgoing-id of the own begin in place of next-incoming-id when a flow has
     none. The remaining window is that id plus incoming-window minus the own next-outgoing-id, modulo 2^32.
     """
@@ -101,8 +101,8 @@ def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
     Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
     Why it matters: The receiver may have no room for the transfer and may end the session with
     amqp:session:window-violation.
-    Silent when: the begins were not captured, octets since the begins were not captured, or an older window,
-    which the sender may have used, allows the transfers.
+    Silent when: the begins were not captured, when the capture lacks octets that were sent after the begins,
+    or when an older window, which the sender may have used, allows the transfers.
     How to mend it: Decrease the other peer's incoming-window and increase next-outgoing-id by one for every
     transfer frame, not once per message. Stop in the middle of a large delivery when the window is zero.
     """
@@ -140,8 +140,8 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     Evidence: the outgoing-window in the peer's begin and flows, and the number of its transfers
     Why it matters: The receiver may plan its buffers by the announced outgoing-window and may not be prepared
     for more transfers.
-    Silent when: the begin was not captured, octets since the begin were not captured, or the rule has already
-    reported the session.
+    Silent when: the begin was not captured, when the capture lacks octets that were sent after the begin, or
+    when the rule has already reported the session.
     Only possible because: Each peer decides by local policy whether its outgoing-window counts down.
     How to mend it: Announce in begin and flow an outgoing-window that covers the transfers the peer will
     send, and send a new flow before the window is exceeded.
@@ -200,7 +200,7 @@ def next_incoming_id_not_taken_over(case: Case10, session: SessionEnd) -> None:
     Evidence: the next flow of the peer that received the flow
     Why it matters: The two peers count differently for the rest of the session, and the window shrinks or the
     session stalls.
-    Silent when: the peer may not have read the flow, or octets were not captured.
+    Silent when: the peer may not have read the flow, or when octets were not captured.
     Only possible because: The flow skipped transfer-ids, which is itself a fault of the other peer. A peer
     that notices the skip may decide not to follow the flow.
     How to mend it: Set next-incoming-id to the next-outgoing-id of every received flow of the session, and

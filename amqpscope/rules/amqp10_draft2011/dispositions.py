@@ -22,7 +22,7 @@ def disposition_of_the_other_direction(case: CaseDraft2011, first: int, role: st
 
     Demands: All transfers of a disposition have the direction that its role states.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
-    Evidence: role and range against the transfers of each direction
+    Evidence: the role and the range of the disposition, and the transfers of each direction
     Why it matters: The disposition names transfers of the other direction, or none. The transfers that were
     meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read.

@@ -19,7 +19,7 @@ P_FLOW_MAND: Final = RULES.rule(
 
 Demands: flow has incoming-window, next-outgoing-id and outgoing-window.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.4
-Evidence: null or missing list elements 2 to 4
+Evidence: the elements 2 to 4 of the list, null or missing
 Why it matters: The receiver computes its window from these three values. Without them it may stop sending.
 Silent when: the dialect of the sender is not known.
 How to mend it: Set incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow for
@@ -40,7 +40,7 @@ P_TRANSFER_MAND: Final = RULES.rule(
 
 Demands: Every transfer has handle, delivery-tag, transfer-id and message-format.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.5
-Evidence: null or missing list elements 1, 2, 3 or 10
+Evidence: the elements 1, 2, 3 and 10 of the list, null or missing
 Why it matters: The receiver cannot tell which link, delivery or transfer the frame belongs to, or how the
 message is to be read.
 Silent when: the dialect of the sender is not known.
@@ -55,7 +55,7 @@ P_SASLINIT_MAND: Final = RULES.rule(
 
 Demands: sasl-init has mechanism.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 6.3.3.2
-Evidence: null or missing list element 1
+Evidence: the first element of the list, null or missing
 Why it matters: The server cannot know how the client wants to authenticate. The exchange fails.
 Silent when: the dialect of the sender is not known.
 How to mend it: Set mechanism to one of the mechanisms that the server offered.

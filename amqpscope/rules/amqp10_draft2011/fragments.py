@@ -35,7 +35,8 @@ def fragment_out_of_order(case: CaseDraft2011, progress: Progress, fragment: Fra
     Evidence: section-number of successive fragments of one delivery
     Why it matters: The receiver assembles the message in the order in which fragments arrive. The message
     that it hands on differs from the message that was sent.
-    Silent when: octets since the attach of the link were not captured, or a section-number could not be read.
+    Silent when: the capture lacks octets that were sent after the attach of the link, or when a
+    section-number could not be read.
     How to mend it: Number the sections of a message from 0. Send all fragments of a section before the first
     fragment of the next section.
     """
@@ -60,8 +61,8 @@ def section_code_changed(case: CaseDraft2011, progress: Progress, fragment: Frag
     Evidence: section-code of fragments that have the same section-number
     Why it matters: The section-code says how the octets of the section are to be read. The receiver cannot
     tell what the section is.
-    Silent when: octets since the attach of the link were not captured, or a field of the fragment could not
-    be read.
+    Silent when: the capture lacks octets that were sent after the attach of the link, or when a field of the
+    fragment could not be read.
     How to mend it: Give all fragments of a section the section-code of its first fragment. Begin a new
     section, with the next section-number, where the format changes.
     """
@@ -86,8 +87,8 @@ def flags_against_the_numbers(case: CaseDraft2011, message: str, number: i64) ->
     Evidence: first, last and section-number of successive fragments of one delivery
     Why it matters: Only these flags show the receiver where a section begins and ends. Two sections are
     joined, or one section is cut in two.
-    Silent when: octets since the attach of the link were not captured, a flag is null, or the delivery is
-    resumed.
+    Silent when: the capture lacks octets that were sent after the attach of the link, when a flag is null, or
+    when the delivery is resumed.
     How to mend it: Set first in the first fragment of every section and last in its last fragment. A section
     that is sent whole has both. Leave both out of the fragments between.
     """
@@ -108,8 +109,8 @@ def offset_that_does_not_follow(case: CaseDraft2011, fragment: Fragment, expecte
     Evidence: section-offset and payload sizes of successive fragments of one section
     Why it matters: The receiver states from the offset how much it holds. A transfer that is resumed then
     goes on at the wrong octet.
-    Silent when: octets since the attach of the link were not captured, a field of the fragment is null, or
-    the delivery is resumed.
+    Silent when: the capture lacks octets that were sent after the attach of the link, when a field of the
+    fragment is null, or when the delivery is resumed.
     How to mend it: Begin each section with section-offset 0, and add the payload size of each fragment for
     the next one.
     """
@@ -132,11 +133,11 @@ def section_at_the_wrong_place(case: CaseDraft2011, name: str, why: str) -> None
     Demands: The header is the first section, the properties are the second, and the footer is the last.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2 and 4.2.1
     Evidence: section-code and section-number of the fragments of one delivery
-    Why it matters: A receiver looks for these sections at their places. It may take them for data of the
-    application, or not find them.
-    Silent when: octets since the attach of the link were not captured, a field of the fragment could not be
-    read, or the message has another message-format than 0. That a section is missing is no fault here,
-    because the draft contradicts itself about it.
+    Why it matters: A receiver looks for these sections at their places. The receiver may take the sections
+    for data of the application, or not find the sections.
+    Silent when: the capture lacks octets that were sent after the attach of the link, when a field of the
+    fragment could not be read, or when the message has another message-format than 0. That a section is
+    missing is no fault here, because the draft contradicts itself about it.
     Only possible because: Sections that the sender counted but did not send may explain the place.
     How to mend it: Send the sections in this order: header, properties, application data, footer.
     """
@@ -156,8 +157,8 @@ def section_sent_twice(case: CaseDraft2011, name: str) -> None:
     Evidence: section-code of the sections of one delivery
     Why it matters: The receiver cannot know which of the two sections holds. Durability, priority or the
     message-id may be lost.
-    Silent when: octets since the attach of the link were not captured, a field of the fragment could not be
-    read, or the message has another message-format than 0.
+    Silent when: the capture lacks octets that were sent after the attach of the link, when a field of the
+    fragment could not be read, or when the message has another message-format than 0.
     How to mend it: Write each of these sections once. Put all fields of the message's properties into one
     section.
     """

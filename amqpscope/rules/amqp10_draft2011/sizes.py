@@ -15,10 +15,10 @@ C_OPEN_SIZE: Final = RULES.rule("C-OPEN-SIZE", "MUST", "definition", answer="amq
 
 Demands: An open sent before the partner's open has arrived may not exceed 4096 octets.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.4.1 and 3.8.22
-Evidence: open frame size, order of the two opens
+Evidence: the size of the open, and the order of the two opens
 Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 4096
 octets. The receiver may close the connection.
-Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
+Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
 captured.
 How to mend it: Keep the open within 4096 octets: shorten the container-id, the properties and the
 capabilities, or wait for the other peer's open before sending a larger one.
@@ -30,10 +30,10 @@ C_PIPE_SIZE: Final = RULES.rule("C-PIPE-SIZE", "MUST", "definition", answer="amq
 
 Demands: Frames pipelined before the partner's open arrives may not exceed 4096 octets.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.4.1, 3.4.2 and 3.8.22
-Evidence: frame sizes sent before the partner's open passed the capture point
+Evidence: the sizes of the frames that were captured before the other peer's open
 Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 4096
 octets. The receiver may close the connection.
-Silent when: the receiver's open may already have reached the peer, or octets of either peer were not
+Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
 captured.
 How to mend it: Wait for the other peer's open before sending frames larger than 4096 octets, or keep all
 pipelined frames within 4096 octets.
@@ -45,7 +45,7 @@ C_MAXFRAME_FLOOR: Final = RULES.rule("C-MAXFRAME-FLOOR", "MUST", "keyword", usua
 
 Demands: Every peer accepts frames of 4096 octets, so open may not announce less.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.7.1 and 3.8.22
-Evidence: open.max-frame-size below 4096
+Evidence: a max-frame-size below 4096 in the open
 Why it matters: Every peer may send frames of 4096 octets. A peer that keeps to a smaller limit cannot read
 them.
 Silent when: never, because the frame alone shows the fault.
@@ -61,7 +61,7 @@ SA_FRAME_512: Final = RULES.rule(
 
 Demands: SASL frames have at most 4096 octets.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 6.3.1 and 3.8.22
-Evidence: size of SASL frames
+Evidence: the sizes of the SASL frames
 Why it matters: Before open the peers have not agreed on a larger frame size. The receiver may take the
 frame for an error and close the connection.
 Silent when: not all of the frame was captured, and where it begins is a guess.

@@ -25,11 +25,11 @@ def transfer_id_out_of_sequence(case: CaseDraft2011, value: int, expected: i64) 
     Demands: Each transfer frame of a session takes the next transfer-id, beginning with next-outgoing-id of
     the begin.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.5.6
-    Evidence: next-outgoing-id of the begin, transfer-ids of all transfers of the session
+    Evidence: the next-outgoing-id of the begin, and the transfer-ids of all transfers of the session
     Why it matters: The receiver counts its window from the transfer-id, and dispositions name ranges of
     transfer-ids. Other transfers are settled than were meant.
-    Silent when: octets since the session's begin were not captured, or an earlier transfer of the session
-    broke the rule.
+    Silent when: the capture lacks octets that were sent after the session's begin, or when an earlier
+    transfer of the session broke the rule.
     How to mend it: Take the transfer-id from one counter of the session that all links share. Add one for
     every transfer frame, also for the frames that go on with a message.
     """
@@ -60,10 +60,10 @@ def deliveries_interleave(case: CaseDraft2011, delivery: Delivery) -> None:
 
     Demands: Messages that are transferred along one link do not interleave.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.6.14
-    Evidence: another delivery-tag while more=true is pending on the handle
-    Why it matters: The receiver cannot tell which transfer belongs to which delivery. It may join parts of
-    two messages into one message.
-    Silent when: octets since the attach of the link were not captured.
+    Evidence: a transfer with another delivery-tag after a transfer with more=true on the same handle
+    Why it matters: The receiver cannot tell which transfer belongs to which delivery. The receiver may join
+    parts of two messages into one message.
+    Silent when: the capture lacks octets that were sent after the attach of the link.
     How to mend it: Send all transfers of one delivery on a link before you start the next delivery on that
     link, each with the delivery-tag of the delivery. Typical misuse: several threads send on the same link
     without a lock around the whole message.
