@@ -214,6 +214,40 @@ MAX_LAYER_HELD: Final = 256 * 1024
 """Octets of a connection that are held while it is open which layer begins: what both peers send until they
 have read the other one's first octets."""
 
+MAX_TLS_SECRETS: Final = 262_144
+"""TLS secrets kept, of about 300 octets each; then the oldest are forgotten. A connection has up to five, so
+that the newest 50,000 connections of a key log can be read."""
+
+MAX_TLS_RECORD: Final = 16_384 + 2048
+"""Octets of the body of a TLS record (RFC 5246, section 6.2.3). A larger one is none."""
+
+MAX_TLS_HANDSHAKE: Final = 128 * 1024
+"""Octets of one TLS handshake message. Chains of certificates have some kilobytes; OpenSSL takes 100 KiB."""
+
+MAX_TLS_LOST_RECORDS: Final = 1024
+"""Record numbers that are tried behind lost octets: records of 64 octets in 64 KiB, or 16 MiB of large ones.
+"""
+
+MAX_TLS_FAILED_RECORDS: Final = 64
+"""Records in a row that do not authenticate, after which a direction is given up: the secret is another
+one's.
+"""
+
+MAX_TLS_PLACES: Final = 16_384
+"""Records of a direction of which it is known where their octets stand in TCP, so that acknowledgements can
+be translated. A peer has few unacknowledged records; a frame may go over a thousand.
+"""
+
+MAX_TLS_EARLY: Final = 64 * 1024
+"""Octets of 0-RTT data of a connection held until it is known whether the server took them. Servers allow
+16 KiB."""
+
+MAX_TLS_ALERTS: Final = 8
+"""Alerts of one TLS connection that are reported. One ends the connection, or two."""
+
+MAX_TLS_NAMES: Final = 16
+"""Names of one certificate that are reported."""
+
 MAX_WAITING_RECORDS: Final = 8
 """Records of one connection that wait until it is known who the client is. Both sides' protocol headers and
 what was skipped around them are four."""

@@ -187,6 +187,21 @@ class StreamDecoder(Dissector, ABC):
             self.skipped += size
             self.skipped_missing += size
 
+    def tear(self, size: i64) -> None:
+        """Octets are missing, and nobody knows how many; the next ones stand `size` further."""
+        self.settle()
+        begun = self.begun
+        if begun.passed >= 8:
+            # Whether the frame begun is over behind the hole cannot be known.
+            front = self.front()
+            self.forget()
+            self.decode_part(front, begun.size, -1)
+            frame = self.frames[-1]
+            frame.size = begun.passed
+            frame.uncaptured = begun.uncaptured
+            self.offset -= begun.size - begun.passed
+        self.gap(size)
+
     def end(self, reason: str) -> None:
         self.settle()
         if self.opaque or self.lost:

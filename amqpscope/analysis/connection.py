@@ -29,7 +29,7 @@ from typing import Final
 
 from amqpscope.analysis.direction import DirectionAnalysis, FrameSink
 from amqpscope.analysis.output import AnalysisOutput
-from amqpscope.layers.interface import PlainStream
+from amqpscope.layers.interface import LayerContext, PlainStream
 from amqpscope.layers.stack import LayerStack, may_begin
 from amqpscope.limits import MAX_LAYER_OPENING, MAX_WAITING_RECORDS
 from amqpscope.model.note import ConnectionNotes
@@ -191,7 +191,10 @@ class ConnectionAnalysis(FrameSink):
         other = self.tcp.stream(1 - direction)
         passed: i64 = 1 - direction if other.start.midstream or other.next > 0 else -1
         openers = (opener in (0, -1), opener in (1, -1))
-        self.stack = LayerStack(self.notes, self.first, self.second, passed, openers)
+        self.stack = LayerStack(self.layer_context(), self.first, self.second, passed, openers)
+
+    def layer_context(self) -> LayerContext:
+        return LayerContext(self.notes, self.output.secrets)
 
     def heard(self, direction: i64, acknowledged: i64) -> i64:
         """An acknowledgement sent in a direction, in octets of what the other direction's layers carry."""
@@ -532,7 +535,9 @@ class ConnectionAnalysis(FrameSink):
         assert doubts is None or isinstance(doubts, tuple)
         analysis.doubts = doubts
         if isinstance(layers, tuple):
-            analysis.stack = LayerStack.load(layers, analysis.notes, analysis.first, analysis.second)
+            analysis.stack = LayerStack.load(
+                layers, analysis.layer_context(), analysis.first, analysis.second
+            )
         concluded, left = over
         analysis.concluded = bool(concluded)
         analysis.left = None if left is None else load_summary(left)

@@ -124,6 +124,15 @@ class DirectionAnalysis(PlainStream):
         decoder.gap(size)
         self.collect(decoder)
 
+    def tear(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
+        decoder = self.decoder
+        if decoder is None:
+            self.gap(offset, size, packet, time)
+            return
+        self.evidence.add(offset, Provenance(packet, time, -1))
+        decoder.tear(size)
+        self.collect(decoder)
+
     def finish(self, reason: str) -> None:
         if self.ended:
             return

@@ -1,5 +1,6 @@
 """What is wanted of the connections of a capture, and where it is gathered until somebody takes it."""
 
+from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import MAX_CAPTURE_NOTES
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
@@ -47,6 +48,8 @@ class AnalysisOutput:
         self.notes: list[Note] = []
         # How many messages may be kept for other connections.
         self.allowance: CorrelationBudget = CorrelationBudget()
+        # What layers decrypt with.
+        self.secrets: Secrets = Secrets()
         # How many notes of each code were taken.
         self._noted: dict[str, int] = {}
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import DialectOption, Merge, Paths, Via, inputs
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, Merge, Paths, Via, inputs
 from amqpscope.cli.judging import (
     POLICY_PANEL,
     AllowEmpty,
@@ -135,6 +135,7 @@ def check(
     merge: Merge = False,
     via: Via = None,
     dialect: DialectOption = None,
+    tls_keylog: KeyLogOption = None,
 ) -> int:
     """Show which peer broke which rule of the specification, in which packet and state."""
     if most is not None and most < 1:
@@ -164,7 +165,7 @@ def check(
     if most is None:
         most = values.get("max-per-rule", _MOST)
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
-    captures = inputs(paths, merge, via, dialect)
+    captures = inputs(paths, merge, via, dialect, tls_keylog)
     reports = Reports(form, outputs, most, captures, policy)
     if write is not None:
         may_be_written(write)

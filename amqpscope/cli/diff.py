@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import DialectOption
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, secrets_of
 from amqpscope.cli.judging import (
     AllowEmpty,
     ConfigOption,
@@ -105,6 +105,7 @@ def diff(
     strict: StrictOption = None,
     allow_empty: AllowEmpty = None,
     dialect: DialectOption = None,
+    tls_keylog: KeyLogOption = None,
 ) -> int:
     """Show the first differences between two captures of one scenario, in frames and in findings."""
     if one == other == "-":
@@ -120,9 +121,10 @@ def diff(
         profile=profile,
     )
     policy = Policy(configuration_of(config, no_config), given, today())
+    secrets = secrets_of(tls_keylog)
     with (
-        ReplayableCapture(one, policy.profile, policy.spec, dialect=dialect or "") as a,
-        ReplayableCapture(other, policy.profile, policy.spec, dialect=dialect or "") as b,
+        ReplayableCapture(one, policy.profile, policy.spec, dialect=dialect or "", secrets=secrets) as a,
+        ReplayableCapture(other, policy.profile, policy.spec, dialect=dialect or "", secrets=secrets) as b,
     ):
         comparison = compare(a, b, policy)
         for run in (comparison.a, comparison.b):

@@ -14,6 +14,8 @@ from amqpscope.cli.output import say
 from amqpscope.cli.status import Status
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions, together
+from amqpscope.input.key_log import KeyLogs
+from amqpscope.layers.secrets import Secrets
 from amqpscope.report.outcome import nothing_to
 from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
 
@@ -21,12 +23,14 @@ __all__ = [
     "CaptureArgument",
     "Dialect",
     "DialectOption",
+    "KeyLogOption",
     "Merge",
     "Paths",
     "Via",
     "capture_status",
     "inputs",
     "same_file",
+    "secrets_of",
 ]
 
 Paths = Annotated[
@@ -88,6 +92,19 @@ DialectOption = Annotated[
 ]
 """Option of the commands that read AMQP: `CaptureOptions.dialect`."""
 
+KeyLogOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tls-keylog",
+        metavar="FILE",
+        show_default=False,
+        help="Decrypt TLS with the secrets in this file, in the format that programs "
+        "write if the environment variable SSLKEYLOGFILE is set. The option may be "
+        "repeated.",
+    ),
+]
+"""Option of the commands that read AMQP: `CaptureOptions.secrets`."""
+
 
 _CALLED_SO = re.compile(r"\.(pcap|pcapng|cap)(\.(gz|zst))?$", re.IGNORECASE)
 
@@ -102,6 +119,7 @@ class CaptureArgument:
         self.paths = paths
         self.via = ""
         self.dialect = ""
+        self.secrets: Secrets | None = None
         self.refusal = refusal
         self.name = together(paths)
 
@@ -109,12 +127,21 @@ class CaptureArgument:
         """The capture. Raises CaptureError."""
         if self.refusal:
             raise CaptureError(self.refusal)
-        options = replace(options, dialect=self.dialect)
+        options = replace(options, dialect=self.dialect, secrets=self.secrets)
         return Capture(self.paths[0] if len(self.paths) == 1 else self.paths, options, via=self.via)
 
 
+def secrets_of(keylogs: list[str] | None) -> Secrets | None:
+    """What the key logs have; None without key logs. Raises FilterError."""
+    return KeyLogs(keylogs) if keylogs else None
+
+
 def inputs(
-    paths: list[str], merge: bool, via: Through | None = None, dialect: Dialect | None = None
+    paths: list[str],
+    merge: bool,
+    via: Through | None = None,
+    dialect: Dialect | None = None,
+    keylogs: list[str] | None = None,
 ) -> list[CaptureArgument]:
     """What is to be read for these paths, in their order; with `merge` all of it as one capture.
 
@@ -137,8 +164,10 @@ def inputs(
     if merge:
         refusal = next((one.refusal for one in found if one.refusal), "")
         found = [CaptureArgument([one.paths[0] for one in found], refusal)]
+    secrets = secrets_of(keylogs)
     for one in found:
         one.via = via or ""
+        one.secrets = secrets
         one.dialect = dialect or ""
     return found
 

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import CaptureArgument, DialectOption, Merge, Paths, Via, capture_status, inputs
+from amqpscope.cli.inputs import (
+    CaptureArgument,
+    DialectOption,
+    KeyLogOption,
+    Merge,
+    Paths,
+    Via,
+    capture_status,
+    inputs,
+)
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.selection import Selection, parse_bound, parse_channels, parse_names
 from amqpscope.cli.status import Status, worst
@@ -195,6 +204,7 @@ def read(
     merge: Merge = False,
     via: Via = None,
     dialect: DialectOption = None,
+    tls_keylog: KeyLogOption = None,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -215,7 +225,7 @@ def read(
     )
     if limit is not None and limit < 1:
         raise FilterError(f"--limit {limit}: must be at least 1")
-    captures = inputs(paths, merge, via, dialect)
+    captures = inputs(paths, merge, via, dialect, tls_keylog)
     writer: FrameWriter
     if count:
         writer = CensusWriter(form is not ReadFormat.text)

@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.cli.inputs import CaptureArgument, DialectOption, Merge, Paths, Via, capture_status, inputs
+from amqpscope.cli.inputs import (
+    CaptureArgument,
+    DialectOption,
+    KeyLogOption,
+    Merge,
+    Paths,
+    Via,
+    capture_status,
+    inputs,
+)
 from amqpscope.cli.output import TextOrJson, progress, say
 from amqpscope.cli.selection import check_connection, is_connection
 from amqpscope.cli.status import Status, worst
@@ -62,6 +71,7 @@ def summary(
     merge: Merge = False,
     via: Via = None,
     dialect: DialectOption = None,
+    tls_keylog: KeyLogOption = None,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -73,7 +83,7 @@ def summary(
     if connection is not None:
         check_connection(connection)
     statuses = []
-    for one in inputs(paths, merge, via, dialect):
+    for one in inputs(paths, merge, via, dialect, tls_keylog):
         try:
             statuses.append(_summarise(one, connection, everything, form, allow_empty))
         except CaptureError as error:

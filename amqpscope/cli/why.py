@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import CaptureArgument, DialectOption, Merge, Via, inputs
+from amqpscope.cli.inputs import CaptureArgument, DialectOption, KeyLogOption, Merge, Via, inputs
 from amqpscope.cli.judging import Spec
 from amqpscope.cli.output import TextOrJson, notes_to_stderr, say
 from amqpscope.cli.selection import check_connection, is_connection
@@ -150,6 +150,7 @@ def why(
     merge: Merge = False,
     via: Via = None,
     dialect: DialectOption = None,
+    tls_keylog: KeyLogOption = None,
 ) -> int:
     """Show the frames of a packet, what both peers knew, what allows or forbids them, and what followed."""
     valid(profile)
@@ -157,13 +158,15 @@ def why(
     if end:
         # The last word is none of a packet then.
         named = named if packet is None else [*named, packet]
-        return _every_end(named, frame, connection, form, inputs(named, merge, via, dialect), profile, spec)
+        return _every_end(
+            named, frame, connection, form, inputs(named, merge, via, dialect, tls_keylog), profile, spec
+        )
     if packet is None or not named:
         raise FilterError("a PACKET is needed, or --end" if packet else "a FILE and a PACKET are needed")
     if connection is not None:
         raise FilterError("--connection: only with --end")
     number = _number(packet)
-    captures = inputs(named, merge, via, dialect)
+    captures = inputs(named, merge, via, dialect, tls_keylog)
     if len(captures) > 1:
         raise FilterError(
             f"packet {number}: give one of the {len(captures)} captures, or merge them with --merge"
@@ -209,7 +212,7 @@ def _number(given: str) -> int:
 def _material(one: CaptureArgument, profile: str, spec: Spec) -> ReplayableCapture:
     if one.refusal:
         raise CaptureError(one.refusal)
-    return ReplayableCapture(one.paths, profile, spec, one.via, one.dialect)
+    return ReplayableCapture(one.paths, profile, spec, one.via, one.dialect, one.secrets)
 
 
 def _every_end(

@@ -23,6 +23,7 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.merging import Merge
 from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
+from amqpscope.layers.secrets import Secrets
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
 from amqpscope.model.records import Connection, Counter, FrameRecord
@@ -59,6 +60,8 @@ class CaptureOptions:
     """The edition of the specification whose text findings follow: `final`, `csd01` or `csprd02`."""
     dialect: str = ""
     """The dialect of AMQP 1.0 that all peers speak: `final` or `draft2011`; "" to find out by the frames."""
+    secrets: Secrets | None = None
+    """What TLS is decrypted with."""
     counter: Counter | None = None
     """Takes the frames instead of records, but for the first ones of a connection."""
 
@@ -98,6 +101,8 @@ class Capture:
         output = AnalysisOutput(options.messages, options.records, options.judge, options.context)
         output.counter = options.counter
         output.dialect = options.dialect
+        if options.secrets is not None:
+            output.secrets = options.secrets
         kept = KeptConnections(options.keep, options.ended, options.keep or options.ended)
         self._table = ConnectionTable(self.name, output, kept)
         # Connections that were still open when the reading was broken off in the middle of a block.

@@ -11,6 +11,7 @@ from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import BLOCK, Capture, CaptureOptions, together
+from amqpscope.layers.secrets import Secrets
 from amqpscope.model.note import Note
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
@@ -29,7 +30,8 @@ class SegmentProbe(SegmentSink):
 class ReplayableCapture:
     """One capture. path: of the file; `-` is standard input, which is copied to a temporary file first.
 
-    Several paths are one capture, in the order of time. profile, spec, via, dialect: as of `Capture`.
+    Several paths are one capture, in the order of time. profile, spec, via, dialect, secrets: as of
+    `Capture`.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class ReplayableCapture:
         spec: str = FINAL,
         via: str = "",
         dialect: str = "",
+        secrets: Secrets | None = None,
     ) -> None:
         self._paths = [path] if isinstance(path, str) else list(path)
         self._copy: BinaryIO | None = None
@@ -47,6 +50,7 @@ class ReplayableCapture:
         self._spec = spec
         self._via = via
         self._dialect = dialect
+        self._secrets = secrets
 
     @property
     def name(self) -> str:
@@ -107,6 +111,7 @@ class ReplayableCapture:
                 profile=self._profile,
                 spec=self._spec,
                 dialect=self._dialect,
+                secrets=self._secrets,
             ),
             name=self.name,
             via=self._via,

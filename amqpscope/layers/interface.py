@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
+from amqpscope.layers.secrets import Secrets
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.reassembly.provenance import Provenance
 from dissectors.wire import i64
@@ -25,6 +26,7 @@ __all__ = [
     "NONE",
     "NOTHING",
     "Layer",
+    "LayerContext",
     "LayerKind",
     "LayerOpening",
     "LayerStream",
@@ -50,6 +52,12 @@ class PlainStream:
 
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
         """`size` octets at `offset` were not captured; `packet` made it known."""
+
+    def tear(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
+        """Octets at `offset` were not captured, and nobody knows how many; the next ones stand `size`
+        further.
+        """
+        self.gap(offset, size, packet, time)
 
     def begin_at(self, offset: i64) -> None:
         """The first octets will stand at this offset, not at 0. Comes before any octets."""
@@ -100,6 +108,16 @@ class Layer:
         return ()
 
 
+class LayerContext:
+    """What a layer is given. notes: where it notes what it finds; they have the connection, too. secrets: of
+    the capture.
+    """
+
+    def __init__(self, notes: ConnectionNotes, secrets: Secrets) -> None:
+        self.notes: ConnectionNotes = notes
+        self.secrets: Secrets = secrets
+
+
 class LayerOpening:
     """The first octets of one direction, by which a layer is recognised.
 
@@ -135,9 +153,9 @@ class LayerKind(ABC):
         """
 
     @abstractmethod
-    def layer(self, first: LayerOpening, second: LayerOpening, notes: ConnectionNotes) -> Layer:
-        """The layer that begins so. notes: where it notes what it finds; they have the connection, too."""
+    def layer(self, first: LayerOpening, second: LayerOpening, context: LayerContext) -> Layer:
+        """The layer that begins so."""
 
     @abstractmethod
-    def load(self, state: tuple[Any, ...], notes: ConnectionNotes) -> Layer:
+    def load(self, state: tuple[Any, ...], context: LayerContext) -> Layer:
         """What `Layer.dump` gave, as a layer again."""

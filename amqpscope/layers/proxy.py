@@ -5,7 +5,16 @@ It ends with the header. Offsets stay those of the TCP stream.
 
 from typing import Any, Final
 
-from amqpscope.layers.interface import BEGINS, MORE, NONE, Layer, LayerKind, LayerOpening, LayerStream
+from amqpscope.layers.interface import (
+    BEGINS,
+    MORE,
+    NONE,
+    Layer,
+    LayerContext,
+    LayerKind,
+    LayerOpening,
+    LayerStream,
+)
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.model.records import endpoint
 from amqpscope.reassembly.provenance import Provenance
@@ -128,12 +137,12 @@ class ProxyKind(LayerKind):
     def begins(self, first: LayerOpening, second: LayerOpening) -> i64:
         return max(_begins(first), _begins(second))
 
-    def layer(self, first: LayerOpening, second: LayerOpening, notes: ConnectionNotes) -> Layer:
-        return ProxyLayer(notes, 0 if _begins(first) == BEGINS else 1)
+    def layer(self, first: LayerOpening, second: LayerOpening, context: LayerContext) -> Layer:
+        return ProxyLayer(context.notes, 0 if _begins(first) == BEGINS else 1)
 
-    def load(self, state: tuple[Any, ...], notes: ConnectionNotes) -> Layer:
+    def load(self, state: tuple[Any, ...], context: LayerContext) -> Layer:
         direction, headed = state
-        layer = ProxyLayer(notes, direction)
+        layer = ProxyLayer(context.notes, direction)
         layer.headed.restore(headed)
         return layer
 

@@ -19,19 +19,20 @@ from amqpscope.layers.interface import (
     NONE,
     NOTHING,
     Layer,
+    LayerContext,
     LayerKind,
     LayerOpening,
     PlainStream,
 )
 from amqpscope.layers.proxy import ProxyKind
+from amqpscope.layers.tls_kind import TlsKind
 from amqpscope.limits import MAX_LAYER_HELD, MAX_LAYER_OPENING, MAX_LAYERS
-from amqpscope.model.note import ConnectionNotes
 from amqpscope.reassembly.provenance import Provenance
 from dissectors.wire import i64
 
 __all__ = ["LAYERS", "LayerStack", "may_begin"]
 
-LAYERS: Final[dict[str, LayerKind]] = {one.name: one for one in (ProxyKind(),)}
+LAYERS: Final[dict[str, LayerKind]] = {one.name: one for one in (ProxyKind(), TlsKind())}
 """By name, in the order in which they are asked."""
 
 
@@ -58,6 +59,8 @@ class _Held:
         self.octets: bytes = octets
         self.missing: i64 = missing
         self.provenance: Provenance = provenance
+        # How many are missing is not known.
+        self.torn: bool = False
 
     def dump(self) -> tuple[object, ...]:
         """The state, as plain values."""
@@ -66,6 +69,7 @@ class _Held:
             int(self.offset),
             self.octets,
             int(self.missing),
+            self.torn,
             self.provenance.dump(),
         )
 
@@ -95,6 +99,12 @@ class _HeldStream(PlainStream):
         self.closed = True
         self.stack.hold(_Held(self.direction, offset, b"", size, Provenance(packet, time, -1)))
 
+    def tear(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
+        self.closed = True
+        torn = _Held(self.direction, offset, b"", size, Provenance(packet, time, -1))
+        torn.torn = True
+        self.stack.hold(torn)
+
     def finish(self, reason: str) -> None:
         if self.ended:
             return
@@ -110,20 +120,20 @@ class _HeldStream(PlainStream):
 class LayerStack:
     """The layers of one connection, the outermost first.
 
-    notes: for the layers. first, second: what takes the innermost octets of the two directions. passed: the
+    context: for the layers. first, second: what takes the innermost octets of the two directions. passed: the
     direction (0 or 1) whose octets went there before anybody asked for layers, -1 for none. openers: which
     directions may be the TCP client's.
     """
 
     def __init__(
         self,
-        notes: ConnectionNotes,
+        context: LayerContext,
         first: PlainStream,
         second: PlainStream,
         passed: i64,
         openers: tuple[bool, bool],
     ) -> None:
-        self.notes: ConnectionNotes = notes
+        self.context: LayerContext = context
         self.first: PlainStream = first
         self.second: PlainStream = second
         self.passed: i64 = passed
@@ -181,7 +191,7 @@ class LayerStack:
                 if verdict == MORE:
                     open_kinds = True
         if chosen is not None:
-            self.set_in(chosen.layer(first, second, self.notes))
+            self.set_in(chosen.layer(first, second, self.context))
         elif not open_kinds or self.held_octets > MAX_LAYER_HELD or (first.closed and second.closed):
             self.choosing = False
             self.replay(self.first, self.second)
@@ -222,7 +232,9 @@ class LayerStack:
                 stream.begin_at(holder.origin)
         for one in held:
             stream = first if one.direction == 0 else second
-            if one.missing > 0:
+            if one.torn:
+                stream.tear(one.offset, one.missing, one.provenance.packet, one.provenance.time)
+            elif one.missing > 0:
                 stream.gap(one.offset, one.missing, one.provenance.packet, one.provenance.time)
             else:
                 stream.data(one.offset, one.octets, 0, len(one.octets), one.provenance)
@@ -262,15 +274,17 @@ class LayerStack:
 
     @staticmethod
     def load(
-        state: tuple[Any, ...], notes: ConnectionNotes, first: PlainStream, second: PlainStream
+        state: tuple[Any, ...], context: LayerContext, first: PlainStream, second: PlainStream
     ) -> "LayerStack":
         """The object of what `dump` returned."""
         passed, openers, layers, choosing, held, holders = state
-        stack = LayerStack(notes, first, second, passed, openers)
-        stack.layers = [LAYERS[kind].load(layer, notes) for kind, layer in layers]
+        stack = LayerStack(context, first, second, passed, openers)
+        stack.layers = [LAYERS[kind].load(layer, context) for kind, layer in layers]
         stack.choosing = choosing
-        for direction, offset, octets, missing, provenance in held:
-            stack.held.append(_Held(direction, offset, octets, missing, Provenance(*provenance)))
+        for direction, offset, octets, missing, torn, provenance in held:
+            one = _Held(direction, offset, octets, missing, Provenance(*provenance))
+            one.torn = torn
+            stack.held.append(one)
             stack.held_octets += len(octets) + _EACH
         for holder, reported in zip(stack.holders, holders, strict=True):
             holder.origin, holder.front, holder.closed, holder.ended = reported

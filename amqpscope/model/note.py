@@ -91,6 +91,10 @@ class ConnectionNotes:
             else:
                 self.unreported.append(note)
 
+    def report(self, code: str, packet: i64, time: i64, detail: str) -> None:
+        """Something is to be noted whatever the connection speaks."""
+        self.reported.append(Note(code, packet, time, detail, self.connection))
+
     def tell(self) -> None:
         """More is known of the connection: tell what waited, if it is AMQP."""
         if self.unreported and is_amqp(self.connection.protocol):

@@ -4,6 +4,7 @@ import ipaddress
 import socket
 from typing import Any, Final
 
+from amqpscope.model.tls_facts import TlsFacts
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.stalls import NO_STALLS, Stalls
@@ -26,11 +27,11 @@ class Connection:
     ends: address and port of the end that sends in direction 0, and of the other.
     client: the direction in which the client sends, -1 while more may tell; the ports are believed till then.
     protocol: `amqp10`, another name from `dissectors.detect`, or "" while undecided.
-    encrypted: its octets are ciphertext (from the start, or after a TLS header). proxied: a PROXY header
-    stands before the client's octets: its end of the TCP connection is a load balancer's.
-    frames: how many were given out. began: the time (ns) of the first.
-    stalls: when the sender of each direction could not write.
-    failed: amqpscope failed while it read this connection, and gave it up there (`note.mishap`).
+    encrypted: its octets are ciphertext that is not read (from the start, or after a TLS header). proxied: a
+    PROXY header stands before the client's octets: its end of the TCP connection is a load balancer's. tls:
+    what its TLS shows, None without TLS. frames: how many were given out. began: the time (ns) of the first.
+    stalls: when the sender of each direction could not write. failed: amqpscope failed while it read this
+    connection, and gave it up there (`note.mishap`).
     """
 
     def __init__(self, capture: str, stream: int, instance: int, key: bytes) -> None:
@@ -42,6 +43,7 @@ class Connection:
         self.protocol: str = ""
         self.encrypted: bool = False
         self.proxied: bool = False
+        self.tls: TlsFacts | None = None
         self.frames: i64 = 0
         self.began: i64 = 0
         self.stalls: tuple[Stalls, Stalls] = (NO_STALLS, NO_STALLS)
@@ -92,6 +94,7 @@ class Connection:
             int(self.frames),
             int(self.began),
             self.failed,
+            None if self.tls is None else self.tls.dump(),
         )
 
     @staticmethod
@@ -99,7 +102,8 @@ class Connection:
         """The object of what `dump` returned."""
         connection = Connection(state[0], state[1], state[2], state[3])
         connection.client, connection.protocol, connection.encrypted, connection.proxied = state[4:8]
-        connection.frames, connection.began, connection.failed = state[8:]
+        connection.frames, connection.began, connection.failed, tls = state[8:]
+        connection.tls = None if tls is None else TlsFacts.load(tls)
         return connection
 
     def peer(self, direction: i64) -> str:

@@ -109,6 +109,11 @@ CAPTURE_NOTES: Final = (
         "client's side of the TCP connection ended are only possible, because the load balancer may"
         " have ended it",
     ),
+    CaptureNote(
+        ("capture/tls",),
+        "TLS secrets were given, and a connection was not decrypted; the note names the reason",
+        "the connection counts as encrypted: nothing is reported about what it carries",
+    ),
 )
 
 

@@ -13,10 +13,18 @@ from support.dialogue091 import Dialogue091
 
 import amqpscope
 from amqpscope.input.capture import CaptureOptions
-from amqpscope.layers.interface import BEGINS, MORE, NONE, Layer, LayerKind, LayerOpening, LayerStream
+from amqpscope.layers.interface import (
+    BEGINS,
+    MORE,
+    NONE,
+    Layer,
+    LayerContext,
+    LayerKind,
+    LayerOpening,
+    LayerStream,
+)
 from amqpscope.layers.stack import LAYERS
 from amqpscope.limits import MAX_LAYERS
-from amqpscope.model.note import ConnectionNotes
 from amqpscope.reassembly.provenance import Provenance
 
 SIZE = 4
@@ -77,11 +85,11 @@ class ToyKind(LayerKind):
             return BEGINS
         return NONE if any(opening.closed and len(opening.octets) < SIZE for opening, _ in both) else MORE
 
-    def layer(self, first: LayerOpening, second: LayerOpening, notes: ConnectionNotes) -> Layer:
-        notes.add("capture/toy", 0, 0, "a toy layer")
+    def layer(self, first: LayerOpening, second: LayerOpening, context: LayerContext) -> Layer:
+        context.notes.add("capture/toy", 0, 0, "a toy layer")
         return ToyLayer(first.octets[3] ^ second.octets[3])
 
-    def load(self, state: tuple[Any, ...], notes: ConnectionNotes) -> Layer:
+    def load(self, state: tuple[Any, ...], context: LayerContext) -> Layer:
         key, begins = state
         layer = ToyLayer(key)
         layer.streams[0].begin, layer.streams[1].begin = begins

@@ -1,0 +1,34 @@
+"""The TLS layer of a connection."""
+
+from typing import Any
+
+from amqpscope.layers.interface import Layer, LayerContext
+from amqpscope.layers.tls.session import TlsSession
+from amqpscope.layers.tls.stream import TlsStream
+
+__all__ = ["TlsLayer"]
+
+
+class TlsLayer(Layer):
+    """Two streams of records, and their session. client: the direction of the client."""
+
+    def __init__(self, context: LayerContext, client: int) -> None:
+        self.session = TlsSession(context, client)
+        self.streams = (TlsStream(self.session, 0), TlsStream(self.session, 1))
+        self.session.streams = list(self.streams)
+        super().__init__("tls", *self.streams)
+
+    def dump(self) -> tuple[Any, ...]:
+        return (self.session.client, self.session.dump(), [stream.dump() for stream in self.streams])
+
+    @staticmethod
+    def load(state: tuple[Any, ...], context: LayerContext) -> "TlsLayer":
+        """The object of what `dump` returned."""
+        client, session, streams = state
+        facts = context.notes.connection.tls
+        layer = TlsLayer(context, client)
+        layer.session.restore(session, facts)
+        context.notes.connection.tls = layer.session.facts
+        for stream, its in zip(layer.streams, streams, strict=True):
+            stream.restore(its)
+        return layer

@@ -1,0 +1,317 @@
+"""What both directions of a TLS connection share: the handshake, and the keys that it leads to.
+
+Theory of operation. Messages of the handshake tell the version, the suite and the randoms; the client random
+finds the secrets. Each direction gets a chain of ciphers: that of its records now, and behind it those that
+may follow (TLS 1.3: early data, handshake, application data). The messages that change keys move a direction
+on in its chain. So does a record that opens only with a later cipher: then those messages were lost.
+"""
+
+import importlib.util
+from typing import TYPE_CHECKING, Any, Final
+
+from amqpscope.layers.interface import LayerContext
+from amqpscope.layers.tls import handshake
+from amqpscope.layers.tls.ciphers import RecordCipher, Traffic13, block_sizes, cipher_of
+from amqpscope.layers.tls.handshake import Hello
+from amqpscope.layers.tls.schedule import key_block
+from amqpscope.layers.tls.suites import suite
+from amqpscope.limits import MAX_TLS_ALERTS
+from amqpscope.model.tls_facts import TlsAlert, TlsFacts
+from amqpscope.reassembly.provenance import Provenance
+
+if TYPE_CHECKING:
+    from amqpscope.layers.tls.stream import TlsStream
+
+__all__ = ["APPLICATION", "EARLY", "HANDSHAKE", "TlsSession"]
+
+EARLY: Final = 0
+HANDSHAKE: Final = 1
+APPLICATION: Final = 2
+
+_TLS13: Final = 0x0304
+_VERSIONS: Final = {
+    0x0300: "SSL 3.0",
+    0x0301: "TLS 1.0",
+    0x0302: "TLS 1.1",
+    0x0303: "TLS 1.2",
+    0x0304: "TLS 1.3",
+}
+
+# The suites of TLS 1.3 by the size of a secret, where the suite itself was not captured.
+_SUITES13: Final = {32: (0x1301, 0x1303, 0x1304, 0x1305), 48: (0x1302,)}
+
+_LABELS13: Final = (
+    ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_TRAFFIC_SECRET_0"),
+    ("SERVER_HANDSHAKE_TRAFFIC_SECRET", "SERVER_TRAFFIC_SECRET_0"),
+)
+
+
+class TlsSession:
+    """The session of one connection. client: the direction of the client."""
+
+    def __init__(self, context: LayerContext, client: int) -> None:
+        self.context = context
+        self.client = client
+        self.streams: list[TlsStream] = []
+        self.facts = TlsFacts()
+        self.facts.client = client
+        self.version = 0
+        self.suite = 0
+        self.client_random = b""
+        self.server_random = b""
+        self.encrypt_then_mac = False
+        self.compressed = False
+        # What becomes of 0-RTT data: "" (there are none), `offered`, `taken` or `refused`.
+        self.early = ""
+        connection = context.notes.connection
+        connection.tls = self.facts
+        connection.encrypted = True
+        if not connection.protocol:
+            connection.protocol = "tls"
+
+    @property
+    def tls13(self) -> bool:
+        return self.version >= _TLS13
+
+    def role(self, direction: int) -> int:
+        """0 for the client's direction, 1 for the server's."""
+        return direction ^ self.client
+
+    # Messages
+
+    def message(self, direction: int, kind: int, body: bytes, place: Provenance) -> None:
+        """A whole message of a handshake, in the clear or decrypted."""
+        by_client = direction == self.client
+        facts = self.facts
+        if kind == handshake.CLIENT_HELLO and by_client:
+            self.client_hello(handshake.client_hello(body))
+        elif kind == handshake.SERVER_HELLO and not by_client:
+            self.server_hello(handshake.server_hello(body), place)
+        elif kind == handshake.ENCRYPTED_EXTENSIONS and not by_client:
+            self.choices(handshake.read_extensions(body))
+            if self.early == "offered":
+                taken = handshake.EARLY_DATA in handshake.read_extensions(body)
+                self.settle_early(taken)
+        elif kind == handshake.CERTIFICATE:
+            der = handshake.certificates(body, self.tls13)
+            read = handshake.certificate(der) if der else None
+            if by_client:
+                facts.client_certificate = read
+                facts.certificate_refused = der == b""
+            elif read is not None:
+                facts.server_certificate = read
+        elif kind == handshake.CERTIFICATE_REQUEST and not by_client:
+            facts.certificate_requested = True
+        elif self.tls13:
+            self.change_keys(direction, kind)
+
+    def change_keys(self, direction: int, kind: int) -> None:
+        """The messages of TLS 1.3 behind which other keys hold."""
+        stream = self.streams[direction]
+        if kind == handshake.FINISHED:
+            stream.advance(APPLICATION)
+        elif kind == handshake.END_OF_EARLY_DATA:
+            self.settle_early(True)
+            stream.advance(HANDSHAKE)
+        elif kind == handshake.KEY_UPDATE and stream.chain:
+            now = stream.chain[0]
+            if isinstance(now, Traffic13):
+                stream.chain = [now.updated()]
+
+    def client_hello(self, hello: Hello) -> None:
+        """The client begins a handshake, or goes on with one that the server wants begun again."""
+        facts = self.facts
+        facts.server_name = handshake.server_name(hello.extensions) or facts.server_name
+        facts.offered = handshake.protocols(hello.extensions) or facts.offered
+        self.know_client(hello.random)
+        if handshake.EARLY_DATA in hello.extensions:
+            self.early = "offered"
+            secret = self.secrets().get("CLIENT_EARLY_TRAFFIC_SECRET", b"")
+            if secret:
+                self.give(self.client, self.traffic(secret, EARLY))
+
+    def know_client(self, random: bytes) -> None:
+        """The client random became known."""
+        if len(random) == 32:
+            self.client_random = random
+            self.facts.random = random.hex()
+
+    def server_hello(self, hello: Hello, place: Provenance) -> None:
+        """The server has chosen."""
+        facts = self.facts
+        self.version = hello.version
+        facts.version = _VERSIONS.get(hello.version, f"version 0x{hello.version:04X}")
+        self.suite = hello.suite
+        facts.suite = suite(hello.suite).name
+        self.choices(hello.extensions)
+        if hello.retry:
+            self.settle_early(False)
+            return
+        self.server_random = hello.random
+        self.compressed = hello.compressed
+        self.encrypt_then_mac = handshake.ENCRYPT_THEN_MAC in hello.extensions
+        if self.tls13:
+            for direction in (0, 1):
+                self.begin_traffic(direction, place)
+
+    def choices(self, extensions: dict[int, bytes]) -> None:
+        """What the server's extensions choose."""
+        chosen = handshake.protocols(extensions)
+        if len(chosen) == 1:
+            self.facts.alpn = chosen[0]
+
+    def settle_early(self, taken: bool) -> None:
+        """It is known whether the server takes 0-RTT data."""
+        if self.early == "offered":
+            self.early = "taken" if taken else "refused"
+            self.streams[self.client].give_early(taken)
+
+    # Keys
+
+    def secrets(self) -> dict[str, bytes]:
+        """The secrets of the connection, by label."""
+        return self.context.secrets.of(self.client_random)
+
+    def traffic(self, secret: bytes, stage: int) -> list[RecordCipher]:
+        """The ciphers of a traffic secret: of each suite that it may be for."""
+        codes = (self.suite,) if self.tls13 and stage != EARLY else _SUITES13.get(len(secret), ())
+        found: list[RecordCipher] = []
+        for code in codes:
+            of = suite(code)
+            if of.tls13 and of.mode and has_cryptography():
+                cipher = Traffic13(of, secret)
+                cipher.stage = stage
+                found.append(cipher)
+        return found
+
+    def begin_traffic(self, direction: int, place: Provenance) -> None:
+        """Give a direction the ciphers of TLS 1.3."""
+        secrets = self.secrets()
+        labels = _LABELS13[self.role(direction)]
+        chain: list[RecordCipher] = []
+        for stage, label in zip((HANDSHAKE, APPLICATION), labels, strict=True):
+            if label in secrets:
+                chain += self.traffic(secrets[label], stage)
+        if not chain or chain[-1].stage != APPLICATION:
+            self.lack(direction, labels[1], place)
+        else:
+            self.give(direction, chain)
+
+    def give(self, direction: int, chain: list[RecordCipher]) -> None:
+        """A direction goes on with these behind what it has."""
+        self.streams[direction].chain += chain
+
+    def change_cipher(self, direction: int, place: Provenance) -> None:
+        """ChangeCipherSpec: a direction goes on with the keys of its last handshake (TLS 1.2 and before)."""
+        cipher = self.cipher12(direction, place)
+        if cipher is not None:
+            self.streams[direction].chain = [cipher]
+
+    def cipher12(self, direction: int, place: Provenance) -> RecordCipher | None:
+        """The cipher of the last handshake of TLS 1.2 and before; None if there cannot be one."""
+        of = suite(self.suite)
+        master = self.secrets().get("CLIENT_RANDOM", b"")
+        if (
+            len(master) != 48
+            or not self.server_random
+            or self.compressed
+            or not of.mode
+            or not has_cryptography()
+        ):
+            self.lack(direction, "CLIENT_RANDOM", place)
+            return None
+        size = block_sizes(of, self.version)[1]
+        try:
+            block = key_block(self.version, of.digest, master, self.client_random, self.server_random, size)
+        except ValueError:
+            self.unreadable(direction, "this system forbids the digests of TLS before 1.2", place)
+            return None
+        return cipher_of(of, self.version, block, self.role(direction), self.encrypt_then_mac)
+
+    def recover(self, direction: int, place: Provenance) -> None:
+        """Octets of the handshake are missing in a direction without a cipher: give it what can follow."""
+        stream = self.streams[direction]
+        if direction == self.client and not self.client_random and stream.messages[:1] == b"\1":
+            self.know_client(bytes(stream.messages[6:38]))
+        if direction == self.client and not self.server_random:
+            return
+        if self.server_random:
+            cipher = None if self.tls13 else self.cipher12(direction, place)
+            if cipher is not None:
+                stream.chain = [cipher]
+            return
+        if "SERVER_TRAFFIC_SECRET_0" in self.secrets():
+            for one in (0, 1):
+                if not self.streams[one].chain or self.early:
+                    self.begin_traffic(one, place)
+        else:
+            what = "the ServerHello was not captured, without which the secrets lead to no keys"
+            for one in (0, 1):
+                self.unreadable(one, what, place)
+
+    # What cannot be read
+
+    def lack(self, direction: int, label: str, place: Provenance) -> None:
+        """There is no cipher for a direction."""
+        of = suite(self.suite)
+        if self.compressed:
+            self.unreadable(direction, "the records are compressed", place)
+        elif self.suite and not of.mode:
+            self.unreadable(direction, f"the cipher suite {of.name} is not supported", place)
+        elif not self.context.secrets.given:
+            self.unreadable(direction, "there are no TLS secrets", place)
+        elif label not in self.secrets():
+            reason = f"no secret {label} with the client random {self.facts.random}"
+            self.unreadable(direction, reason, place)
+        elif not has_cryptography():
+            what = 'the package cryptography is missing (pip install "amqpscope[tls]")'
+            self.unreadable(direction, what, place)
+        else:
+            self.unreadable(direction, f"the secret {label} of the key log does not fit the suite", place)
+
+    def unreadable(self, direction: int, reason: str, place: Provenance) -> None:
+        """A direction cannot be read from here on."""
+        stream = self.streams[direction]
+        if stream.opaque:
+            return
+        stream.be_opaque()
+        notes = self.context.notes
+        notes.connection.encrypted = True
+        if self.facts.unread:
+            return
+        self.facts.unread = reason
+        if self.context.secrets.given:
+            notes.report("capture/tls", place.packet, place.time, f"TLS is not decrypted: {reason}")
+
+    def decrypted(self) -> None:
+        """Application data can be read."""
+        if not self.facts.decrypted:
+            self.facts.decrypted = True
+            if not self.facts.unread:
+                self.context.notes.connection.encrypted = False
+
+    def alert(self, direction: int, octets: bytes, place: Provenance) -> None:
+        """An alert: two octets, or more if it cannot be read."""
+        alerts = self.facts.alerts
+        if len(alerts) < MAX_TLS_ALERTS:
+            name = "encrypted"
+            if len(octets) == 2:
+                name = handshake.ALERTS.get(octets[1], f"alert {octets[1]}")
+            alerts.append(TlsAlert(direction, octets[:1] == b"\2", name, place.packet, place.time))
+
+    def dump(self) -> tuple[Any, ...]:
+        """The state, as plain values."""
+        chosen = (self.version, self.suite, self.client_random, self.server_random)
+        return (chosen, self.encrypt_then_mac, self.compressed, self.early)
+
+    def restore(self, state: tuple[Any, ...], facts: TlsFacts | None) -> None:
+        """Go on where `dump` left off."""
+        chosen, self.encrypt_then_mac, self.compressed, self.early = state
+        self.version, self.suite, self.client_random, self.server_random = chosen
+        if facts is not None:
+            self.facts = facts
+
+
+def has_cryptography() -> bool:
+    """Whether the package for the primitives is installed."""
+    return importlib.util.find_spec("cryptography") is not None

@@ -1,0 +1,452 @@
+"""One direction of a TLS connection: the octets of TCP in, the application data out.
+
+Theory of operation. Octets are cut into records; a record belongs to the packet that completed it. In the
+clear and decrypted, records carry handshake messages and alerts, which go to the session, and application
+data, which go on.
+
+*Loss.* Where only a part of a record is missing, the record is lost, and the next one begins where its header
+says. Where a header is missing, too, the next record is searched for: whatever looks like a header is tried,
+with as many record numbers as fit into what is missing, until one authenticates. What was lost is reported at
+once, as a hole of unknown size, unless the size shows how much application data the record had.
+"""
+
+import re
+from bisect import bisect_right
+from typing import Any, Final
+
+from amqpscope.layers.interface import LayerStream
+from amqpscope.layers.tls.ciphers import Aead12, RecordCipher, Traffic13, load_cipher
+from amqpscope.layers.tls.session import APPLICATION, EARLY, TlsSession
+from amqpscope.limits import (
+    MAX_TLS_EARLY,
+    MAX_TLS_FAILED_RECORDS,
+    MAX_TLS_HANDSHAKE,
+    MAX_TLS_LOST_RECORDS,
+    MAX_TLS_PLACES,
+    MAX_TLS_RECORD,
+)
+from amqpscope.reassembly.provenance import Provenance
+
+__all__ = ["TlsStream"]
+
+CHANGE_CIPHER: Final = 20
+ALERT: Final = 21
+HANDSHAKE: Final = 22
+DATA: Final = 23
+
+_HEADER: Final = 5
+"""Octets of the header of a record: type, version, size of the body."""
+
+_SMALLEST: Final = 22
+"""Octets of the smallest protected record: its header, a type, a tag."""
+
+_BEFORE: Final = 64
+"""Octets before a record that its decryption may ask for: a block, and an HMAC behind it."""
+
+_LIKELY: Final = re.compile(rb"[\x14-\x18]\x03[\x01-\x03][\x00-\x48]")
+
+
+class TlsStream(LayerStream):
+    """One direction. session: what it shares with the other one."""
+
+    def __init__(self, session: TlsSession, direction: int) -> None:
+        super().__init__()
+        self.session = session
+        self.direction = direction
+        # The cipher of the records that come, and those that may follow; empty in the clear.
+        self.chain: list[RecordCipher] = []
+        # The records are protected and cannot be read; only their headers are looked at, while these are
+        # found.
+        self.opaque = False
+        self.blind = False
+        # The octets that make no whole record yet, and where the first of them stands in TCP's stream.
+        self.pending = bytearray()
+        self.at = 0
+        # A record is searched for among them; where each piece of them begins, and where it comes from.
+        self.searching = False
+        self.pieces: list[tuple[int, Provenance]] = []
+        # Octets that are missing since the last record that authenticated, and records that did not.
+        self.missing = 0
+        self.failed = 0
+        # Octets of a lost record that still come, and the last octets of those that came.
+        self.skip = 0
+        self.tail = b""
+        # Handshake messages that are not whole; octets of one are missing.
+        self.messages = bytearray()
+        # Octets handed on; at which octet of TCP's stream how many of them were there.
+        self.given = 0
+        self.outer: list[int] = []
+        self.inners: list[int] = []
+        self.forgotten = False
+        # 0-RTT data of which it is not known whether the server takes them.
+        self.early: list[tuple[bytes, int, Provenance]] = []
+        self.early_octets = 0
+
+    # From TCP
+
+    def begin_at(self, offset: int) -> None:
+        self.at = offset
+
+    def inner(self, outer: int) -> int:
+        index = bisect_right(self.outer, outer) - 1
+        if index >= 0:
+            return self.inners[index]
+        return -1 if self.forgotten else 0
+
+    def data(self, offset: int, buf: bytes, start: int, end: int, provenance: Provenance) -> None:
+        if self.skip > 0:
+            skipped = min(self.skip, end - start)
+            self.skip -= skipped
+            self.tail = (self.tail + buf[start : start + skipped])[-_BEFORE:]
+            start += skipped
+            offset += skipped
+            self.at = offset
+        if self.blind or start == end:
+            return
+        if self.searching:
+            if not self.pending:
+                self.at = offset
+            self.pieces.append((offset, provenance))
+            self.pending += buf[start:end]
+            self.search()
+        elif self.pending:
+            self.pending += buf[start:end]
+            self.take_pending(provenance)
+        else:
+            self.at = offset
+            used = self.records(buf, start, end, provenance)
+            self.keep(buf[used:end], provenance)
+
+    def keep(self, octets: bytes, provenance: Provenance) -> None:
+        """The beginning of a record, or octets to search for one."""
+        if self.blind or not octets:
+            return
+        self.pending += octets
+        if self.searching:
+            self.pieces = [(self.at, provenance)]
+            self.search()
+
+    def take_pending(self, provenance: Provenance) -> None:
+        """Take the whole records of the octets that are held."""
+        octets = self.pending
+        if len(octets) >= _HEADER and len(octets) < _HEADER + (octets[3] << 8 | octets[4]):
+            if _plausible(octets, 0):
+                return
+        held = bytes(octets)
+        self.pending = bytearray()
+        used = self.records(held, 0, len(held), provenance)
+        self.keep(held[used:], provenance)
+
+    def records(self, buf: bytes, pos: int, end: int, provenance: Provenance) -> int:
+        """Take the whole records of buf[pos:end], the first of which is at `at`. Gives the index behind."""
+        while end - pos >= _HEADER:
+            if not _plausible(buf, pos):
+                self.lose_track(provenance)
+                break
+            size = _HEADER + (buf[pos + 3] << 8 | buf[pos + 4])
+            if end - pos < size:
+                break
+            self.at += size
+            self.record(buf[pos : pos + _HEADER], buf[pos + _HEADER : pos + size], self.at, provenance)
+            pos += size
+            if self.blind:
+                return end
+        return pos
+
+    def gap(self, offset: int, size: int, packet: int, time: int) -> None:
+        place = Provenance(packet, time, -1)
+        if self.opaque:
+            self.blind = True
+        if self.blind:
+            return
+        begun = len(self.pending)
+        if not self.chain:
+            self.session.recover(self.direction, place)
+            if self.opaque:
+                self.blind = True
+                return
+        self.missing += size
+        inside = min(size, self.skip)
+        self.skip -= inside
+        if inside == size:
+            return
+        if inside == 0 and not self.searching and begun >= _HEADER:
+            rest = _HEADER + (self.pending[3] << 8 | self.pending[4]) - begun
+            if size <= rest:
+                self.lose_record(size, rest, place)
+                return
+        self.missing += begun
+        self.begin_search(offset + size)
+        self.tear(self.given, size, packet, time)
+
+    def tear(self, offset: int, size: int, packet: int, time: int) -> None:
+        """Report so many octets of TCP as a hole of unknown size."""
+        if offset == self.given:
+            self.above.tear(self.given, size, packet, time)
+            self.given += size
+            self.place(self.at)
+        else:
+            self.gap(offset, size, packet, time)
+
+    def finish(self, reason: str) -> None:
+        self.give_early(self.session.early != "refused")
+        self.above.finish(reason)
+
+    # Loss
+
+    def lose_record(self, size: int, rest: int, place: Provenance) -> None:
+        """`size` octets of the record begun are missing, of the `rest` that it still has."""
+        kind = self.pending[0]
+        body = (self.pending[3] << 8) | self.pending[4]
+        self.missing += len(self.pending) + rest - size
+        self.at += len(self.pending) + size
+        self.tail = b""
+        self.pending = bytearray()
+        self.messages = bytearray()
+        self.skip = rest - size
+        if kind != DATA or not self.chain:
+            return
+        now = self.chain[0]
+        if isinstance(now, Traffic13) and now.stage != APPLICATION:
+            return
+        if isinstance(now, Aead12) and self.failed == 0 and now.carried(body) >= 0:
+            carried = now.carried(body)
+            self.above.gap(self.given, carried, place.packet, place.time)
+            self.given += carried
+            self.place(self.at + self.skip)
+        else:
+            self.above.tear(self.given, body, place.packet, place.time)
+            self.given += body
+            self.place(self.at + self.skip)
+
+    def begin_search(self, offset: int) -> None:
+        """From this offset of TCP's stream on, the next record is searched for."""
+        self.pending = bytearray()
+        self.pieces = []
+        self.messages = bytearray()
+        self.skip = 0
+        self.tail = b""
+        self.at = offset
+        self.searching = True
+
+    def lose_track(self, provenance: Provenance) -> None:
+        """What comes is no record."""
+        if self.opaque or not self.chain:
+            self.session.unreadable(self.direction, "what follows are no TLS records", provenance)
+            self.blind = True
+            return
+        self.missing += _SMALLEST
+        self.begin_search(self.at)
+        self.tear(self.given, _SMALLEST, provenance.packet, provenance.time)
+
+    def search(self) -> None:
+        """Look for a record that authenticates among the octets that are held."""
+        held = bytes(self.pending)
+        pos = 0
+        while True:
+            match = _LIKELY.search(held, pos)
+            if match is None:
+                pos = max(pos, len(held) - _HEADER)
+                break
+            pos = match.start()
+            if len(held) - pos < _HEADER:
+                break
+            size = _HEADER + (held[pos + 3] << 8 | held[pos + 4])
+            if _plausible(held, pos):
+                if len(held) - pos < size:
+                    break
+                before = held[max(pos - _BEFORE, 0) : pos]
+                content = self.open(held[pos : pos + _HEADER], held[pos + _HEADER : pos + size], before)
+                if content is not None:
+                    self.found(held, pos, size, content)
+                    return
+            pos += 1
+        kept = max(pos - _BEFORE, 0)
+        self.missing += kept
+        self.pending = bytearray(held[kept:])
+        self.at += kept
+
+    def found(self, held: bytes, pos: int, size: int, content: bytes) -> None:
+        """A record of `size` octets at held[pos:] authenticates: go on behind it."""
+        self.searching = False
+        pieces = self.pieces
+        self.pieces = []
+        self.pending = bytearray()
+        first = self.at
+        self.at += pos + size
+        self.content(self.chain[0].kind, content, self.at, _provenance_at(pieces, self.at - 1))
+        pos += size
+        while len(held) - pos >= _HEADER and not self.searching and not self.blind:
+            size = _HEADER + (held[pos + 3] << 8 | held[pos + 4])
+            if len(held) - pos < size:
+                break
+            place = _provenance_at(pieces, first + pos + size - 1)
+            used = self.records(held, pos, pos + size, place)
+            if used == pos:
+                break
+            pos = used
+        self.keep(held[pos:], _provenance_at(pieces, first + len(held) - 1))
+
+    # Records
+
+    def record(self, header: bytes, body: bytes, outer: int, provenance: Provenance) -> None:
+        """A whole record, which ends at the octet `outer` of TCP's stream."""
+        kind = header[0]
+        if self.opaque:
+            if kind == ALERT:
+                self.session.alert(self.direction, body, provenance)
+        elif not self.chain or (self.session.tls13 and kind != DATA):
+            if kind != DATA:
+                self.content(kind, body, outer, provenance)
+        else:
+            content = self.open(header, body, self.tail if self.missing else b"")
+            if content is None:
+                self.fail(len(body), provenance)
+            else:
+                self.content(self.chain[0].kind, content, outer, provenance)
+
+    def open(self, header: bytes, body: bytes, before: bytes) -> bytes | None:
+        """What a record carries, None if it opens with no cipher and no number that it may have."""
+        reach = 0
+        chain = self.chain
+        if self.missing or self.failed:
+            reach = min(self.missing // _SMALLEST + self.failed + 1, MAX_TLS_LOST_RECORDS)
+            last = chain[-1] if chain else None
+            if isinstance(last, Traffic13) and last.stage == APPLICATION:
+                chain = [*chain, last.updated()]
+        for index, cipher in enumerate(chain):
+            first = 0 if index else cipher.number
+            for number in range(first, first + reach + 1):
+                content = cipher.open(number, header, body, before)
+                if content is not None:
+                    cipher.number = number + 1
+                    self.chain = chain[index:]
+                    self.missing = self.failed = 0
+                    self.tail = b""
+                    return content
+        return None
+
+    def fail(self, size: int, provenance: Provenance) -> None:
+        """A record with a body of so many octets does not authenticate."""
+        now = self.chain[0]
+        self.failed += 1
+        begun = now.number > 0 or self.given > 0
+        if self.failed > MAX_TLS_FAILED_RECORDS or not (begun or self.missing):
+            what = (
+                f"the secret for the client random {self.session.facts.random} is not that of the connection"
+            )
+            self.session.unreadable(self.direction, what, provenance)
+            return
+        self.tear(self.given, size, provenance.packet, provenance.time)
+
+    def content(self, kind: int, octets: bytes, outer: int, provenance: Provenance) -> None:
+        """What a record carries, in the clear or decrypted."""
+        if kind == DATA:
+            self.application(octets, outer, provenance)
+        elif kind == HANDSHAKE:
+            self.handshake(octets, provenance)
+        elif kind == ALERT:
+            self.session.alert(self.direction, octets, provenance)
+        elif kind == CHANGE_CIPHER and not self.session.tls13 and self.session.version:
+            self.messages = bytearray()
+            self.session.change_cipher(self.direction, provenance)
+
+    def handshake(self, octets: bytes, provenance: Provenance) -> None:
+        """Octets of handshake messages."""
+        messages = self.messages
+        messages += octets
+        while len(messages) >= 4:
+            size = 4 + int.from_bytes(messages[1:4], "big")
+            if size > MAX_TLS_HANDSHAKE:
+                messages.clear()
+                break
+            if len(messages) < size:
+                break
+            kind, body = messages[0], bytes(messages[4:size])
+            del messages[:size]
+            self.session.message(self.direction, kind, body, provenance)
+
+    def advance(self, stage: int) -> None:
+        """The ciphers of this stage, or a later one, hold from here on."""
+        while len(self.chain) > 1 and self.chain[0].stage < stage:
+            del self.chain[0]
+
+    def application(self, octets: bytes, outer: int, provenance: Provenance) -> None:
+        """Application data."""
+        if self.chain and self.chain[0].stage == EARLY and self.session.early != "taken":
+            self.early_octets += len(octets)
+            if self.session.early == "offered" and self.early_octets <= MAX_TLS_EARLY:
+                self.early.append((octets, outer, provenance))
+            return
+        self.session.facts.established = True
+        if octets:
+            self.session.decrypted()
+            self.above.data(self.given, octets, 0, len(octets), provenance)
+            self.given += len(octets)
+            self.place(outer)
+
+    def give_early(self, taken: bool) -> None:
+        """It is known whether the server takes 0-RTT data: hand on what is held, or drop it."""
+        early = self.early
+        self.early = []
+        if taken and early:
+            self.session.early = "taken"
+            for octets, outer, provenance in early:
+                self.application(octets, outer, provenance)
+
+    def place(self, outer: int) -> None:
+        """All octets handed on so far are carried by the first `outer` of TCP's."""
+        self.outer.append(outer)
+        self.inners.append(self.given)
+        if len(self.outer) > 2 * MAX_TLS_PLACES:
+            del self.outer[:MAX_TLS_PLACES]
+            del self.inners[:MAX_TLS_PLACES]
+            self.forgotten = True
+
+    def be_opaque(self) -> None:
+        """The records cannot be read."""
+        self.opaque = True
+        self.chain = []
+        self.early = []
+        self.messages = bytearray()
+        self.skip = 0
+        if self.searching:
+            self.blind = True
+            self.pending = bytearray()
+
+    # Between processes
+
+    def dump(self) -> tuple[Any, ...]:
+        """The state, as plain values."""
+        return (
+            tuple(cipher.dump() for cipher in self.chain),
+            (self.opaque, self.blind, self.searching, self.forgotten),
+            (self.at, self.missing, self.failed, self.skip, self.given, self.early_octets),
+            (bytes(self.pending), self.tail, bytes(self.messages)),
+            tuple((offset, place.dump()) for offset, place in self.pieces),
+            (tuple(self.outer), tuple(self.inners)),
+            tuple((octets, outer, place.dump()) for octets, outer, place in self.early),
+        )
+
+    def restore(self, state: tuple[Any, ...]) -> None:
+        """Go on where `dump` left off."""
+        chain, flags, numbers, octets, pieces, places, early = state
+        self.chain = [load_cipher(cipher) for cipher in chain]
+        self.opaque, self.blind, self.searching, self.forgotten = flags
+        self.at, self.missing, self.failed, self.skip, self.given, self.early_octets = numbers
+        pending, self.tail, messages = octets
+        self.pending, self.messages = bytearray(pending), bytearray(messages)
+        self.pieces = [(offset, Provenance(*place)) for offset, place in pieces]
+        self.outer, self.inners = list(places[0]), list(places[1])
+        self.early = [(data, outer, Provenance(*place)) for data, outer, place in early]
+
+
+def _plausible(buf: bytes | bytearray, pos: int) -> bool:
+    """Whether the five octets there may be the header of a record."""
+    size = buf[pos + 3] << 8 | buf[pos + 4]
+    return 20 <= buf[pos] <= 24 and buf[pos + 1] == 3 and buf[pos + 2] <= 4 and 0 < size <= MAX_TLS_RECORD
+
+
+def _provenance_at(pieces: list[tuple[int, Provenance]], offset: int) -> Provenance:
+    """Where the octet at an offset comes from."""
+    return pieces[max(bisect_right(pieces, offset, key=lambda piece: piece[0]) - 1, 0)][1]
