@@ -155,7 +155,7 @@ def _table(rows: list[Rule], guard: bool) -> str:
 def _notes() -> str:
     blocks = [
         "# Notes about captures",
-        "A note describes the capture itself. It accuses no peer and never changes the exit status. Where "
+        "A note describes the capture itself. Notes accuse no peer and never change the exit status. Where "
         "data is missing, the rules that need it report nothing, or only a possible violation. "
         f"[All rules](../{PAGE}).",
     ]

@@ -43,7 +43,7 @@ def blocked_without_capability(case: Case091) -> None:
     """
     case.report_once(
         C_BLOCKED_CAP,
-        f"{case.name}, although the client has not announced the capability connection.blocked",
+        f"{case.name} is sent although the client has not announced the capability connection.blocked",
         CERTAIN,
         {},
     )
@@ -77,7 +77,7 @@ def blocked_out_of_turn(case: Case091) -> None:
     before = f"blocked in packet {view.blocking.packet}" if view.blocking.blocked else "not blocked"
     case.report(
         C_BLOCKED_PAIR,
-        f"{case.name}, although the connection is {before}",
+        f"{case.name} is sent although the connection is {before}",
         evidence={"blocked": view.blocking.blocked},
         others=[int(view.blocking.packet)] if view.blocking.blocked else [],
     )
@@ -110,7 +110,7 @@ def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
     """
     case.report_once(
         C_BLOCKED_PUBLISH,
-        f"basic.publish, {since / 1_000_000_000:.3f} s after connection.blocked "
+        f"basic.publish is sent {since / 1_000_000_000:.3f} s after connection.blocked "
         f"(packet {case.view.blocking.packet}) arrived",
         certainty,
         {"blocked": True},

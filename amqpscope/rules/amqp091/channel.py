@@ -112,7 +112,8 @@ def opened_while_open(case: Case091, channel: Channel) -> None:
     """
     case.report(
         CH_OPEN_STATE,
-        f"channel.open for channel {channel.number}, which is open since packet {channel.open_packet}",
+        f"channel.open is sent for channel {channel.number}, "
+        f"which is open since packet {channel.open_packet}",
         CERTAIN,
         _evidence(case),
         [int(channel.open_packet)],
@@ -144,7 +145,7 @@ def reused_too_early(case: Case091, channel: Channel) -> None:
     packet = 0 if closing is None else int(closing.packet)
     case.report(
         CH_REUSE,
-        f"channel.open for channel {channel.number}, although channel.close in packet "
+        f"channel.open is sent for channel {channel.number} although channel.close in packet "
         f"{packet} is not answered yet",
         CERTAIN,
         _evidence(case),
@@ -172,7 +173,7 @@ def number_above_limit(case: Case091) -> None:
     limit = case.view.agreed.channel_max
     case.report(
         CH_NUM_MAX,
-        f"channel.open for channel {case.record.frame.channel}, although channel-max is {limit}",
+        f"channel.open is sent for channel {case.record.frame.channel}, but channel-max is {limit}",
         CERTAIN,
         {"channel": int(case.record.frame.channel), "channel_max": int(limit)},
         [int(case.view.agreed.packet)],
@@ -201,7 +202,7 @@ def too_many_open(case: Case091) -> None:
     view = case.view
     case.report(
         CH_COUNT_MAX,
-        f"channel.open while {view.table.open} channels are open, although channel-max is "
+        f"channel.open is sent while {view.table.open} channels are open, but channel-max is "
         f"{view.agreed.channel_max}",
         CERTAIN,
         {"channels": int(view.table.open), "channel_max": int(view.agreed.channel_max)},
@@ -276,7 +277,7 @@ def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
     """
     case.report(
         CH_CLOSE_DISCARD,
-        f"{_what(case)}, although the request arrived after the sender's channel.close in "
+        f"{_what(case)} although the request arrived after the sender's channel.close in "
         f"packet {closing.packet}",
         CERTAIN,
         _evidence(case),
@@ -334,7 +335,7 @@ def close_ok_of_nothing(case: Case091) -> None:
     """
     case.report(
         CH_CLOSEOK_UNSOLICITED,
-        f"{_what(case)}, although no channel.close waits for an answer",
+        f"{_what(case)} although no channel.close waits for an answer",
         CERTAIN,
         _evidence(case),
     )

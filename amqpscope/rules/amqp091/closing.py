@@ -147,7 +147,7 @@ def frame_after_close(case: Case091, own: CloseReason) -> None:
     """
     case.report_once(
         C_CLOSE_SILENT,
-        f"{case.name} after the sender's own connection.close (packet {own.packet})",
+        f"{case.name} is sent after the sender's own connection.close (packet {own.packet})",
         CERTAIN,
         {"reply_code": int(own.code)},
         [int(own.packet)],
@@ -204,7 +204,7 @@ def frame_after_close_ok(case: Case091, packet: i64) -> None:
     """
     case.report_once(
         C_CLOSEOK_LAST,
-        f"{case.name} after the sender's connection.close-ok (packet {packet})",
+        f"{case.name} is sent after the sender's connection.close-ok (packet {packet})",
         CERTAIN,
         {},
         [int(packet)],
@@ -343,7 +343,7 @@ def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     """
     case.report(
         C_CLOSE_HARD_CODE,
-        f"connection.close with {code}, which is the reply-code of a soft error",
+        f"connection.close has the reply-code {code}, which is the reply-code of a soft error",
         evidence={"reply_code": int(code)},
     )
 

@@ -219,7 +219,7 @@ def small_frame_refused(case: Case091, most: i64) -> None:
     """
     case.report(
         F_PRETUNE_ACCEPT,
-        f"501 for the size of a frame, although no frame had more than {most} octets",
+        f"the close has reply-code 501 for the size of a frame, but no frame had more than {most} octets",
         POSSIBLE,
         {"octets": int(most)},
     )
@@ -245,7 +245,7 @@ def heartbeat_refused(case: Case091, code: i64) -> None:
     """
     case.report(
         F_HEARTBEAT_DISCARD,
-        f"{code} for a heartbeat, which a peer without heartbeats has to ignore",
+        f"the close has reply-code {code} for a heartbeat, which a peer without heartbeats has to ignore",
         POSSIBLE,
         {"reply_code": int(code)},
     )

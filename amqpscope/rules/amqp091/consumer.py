@@ -433,7 +433,9 @@ def recover_without_requeue(case: Case091) -> None:
     How to mend it: Set requeue in basic.recover when the server is RabbitMQ, or use basic.nack or
     basic.reject with requeue for single deliveries.
     """
-    case.report(B_RECOVER_REQUEUE0, "basic.recover without requeue, which RabbitMQ does not implement")
+    case.report(
+        B_RECOVER_REQUEUE0, "basic.recover is sent without requeue, but RabbitMQ supports only requeue"
+    )
 
 
 def judge_consume(case: Case091, channel: Channel, method: BasicConsume) -> None:

@@ -161,7 +161,8 @@ def exchanges_bound_unasked(case: Case091) -> None:
     """
     case.report(
         X_BIND_CAP,
-        f"{case.name}, although the server has not announced the capability exchange_exchange_bindings",
+        f"{case.name} is sent although the server has not announced the capability "
+        "exchange_exchange_bindings",
         CERTAIN,
     )
 

@@ -143,8 +143,8 @@ def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
     """
     case.report_once(
         C_HB_REACT,
-        f"{case.name} to a peer that has been silent for {silence / _SECOND:.3f} s, with a heartbeat delay "
-        f"of {delay} s",
+        f"{case.name} is sent to a peer that has been silent for {silence / _SECOND:.3f} s, "
+        f"with a heartbeat delay of {delay} s",
         CERTAIN,
         {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
     )

@@ -88,7 +88,7 @@ def server_out_of_order(case: Case091, name: str) -> None:
     """
     case.report(
         C_HS_ORDER_SERVER,
-        f"{name} out of order: {STILL_DUE[case.view.state]}",
+        f"{name} is sent out of order: {STILL_DUE[case.view.state]}",
         evidence={"connection_state": case.view.state},
     )
 
@@ -119,7 +119,7 @@ def client_out_of_order(case: Case091, name: str) -> None:
     """
     case.report(
         C_HS_ORDER_CLIENT,
-        f"{name} out of order: {STILL_DUE[case.view.state]}",
+        f"{name} is sent out of order: {STILL_DUE[case.view.state]}",
         evidence={"connection_state": case.view.state},
     )
 
@@ -140,7 +140,9 @@ def set_up_again(case: Case091, name: str) -> None:
     How to mend it: Send set-up methods only before open-ok. To use another virtual host or other tuning
     values, close the connection and open a new one.
     """
-    case.report(C_HS_ONCE, f"{name} on a connection that is open", evidence={"connection_state": OPEN})
+    case.report(
+        C_HS_ONCE, f"{name} is sent on a connection that is open", evidence={"connection_state": OPEN}
+    )
 
 
 C_HS_NO_CHANNEL: Final = RULES.rule(
@@ -170,7 +172,7 @@ def channel_too_early(case: Case091) -> bool:
     found = case.found
     case.report_once(
         C_HS_NO_CHANNEL,
-        f"{case.name} on channel {case.record.frame.channel} before {before}",
+        f"{case.name} is sent on channel {case.record.frame.channel} before {before}",
         CERTAIN,
         {"connection_state": view.state},
     )
@@ -182,7 +184,7 @@ C_UPDATE_SECRET: Final = RULES.rule(
 )
 
 
-def secret_at_the_wrong_time(case: Case091, why: str) -> None:
+def secret_at_the_wrong_time(case: Case091, before: str) -> None:
     """A client sends connection.update-secret before the connection is open, or before the server has
     answered the previous connection.update-secret.
 
@@ -196,7 +198,7 @@ def secret_at_the_wrong_time(case: Case091, why: str) -> None:
     connection.update-secret-ok before sending the next one. Serialize secret renewal if several threads
     trigger it.
     """
-    case.report(C_UPDATE_SECRET, f"update-secret {why}")
+    case.report(C_UPDATE_SECRET, f"connection.update-secret is sent before {before}")
 
 
 # Which methods these rules judge
@@ -263,6 +265,6 @@ def judge_update_secret(case: Case091) -> None:
         return
     view = case.view
     if view.state != OPEN and view.state != OPENING:
-        secret_at_the_wrong_time(case, "before the connection is open")
+        secret_at_the_wrong_time(case, "the connection is open")
     elif view.table.channels[0].requests.awaited(False, "connection.update-secret-ok") >= 0:
-        secret_at_the_wrong_time(case, "before the previous one is answered")
+        secret_at_the_wrong_time(case, "the previous connection.update-secret is answered")

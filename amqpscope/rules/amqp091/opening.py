@@ -157,7 +157,8 @@ def frames_behind_a_refusal(case: Case091) -> None:
     if (case.me.peer, rule) not in case.reported:
         case.reported |= {(case.me.peer, rule)}
         case.report(
-            rule, f"{case.name} after the protocol header with which the server refuses the connection"
+            rule,
+            f"{case.name} is sent after the protocol header with which the server refuses the connection",
         )
 
 

@@ -308,7 +308,7 @@ def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> 
     """
     case.report(
         Q_DELETE_INUSE,
-        f"queue.delete-ok for a queue.delete with if-unused, although consumer {tag!a} has not ended",
+        f"queue.delete-ok answers a queue.delete with if-unused, although consumer {tag!a} has not ended",
         POSSIBLE,
         {"consumer_tag": ascii(tag)},
         [int(request.packet)],
@@ -339,7 +339,7 @@ def delivery_of_a_deleted_queue(case: Case091, tag: str) -> None:
     """
     case.report(
         Q_DELETE_CONSUMERS,
-        f"basic.deliver to the consumer {tag!a}, whose queue was deleted on this channel",
+        f"basic.deliver is sent to the consumer {tag!a}, whose queue was deleted on this channel",
         CERTAIN,
         {"consumer_tag": ascii(tag)},
     )

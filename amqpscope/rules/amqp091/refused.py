@@ -84,7 +84,8 @@ def default_exchange_refused(case: Case091) -> None:
     """
     case.report(
         B_PUBLISH_DEFAULT_X,
-        "404 for basic.publish, although all publishes on this channel use the default exchange",
+        "the close has reply-code 404 for basic.publish, but all publishes "
+        "on this channel use the default exchange",
     )
 
 

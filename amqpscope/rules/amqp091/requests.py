@@ -43,7 +43,7 @@ def answer_to_nothing(case: Case091) -> None:
     """
     case.report(
         CH_SYNC_UNSOLICITED,
-        f"{case.name}, although no request on channel {case.record.frame.channel} waits for it",
+        f"{case.name} is sent although no request on channel {case.record.frame.channel} waits for it",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )
@@ -72,7 +72,7 @@ def answer_not_wanted(case: Case091) -> None:
     """
     case.report(
         CH_NOWAIT_SILENT,
-        f"{case.name}, although all unanswered requests of its kind have no-wait set",
+        f"{case.name} is sent although all unanswered requests of its kind have no-wait set",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )

@@ -56,7 +56,7 @@ def close_before_open(case: Case091) -> None:
     """
     case.report(
         C_HS_ERROR_SILENT,
-        f"connection.close before the connection is open: {STILL_DUE[case.view.state]}",
+        f"connection.close is sent before the connection is open: {STILL_DUE[case.view.state]}",
         evidence={"connection_state": case.view.state},
     )
 
@@ -85,7 +85,8 @@ def login_refused_unasked(case: Case091) -> None:
     """
     case.report(
         C_AUTHFAIL_CAP,
-        "403 for a failed login, but the client has no capability authentication_failure_close",
+        "connection.close has reply-code 403 for a failed login, "
+        "but the client has no capability authentication_failure_close",
     )
 
 
@@ -110,7 +111,7 @@ def close_for_the_version(case: Case091) -> None:
     """
     case.report(
         C_START_CLIENT_SUPPORT,
-        "connection.close for another version than requested, instead of closing the socket",
+        "the server refuses the version with connection.close instead of closing the socket",
         POSSIBLE,
     )
 
@@ -180,7 +181,7 @@ def wrong_mechanism_answered(case: Case091) -> None:
     """
     case.report_once(
         C_STARTOK_MECH_REACT,
-        f"{case.name}, although the client chose a security mechanism that was not offered",
+        f"{case.name} is sent although the client chose a security mechanism that was not offered",
         CERTAIN,
         {"offered": listed(case.view.login.mechanisms)},
     )
@@ -212,7 +213,7 @@ def too_large_frame_max_answered(case: Case091) -> None:
     """
     case.report_once(
         C_TUNEOK_FRAMEMAX_REACT,
-        f"{case.name}, although the client's frame-max is above the server's limit",
+        f"{case.name} is sent although the client's frame-max is above the server's limit",
         CERTAIN,
         {"frame_max": int(case.view.agreed.frame_max), "limit": int(case.view.proposed.frame_max)},
     )
@@ -244,7 +245,7 @@ def too_large_channel_max_answered(case: Case091) -> None:
     """
     case.report_once(
         C_TUNEOK_CHMAX_REACT,
-        f"{case.name}, although the client's channel-max is above the server's limit",
+        f"{case.name} is sent although the client's channel-max is above the server's limit",
         CERTAIN,
         {"channel_max": int(case.view.agreed.channel_max), "limit": int(case.view.proposed.channel_max)},
     )

@@ -57,7 +57,7 @@ def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     """
     me = case.me
     over = size - agreed
-    message = f"a frame of {size} octets, although frame-max is {agreed}"
+    message = f"the frame has {size} octets, but frame-max is {agreed}"
     evidence: dict[str, object] = {"size": int(size), "frame_max": int(agreed)}
     certainty = CERTAIN
     if not me.whole:
@@ -89,7 +89,7 @@ def frame_before_tuning(case: Case091, size: i64) -> None:
     client-properties or the authentication token in connection.start-ok, or let the broker accept larger
     frames until connection.tune-ok.
     """
-    message = f"a frame of {size} octets before connection.tune-ok, although only {ALWAYS_TAKEN} are allowed"
+    message = f"the frame has {size} octets, but before connection.tune-ok only {ALWAYS_TAKEN} are allowed"
     case.report(F_PRETUNE_SIZE, message, CERTAIN, {"size": int(size)})
 
 

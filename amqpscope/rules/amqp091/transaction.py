@@ -105,7 +105,7 @@ def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
     """
     case.report_once(
         TX_PENDING_COMMIT,
-        f"{case.name} while the tx.commit of packet {packet} is not answered",
+        f"{case.name} is sent while the tx.commit of packet {packet} is not answered",
         certainty,
         {},
         [int(packet)],

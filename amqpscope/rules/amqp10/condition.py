@@ -214,8 +214,8 @@ def ended_for_a_map_that_does_not_fit(case: Case10) -> None:
     """
     case.report(
         L_UNSETTLED_INCOMPLETE,
-        "the session is ended with amqp:frame-size-too-small while a link waits to be resumed; an incomplete "
-        "map would fit",
+        "the session is ended with amqp:frame-size-too-small while a link waits to be resumed, "
+        "but an incomplete unsettled map fits into a frame",
         POSSIBLE,
     )
 
