@@ -1,7 +1,6 @@
 """`amqpscope diff`: where two runs of one scenario part, in what the peers say and in what is found."""
 
 import json
-import sys
 from typing import Annotated
 
 import typer
@@ -22,7 +21,7 @@ from amqpscope.cli.judging import (
     given_of,
     today,
 )
-from amqpscope.cli.output import TextOrJson, leave_stdout, notes_to_stderr, say
+from amqpscope.cli.output import TextOrJson, notes_to_stderr, read_or_not, say
 from amqpscope.cli.status import Status
 from amqpscope.diff.comparison import Comparison, compare
 from amqpscope.diff.excerpts import ComparedFrames, wanted_of
@@ -134,16 +133,13 @@ def diff(
             ComparedFrames.of(material, _wanted(comparison, first, whole or as_data), as_data)
             for material, first in ((a, True), (b, False))
         ]
-    try:
+    with read_or_not():
         if as_data:
             print(json.dumps(comparison_object(comparison, *scenes)))
         else:
             paint = painter()[0].paint
             for line, hang in comparison_lines(comparison, scenes[0], scenes[1], whole):
                 print(paint(line, hang))
-        sys.stdout.flush()
-    except BrokenPipeError:
-        leave_stdout()  # whoever looks has seen enough; the verdict stands
     if a.mishaps or b.mishaps:
         return Status.FAILURE
     return _status(comparison, policy.terms.allow_empty)

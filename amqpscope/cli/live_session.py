@@ -81,6 +81,7 @@ class LiveSession:
         self._began = clock.monotonic_ns()
         self._breach = 0  # when (by the clock that runs on) the finding waited for was made
         self._awaited = ""
+        self._awaited_packet = 0  # 0: a silence
         self._left_behind = False
         self._mishaps: list[Note] = []
 
@@ -184,26 +185,24 @@ class LiveSession:
         batch.complete = [finding for finding in batch.complete if decide(finding)]
         self._ignored += whole - len(batch.complete)
 
-    def _awaited_in(self, batch: Batch) -> list[tuple[str, int]]:
-        """What ends the run, with its time: a finding, or a silence."""
+    def _awaited_in(self, batch: Batch) -> list[tuple[str, int, int]]:
+        """What ends the run, with its packet and its time: a finding, or a silence, which has no packet."""
         if self._breach or not self._stop.rules:
             return []
         rules = self._stop.rules
-        found = [
-            (f"{one.rule} in packet {one.packet}", int(one.time))
-            for one in batch.found
-            if self._stop.awaits(one)
-        ]
-        found += [(f"{one.rule}: silence", self.watch.now) for one in batch.overdue if one.rule in rules]
+        found = [(one.rule, int(one.packet), int(one.time)) for one in batch.found if self._stop.awaits(one)]
+        found += [(f"{one.rule}: silence", 0, self.watch.now) for one in batch.overdue if one.rule in rules]
         return found
 
-    def _await(self, found: list[tuple[str, int]]) -> None:
+    def _await(self, found: list[tuple[str, int, int]]) -> None:
         """End the run, if it was to be ended by one of these."""
         if found:
-            self._awaited, moment = found[0]
+            self._awaited, self._awaited_packet, moment = found[0]
             self._breach = clock.monotonic_ns()
             if self._recording is not None:
-                self._recording.trigger(self._awaited, moment)
+                packet = self._awaited_packet
+                where = f" in packet {packet} of the capture" if packet else ""
+                self._recording.trigger(f"{self._awaited}{where}", moment)
 
     def _over(self) -> bool:
         now = clock.monotonic_ns()
@@ -224,7 +223,7 @@ class LiveSession:
             self.failed = self.failed or remark.counts
             say(f"{remark.severity} {remark.rule} in {remark.place}: {remark.message}")
         if self._awaited:
-            say(f"stopped by --until: {self._awaited}")
+            say(f"stopped by --until: {self._awaited}{self._awaited_place()}")
         elif self._stop.rules and not self._signal:
             say("no rule of --until was broken")
         notes_to_stderr(self.watch.source.name, self._mishaps)
@@ -237,6 +236,14 @@ class LiveSession:
         if self._recording is not None and self._recording.files:
             files = self._recording.files
             say(f"recorded: {files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else ""))
+
+    def _awaited_place(self) -> str:
+        """The packet of the finding that ended the run, with its number in the recording if there is one."""
+        packet = self._awaited_packet
+        if not packet:
+            return ""
+        recorded = "" if self._recording is None else self._recording.place_of(packet)
+        return f" in {recorded} (packet {packet} of this run)" if recorded else f" in packet {packet}"
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -12,7 +12,7 @@ from amqpscope.model.note import Note
 from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
 
-__all__ = ["ProgressMeter", "TextOrJson", "leave_stdout", "notes_to_stderr", "progress", "say"]
+__all__ = ["ProgressMeter", "TextOrJson", "leave_stdout", "notes_to_stderr", "progress", "read_or_not", "say"]
 
 # Smaller files are read before anyone looks.
 _WORTH_A_BAR = 32 * 1024 * 1024
@@ -37,6 +37,16 @@ def _leave(stream: TextIO) -> None:
         os.close(devnull)
     except (OSError, ValueError):
         pass
+
+
+@contextmanager
+def read_or_not() -> Iterator[None]:
+    """Print a result that is known already. Where nobody reads it to its end, the exit status stays."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        leave_stdout()
 
 
 def say(text: str) -> None:

@@ -95,8 +95,12 @@ def read(
         ),
     ] = None,
     channel: Annotated[
-        str | None,
-        typer.Option(metavar="N,...", rich_help_panel=_WHICH, help="Show only frames on these channels."),
+        list[str] | None,
+        typer.Option(
+            metavar="N,...",
+            rich_help_panel=_WHICH,
+            help="Show only frames on these channels. The option may be repeated.",
+        ),
     ] = None,
     link: Annotated[
         str | None,
@@ -216,7 +220,7 @@ def read(
     """Show every protocol header, frame and message in the order of the capture."""
     selection = Selection(
         connection,
-        parse_channels(channel) if channel is not None else None,
+        parse_channels(",".join(channel)) if channel else None,
         link,
         address,
         parse_names(",".join(only)) if only else None,

@@ -49,6 +49,11 @@ class LiveRecording:
         """Names of the files that there are."""
         return self.recorder.files
 
+    def place_of(self, packet: int) -> str:
+        """`packet 12 of FILE`, where a packet of the run has that number in the only file, or ""."""
+        number = self.recorder.number_in_file(packet)
+        return f"packet {number} of {self.files[0]}" if number else ""
+
     def remark(self, batch: Batch) -> None:
         """What is to be said of the packets just taken, and of some before."""
         self._guard(lambda: self._remark(batch))

@@ -9,7 +9,7 @@ import typer
 
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.inputs import Dialect
-from amqpscope.cli.output import TextOrJson, say
+from amqpscope.cli.output import TextOrJson, read_or_not, say
 from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.cli.status import Status
 from amqpscope.conformance.coverage import (
@@ -17,6 +17,7 @@ from amqpscope.conformance.coverage import (
     FAILED,
     NOT_YET,
     UNDECIDABLE,
+    Coverage,
     Proof,
     coverage,
     judged,
@@ -148,8 +149,11 @@ def list_rules(
         str | None, typer.Option(metavar="|".join(PROTOCOLS), help="List only rules of this protocol.")
     ] = None,
     layer: Annotated[
-        str | None,
-        typer.Option(metavar="NAME,...", help=f"List only rules of these layers: {', '.join(LAYERS)}."),
+        list[str] | None,
+        typer.Option(
+            metavar="NAME,...",
+            help=f"List only rules of these layers: {', '.join(LAYERS)}. The option may be repeated.",
+        ),
     ] = None,
     weight: Annotated[
         Severity | None,
@@ -166,7 +170,7 @@ def list_rules(
     form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text,
 ) -> int:
     """List the rules of the catalogue, checked or not."""
-    layers = LAYERS if layer is None else tuple(name.strip().lower() for name in layer.split(","))
+    layers = tuple(name.strip().lower() for name in ",".join(layer).split(",")) if layer else LAYERS
     for name in layers:
         if name not in LAYERS:
             raise FilterError(f"--layer {name}: is none of {', '.join(LAYERS)}")
@@ -264,10 +268,11 @@ def write_pages(
     pages_writer = RulePageWriter(folder, CapturePairs())
     if check:
         wrong = pages_writer.differences()
-        for line in wrong[:_DIFFERENCES_SHOWN]:
-            print(printable(line))
-        if len(wrong) > _DIFFERENCES_SHOWN:
-            print(f"and {len(wrong) - _DIFFERENCES_SHOWN} more")
+        with read_or_not():
+            for line in wrong[:_DIFFERENCES_SHOWN]:
+                print(printable(line))
+            if len(wrong) > _DIFFERENCES_SHOWN:
+                print(f"and {len(wrong) - _DIFFERENCES_SHOWN} more")
         return Status.FINDINGS if wrong else Status.FINE
     print(printable(f"{folder}: {pages_writer.write()}"))
     return Status.FINE
@@ -304,6 +309,12 @@ def show_coverage(
         _show_elements(form)
         return Status.FINE
     proved = coverage(CapturePairs(captures))
+    with read_or_not():
+        _show_coverage(proved, form)
+    return Status.FINDINGS if proved.failed else Status.FINE
+
+
+def _show_coverage(proved: Coverage, form: TextOrJson) -> None:
     if form is TextOrJson.json:
         counts = {how: sum(proof.status == how for proof in proved.rules) for how in _STATUSES}
         _print_json(
@@ -325,7 +336,6 @@ def show_coverage(
         )
     else:
         _print(coverage_lines(proved))
-    return Status.FINDINGS if proved.failed else Status.FINE
 
 
 def _show_elements(form: TextOrJson) -> None:

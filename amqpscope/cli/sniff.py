@@ -231,13 +231,14 @@ def sniff(
         ),
     ] = None,
     until: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="RULE,...",
             rich_help_panel=_END,
             show_default=False,
             help="Stop when one of these rules is broken (* and ? are wildcards). With "
-            "-w, only the packets shortly before and after the finding are recorded.",
+            "-w, only the packets shortly before and after the finding are recorded. The option may be "
+            "repeated.",
         ),
     ] = None,
     before: Annotated[
@@ -306,11 +307,11 @@ def sniff(
     rotation = rotation_of([quantities.rotation("--rotate", one) for one in rotate or []], files or 0)
     if rotation is not None and path is None:
         raise FilterError("--rotate: needs -w, which names the file to rotate")
-    awaited: frozenset[str] = rules_like("--until", until) if until is not None else frozenset()
-    if before is not None and (until is None or path is None or rotation is not None):
+    awaited: frozenset[str] = rules_like("--until", ",".join(until)) if until else frozenset()
+    if before is not None and (not until or path is None or rotation is not None):
         raise FilterError("--before: needs --until and -w, and cannot be combined with --rotate")
     kept = quantities.duration("--before", before) if before is not None else _BEFORE * 1_000_000_000
-    if until is None or rotation is not None:
+    if not until or rotation is not None:
         kept = 0
     limit = quantities.duration("--duration", duration) if duration is not None else 0
     stop = Stop(limit, most or 0, awaited, policy.terms.possible)

@@ -2,7 +2,7 @@
 
     A before.pcap   B after.pcap
 
-    connection 1: 127.0.0.1:51034>127.0.0.1:5672#0 in A, 127.0.0.1:40112>127.0.0.1:5672#0 in B
+    connection 0: 127.0.0.1:51034>127.0.0.1:5672#0 in A, 127.0.0.1:40112>127.0.0.1:5672#0 in B
       negotiated  the client's open: max-frame-size 65536 in A, 4096 in B (packets 9, 9)
       first       the outcome that the server sends for delivery 1 on link orders: accepted settled in A, ...
           A    24  0.003112 0 C→  0 transfer    #0 orders ...
@@ -21,8 +21,9 @@ from amqpscope.diff.forms import CanonicalFrameTable
 from amqpscope.diff.run import ComparedRun
 from amqpscope.diff.transcript import Transcript
 from amqpscope.diff.words import subject, values
+from amqpscope.report.findings import link_name
 from amqpscope.report.line import Line
-from amqpscope.report.printable import printable
+from amqpscope.report.printable import in_quotes, printable
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import headline
@@ -33,6 +34,9 @@ _NOT_SHOWN = "not reported"
 
 _LABEL = 12
 _MARKED = 8
+
+_LONGEST = 100
+"""Characters of the name of a link."""
 
 _SAME_SHOWN = 5
 _SHOWN_FINDINGS = 20
@@ -49,11 +53,11 @@ def comparison_lines(
     for letter, run in (("A", comparison.a), ("B", comparison.b)):
         shown.append((_head(letter, run, comparison.table), 2))
     same = [one for one in comparison.meetings if one.same]
-    for number, meeting in enumerate(comparison.meetings, 1):
+    for meeting in comparison.meetings:
         if meeting.same and not whole and len(same) > _SAME_SHOWN and not meeting.who():
             continue
         shown.append(([], -1))
-        shown += _meeting(meeting, number, a, b, whole)
+        shown += _meeting(meeting, a, b, whole)
     if len(same) > _SAME_SHOWN and not whole:
         shown += [([], -1), ([("", f"{count(len(same), 'connection')} say the same")], 2)]
     shown += _findings(comparison, whole)
@@ -86,10 +90,8 @@ def _labelled(label: str, line: Line, style: str = "key") -> tuple[Line, int]:
     return [("", "  "), (style, f"{label:<{_LABEL}}"), *line], 2 + _LABEL
 
 
-def _meeting(
-    meeting: Meeting, number: int, a: ComparedFrames, b: ComparedFrames, whole: bool
-) -> list[tuple[Line, int]]:
-    shown: list[tuple[Line, int]] = [(_heading(meeting, number), 4)]
+def _meeting(meeting: Meeting, a: ComparedFrames, b: ComparedFrames, whole: bool) -> list[tuple[Line, int]]:
+    shown: list[tuple[Line, int]] = [(_heading(meeting), 4)]
     for peer, field, said_a, said_b in meeting.who():
         text = f"{field} {said_a or _NOT_SHOWN} in A, {said_b or _NOT_SHOWN} in B (no difference)"
         shown.append(_labelled(f"{peer} is", [("", text)]))
@@ -126,8 +128,10 @@ def _meeting(
     return shown
 
 
-def _heading(meeting: Meeting, number: int) -> Line:
-    line: Line = [("rule", f"connection {number}: ")]
+def _heading(meeting: Meeting) -> Line:
+    """Which connections these are, by the numbers that they have in their captures."""
+    numbers = dict.fromkeys(str(one.connection.stream) for one in (meeting.a, meeting.b) if one is not None)
+    line: Line = [("rule", f"connection {' | '.join(numbers)}: ")]
     if meeting.a is None or meeting.b is None:
         letter = "A" if meeting.b is None else "B"
         transcript = meeting.any
@@ -218,7 +222,15 @@ def _findings(comparison: Comparison, whole: bool) -> list[tuple[Line, int]]:
 def _finding(judged: ComparedFinding, label: str) -> tuple[Line, int]:
     known = judged.a or judged.b
     assert known is not None
-    line = list(headline(known.first))
+    finding = known.first
+    line = list(headline(finding))
+    place = ""
+    if finding.link_sender:
+        place = f"link {in_quotes(link_name(finding), _LONGEST)}"
+    elif finding.session >= 0:
+        place = f"session {int(finding.session)}"
+    if place:
+        line.append(("", f", on {place}"))
     counts = [f"{found.count}×" for found in (judged.a, judged.b) if found is not None]
     if any(text != "1×" for text in counts):
         line.append(("dim", f" ({' and '.join(counts)})"))

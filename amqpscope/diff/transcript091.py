@@ -136,7 +136,7 @@ class Transcript091(Transcript, Listener091):
         if known is None:
             if record.frame.kind != "method" or not self.may_have(self.part.parts):
                 return None
-            part = TranscriptPart("channel", str(len(self.part.parts) + 1), self.frames)
+            part = TranscriptPart("channel", str(int(channel.number)), self.frames)
             self.part.parts.append(part)
             known = self._channels[channel] = _Channel(part)
         self.late = self.late or _OTHER[record.peer] in known.closed

@@ -185,7 +185,7 @@ class Transcript10(Transcript, Listener10):
         if known is None:
             if not self.may_have(self.part.parts):
                 return
-            part = TranscriptPart("session", str(len(self.part.parts) + 1), self.frames)
+            part = TranscriptPart("session", str(len(self.part.parts)), self.frames)
             part.keys = [session.begun_by]
             self.part.parts.append(part)
             known = self._sessions[session] = _Session(part)

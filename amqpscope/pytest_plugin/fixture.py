@@ -94,7 +94,7 @@ class AmqpCapture:
         port: of the broker, or several; None for TCP of any port. interface: its name; loopback unless said
         otherwise, or `any`. Where recording is not permitted the test is skipped, or fails if it is required.
         """
-        terms = _Terms(self._configuration, options)
+        terms = _Terms(self._configuration, options, ("port", "interface"))
         ports = [] if port is None else [port] if isinstance(port, int) else list(port)
         for one in ports:
             if not 0 < one < 65536:
@@ -215,12 +215,15 @@ class Recording:
 
 
 class _Terms:
-    """To what a capture is held: a configuration, and `Options` of a call. Raises ValueError, TypeError."""
+    """To what a capture is held: a configuration, and `Options` of a call. Raises ValueError, TypeError.
 
-    def __init__(self, configuration: Configuration, options: Options) -> None:
+    others: what else the call takes.
+    """
+
+    def __init__(self, configuration: Configuration, options: Options, others: tuple[str, ...] = ()) -> None:
         unknown = options.keys() - Options.__annotations__.keys()
         if unknown:
-            known = ", ".join(Options.__annotations__)
+            known = ", ".join((*others, *Options.__annotations__))
             raise TypeError(f"no such option: {', '.join(sorted(unknown))}; there are {known}")
         if options.get("fail_on", "never") not in COUNTING:
             raise ValueError(f"fail_on={options['fail_on']!r}: must be one of {', '.join(COUNTING)}")

@@ -6,6 +6,7 @@ count for an exit status: `check` reports what breaks a rule.
 
 from typing import NamedTuple
 
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.events import Conversation
 
@@ -36,6 +37,17 @@ class Diagnosis:
 
     def see(self, record: FrameRecord) -> None:
         """The next frame, in the order of the capture."""
+
+    def over(self, analysis: ConnectionAnalysis) -> None:
+        """The connection is over."""
+        for direction, side in ((0, analysis.first), (1, analysis.second)):
+            reason = analysis.tcp.facts(direction).ended
+            if reason in ("fin", "rst"):
+                peer = analysis.connection.peer(direction)
+                self.stream_ended(peer, reason, int(side.end_packet), int(side.end_time))
+
+    def stream_ended(self, peer: str, reason: str, packet: int, time: int) -> None:
+        """A peer ended its stream at this time (ns) with this packet. reason: `fin` or `rst`."""
 
     def reported(self) -> list[Diagnosed]:
         """The lines, in the order of packets."""

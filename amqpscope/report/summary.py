@@ -95,7 +95,10 @@ def tcp_end(analysis: ConnectionAnalysis, direction: int) -> str:
 
 def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) -> list[Diagnosed]:
     """Facts about a connection that its peers do not report themselves."""
-    found = [] if summary is None else summary.diagnosis.reported()
+    found = []
+    if summary is not None:
+        summary.diagnosis.over(analysis)
+        found = summary.diagnosis.reported()
     side = analysis.second if analysis.connection.client == 1 else analysis.first
     server = analysis.first if analysis.connection.client == 1 else analysis.second
     spoken = side.detection.protocol

@@ -181,13 +181,17 @@ class Verdicts:
         # They were judged in the order of what the peers could know; shown they are as they were captured.
         around = sorted(finding.around, key=lambda one: int(one.packet))
         at_fault = finding.spot.among(around)
+        missing = finding.frame == _END
         for at, record in enumerate(around):
+            if missing and int(record.packet) > int(finding.packet):
+                shown.append((self._end(finding), -1))
+                missing = False
             lines = timeline.lines(record, None)
             # The connection has its heading already; what is wrong with the frame is the finding itself.
             line = next(line for line, _ in lines if line and line[0][0] == "dim")
             mark = ">>" if at == at_fault else ""
             shown.append(([("problem", f"{mark:>{_MARK}}"), *line], -1))
-        if finding.frame == _END:
+        if missing:
             shown.append((self._end(finding), -1))
         return shown
 

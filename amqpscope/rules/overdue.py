@@ -8,7 +8,12 @@ when the silence ends.
 from amqpscope.model.records import Connection
 from dissectors.wire import i64
 
-__all__ = ["Overdue"]
+__all__ = ["Overdue", "milliseconds"]
+
+
+def milliseconds(silence: i64) -> int:
+    """A silence (ns) in milliseconds, rounded like the seconds in the message of a finding."""
+    return int((silence + 500_000) // 1_000_000)
 
 
 class Overdue:

@@ -338,6 +338,7 @@ def endings_of(
                     spoke += 1
                     if connection in followed:
                         followed[connection].over(analysis)
+                        diagnosed[connection].over(analysis)
         nothing = nothing_to(capture, "explain")
     found = []
     for connection, following in followed.items():

@@ -273,6 +273,34 @@ def test_a_reader_that_has_seen_enough(form: str, folder: Path) -> None:
     assert process.returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["check", "credit-overrun.pcap"], 1),
+        (["check", "text"], 2),
+        (["check", "tls.pcap"], 3),
+        (["check", "--no-such-option"], 2),
+        (["diff", "clean.pcap", "credit-overrun.pcap"], 1),
+        (["rules", "pages", "--check", "directory"], 1),
+        (["rules", "explain", "NO-SUCH"], 2),
+    ],
+)
+def test_the_status_where_nobody_reads_either_output(arguments: list[str], status: int, folder: Path) -> None:
+    """`2>&1 | head`."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from amqpscope.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(ROOT), *arguments],
+        stdout=write_end,
+        stderr=write_end,
+        cwd=folder,
+        check=False,
+    )
+    os.close(write_end)
+    assert done.returncode == status
+
+
 def test_a_reader_that_has_seen_enough_of_standard_input(folder: Path) -> None:
     """It may have no end: nobody waits for that."""
     read_end, write_end = os.pipe()

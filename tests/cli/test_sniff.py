@@ -231,13 +231,21 @@ def test_a_flight_recorder_keeps_what_came_before(
         running.feed(bytes(slow[breached:]))
         status, said = running.ended()
     assert status == 1
-    assert f"stopped by --until: amqp10/L-CREDIT in packet {breach['packet']}" in said
     frames = objects(amqpscope(capsys, "read", "--format", "ndjson", path).out)
     times = [str(frame["time"]) for frame in frames]
     second = int(str(breach["packet"])) - 1
     assert times[0] >= f"2023-11-14T22:13:{20 + second - 6:02}"
     assert times[0] <= f"2023-11-14T22:13:{20 + second - 3:02}"
-    assert any(time.startswith(f"2023-11-14T22:13:{20 + second:02}") for time in times)
+    recorded = next(
+        frame["packet"]
+        for frame in frames
+        if str(frame["time"]).startswith(f"2023-11-14T22:13:{20 + second:02}")
+    )
+    assert recorded != breach["packet"]
+    assert (
+        f"stopped by --until: amqp10/L-CREDIT in packet {recorded} of {path} "
+        f"(packet {breach['packet']} of this run)"
+    ) in said
 
 
 def test_without_the_breach_nothing_is_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

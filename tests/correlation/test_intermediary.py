@@ -97,3 +97,19 @@ def test_what_was_not_captured_whole_is_not_the_first() -> None:
     other.goodbye()
     sent_on(d, came, wrong)
     assert rules(summaries(d)) == []
+
+
+def test_a_message_that_returns_on_its_own_connection_names_no_other() -> None:
+    d = Dialogue()
+    d.linked()
+    d.client.transfer(MESSAGE).called("came")
+    d.server.disposition(0, settled=True, state=amqp.accepted())
+    d.wait(seconds=5)
+    d.client.attach(amqp.RECEIVER, name="back", handle=1)
+    d.server.attach(amqp.SENDER, name="back", handle=1)
+    d.client.flow(handle=1, link_credit=10)
+    d.server.transfer(CHANGED, handle=1, settled=True)
+    d.goodbye()
+    (finding,) = [one for one in correlate(summaries(d)) if one.rule.startswith("amqp10/M-BARE")]
+    assert finding.others
+    assert "earlier_connection" not in finding.evidence

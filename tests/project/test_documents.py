@@ -193,3 +193,11 @@ def test_the_site_has_every_page() -> None:
 
 def test_there_are_no_placeholders_left() -> None:
     assert not [page for page, text in PAGES.items() if re.search(r"@[A-Z]+@", text)]
+
+
+def test_the_pattern_of_a_link_in_a_guide_has_links_in_the_demo() -> None:
+    (pattern,) = re.findall(r"amqpscope read .*--link '?([^' ]+)'?", PAGES["docs/guides/read.md"])
+    output = io.StringIO()
+    with redirect_stdout(output):
+        assert run(["read", "--link", pattern, str(ROOT / "captures" / "demo.pcap")]) == 0
+    assert "transfer" in output.getvalue()

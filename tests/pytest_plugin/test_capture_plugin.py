@@ -82,6 +82,8 @@ def test_words(amqp_capture):
         amqp_capture.check(path, allow="L-CREDIT0")
     with pytest.raises(TypeError, match="no such option: allowed; there are fail_on, "):
         amqp_capture.check(path, allowed="L-CREDIT")
+    with pytest.raises(TypeError, match="no such option: prt; there are port, interface, fail_on, "):
+        amqp_capture.record(prt=5673)
     with pytest.raises(ValueError, match="nonesuch"):
         amqp_capture.check(path, profile="nonesuch")
     with pytest.raises(ValueError, match="port 0: must be from 1 to 65535"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.commands import unprintable
@@ -233,3 +234,16 @@ def test_nor_text_and_json(text: str) -> None:
     assert (remark["rule"], remark["evidence"]["reason"]) == ("config/ALLOW-EXPIRED", text)
     assert whole["fixed"][0]["captures"] == {text: 1}
     assert [json.loads(line) for line in lines] == whole["findings"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("It answers with amqp:link:stolen.", "It answers with `amqp:link:stolen`."),
+        ("a_b, c_d; and (e_f).", "`a_b, c_d`; and `(e_f)`."),
+        ("_.", "`_`."),
+        ("`.", "`` ` ``."),
+    ],
+)
+def test_punctuation_is_no_code(text: str, shown: str) -> None:
+    assert inline(text) == shown

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
 import pytest
 from support import amqp10_encode as amqp
+from support import commands
 from support.dialogue import Dialogue
 
 import amqpscope
@@ -19,6 +21,8 @@ from amqpscope.rules.amqp10 import ending
 from amqpscope.rules.catalogue import catalogue
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.registry import checked
+
+CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 
 
 def found(dialogue: Dialogue) -> list[Finding]:
@@ -238,3 +242,29 @@ def test_a_reason_names_no_one_but_the_two_peers() -> None:
         assert not re.search(r"[{}]", words.excuse().format(peer="client", other="server")), rule
         assert words.excuse().endswith(".") or not words.excuse(), rule
         assert not (words.possible and words.only_possible), rule
+
+
+def test_the_frames_around_an_end_of_a_stream_are_in_the_order_of_their_packets(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    result = commands.amqpscope(
+        capsys, "check", "--select", "C-CLOSE-HANDSHAKE", CAPTURES / "pika-two-threads.pcap"
+    )
+    packets = [int(match[1]) for match in re.finditer(r"^ +(?:>> +)?(\d+)  \d", result.out, re.MULTILINE)]
+    assert packets == [31, 32, 33, 34]
+
+
+def test_a_silence_has_one_length(capsys: pytest.CaptureFixture[str]) -> None:
+    path = CAPTURES / "pika-heartbeat-missed.pcap"
+    outputs = [
+        commands.amqpscope(capsys, "check", "--select", "C-HB-SEND", path).out,
+        commands.amqpscope(capsys, "summary", path).out,
+        commands.amqpscope(capsys, "why", "--end", path).out,
+    ]
+    lengths = {
+        match
+        for text in outputs
+        for match in re.findall(r"([0-9.]+) s (?:without a frame|of silence|\(packets)", text)
+    }
+    assert lengths == {"2.995"}
+    assert "silence-ms 2995" in outputs[0]

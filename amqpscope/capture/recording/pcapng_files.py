@@ -74,6 +74,11 @@ class PcapngFiles:
         return list(self._files.names)
 
     @property
+    def first(self) -> int:
+        """The number, in the capture, of the first packet of the file that is open; 0: not known yet."""
+        return int(self._first)
+
+    @property
     def pipe(self) -> bool:
         """What is written is read at once, and cannot be found again."""
         return self._files.pipe

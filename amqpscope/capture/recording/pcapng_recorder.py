@@ -107,6 +107,15 @@ class PcapngRecorder(PacketRecorder):
         """Names of the files that were written and are there; standard output has none."""
         return self._files.names
 
+    def number_in_file(self, packet: int) -> int:
+        """The number that a packet of the capture has in the only file, or 0: there are several, or no such
+        packet in it, or some before it are not in it.
+        """
+        first = self._files.first
+        if len(self.files) != 1 or self.unrecorded or not 0 < first <= packet:
+            return 0
+        return packet - first + 1
+
     def interface(self, index: int, name: str, link_type: int, description: str, filter: str) -> None:
         """What is known of interface `index`. To be reported before its packets, to be written before
         them."""

@@ -18,7 +18,7 @@ from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import Listener091
 from amqpscope.tracking.amqp091.publishes import Publish
-from amqpscope.tracking.amqp091.states import CLOSED
+from amqpscope.tracking.amqp091.states import BOTH_CLOSE, CLIENT_CLOSES, CLOSED, SERVER_CLOSES
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     ChannelClose,
@@ -36,6 +36,9 @@ __all__ = ["Diagnosis091"]
 _SECOND: Final = 1_000_000_000
 _LATE: Final = _SECOND
 """An acknowledgement or a confirm is worth a line from here on (ns)."""
+
+_CLOSING: Final = (CLIENT_CLOSES, SERVER_CLOSES, BOTH_CLOSE)
+"""States of a channel whose close is reported already."""
 
 _MALFORMED: Final = (501, 502, 503, 504, 505)
 """Replies to frames that are not as they should be."""
@@ -81,6 +84,8 @@ class Diagnosis091(Diagnosis, Listener091):
         self.latest: dict[tuple[int, str], list[tuple[int, int, Method]]] = {}
         # When each peer said its last frame, and its packet; its longest silence, and the packets around it.
         self.last: dict[str, tuple[int, int]] = {}
+        # The same of the FIN of a peer, or of an RST of either peer, where it stands for a close.
+        self.ends: dict[str, tuple[int, int]] = {}
         self.silences: dict[str, tuple[int, int, int]] = {}
         # The first malformed frame of each peer that no close was for yet, with its offset.
         self.faulty: dict[str, tuple[int, str, int, int]] = {}
@@ -103,9 +108,15 @@ class Diagnosis091(Diagnosis, Listener091):
                 self._tell("diag/shared-channel", packet, text)
         self.followed.take(record)
 
+    def stream_ended(self, peer: str, reason: str, packet: int, time: int) -> None:
+        if self.view.ending.by_client is None and self.view.ending.by_server is None:
+            for one in (CLIENT, SERVER) if reason == "rst" else (peer,):
+                self.ends[one] = min(self.ends.get(one, (time, packet)), (time, packet))
+
     def reported(self) -> list[Diagnosed]:
         for channel in self.view.table.channels.values():
-            self._leave(channel, "at the end of the capture")
+            if channel.state not in _CLOSING:
+                self._leave(channel, "at the end of the capture")
         if self.blocked is not None:
             self._tell("diag/blocked", self.blocked[1], "publishers are blocked until the end of the capture")
         found = [*self.found, *self.left, *self._slow(), *self._lapses()]
@@ -163,7 +174,8 @@ class Diagnosis091(Diagnosis, Listener091):
             self.latest.pop((int(channel.number), peer), None)
 
     def channel_closed(self, record: FrameRecord, method: ChannelClose, channel: Channel) -> None:
-        self._leave(channel, f"when the {record.peer} closed the channel in packet {int(record.packet)}")
+        if channel.state != BOTH_CLOSE:
+            self._leave(channel, f"when the {record.peer} closed the channel in packet {int(record.packet)}")
         self._caused(method, int(channel.number), record)
 
     def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
@@ -277,12 +289,15 @@ class Diagnosis091(Diagnosis, Listener091):
         return found[:MAX_DIAGNOSED]
 
     def _lapses(self) -> list[Diagnosed]:
-        """Who let the heartbeat lapse: the end of what was captured counts as a frame of both."""
+        """Who let the heartbeat lapse. A peer's own FIN, or an RST, counts as its frame, as in the rules of
+        the heartbeat; without one, the last frame of the connection counts as a frame of both.
+        """
         heartbeat = int(self.view.agreed.heartbeat)
         if heartbeat <= 0:
             return []
-        end, packet = max(self.last.values())
+        newest = max(self.last.values())
         for peer, known in self.last.items():
+            end, packet = self.ends.get(peer, newest)
             if end > known[0]:
                 self._silent(peer, known, packet, end)
         found = []

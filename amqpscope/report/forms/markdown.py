@@ -37,6 +37,8 @@ _MEANT = re.compile(r"://|www\.|\bGH-|:[A-Za-z0-9+-]+:", re.IGNORECASE)
 
 _TICKS = re.compile("`+")
 
+_STOPS = ".,;:"
+
 _HEAD = "| finding | by | packet | what was seen |\n|---|---|---|---|\n"
 
 
@@ -141,14 +143,21 @@ def inline(text: str) -> str:
     for word in words:
         if _PLAIN.match(word) and not _MEANT.search(word) and (parts or strange or not _BEGINS.match(word)):
             if strange:
-                parts.append(_code(" ".join(strange)))
+                parts.append(_span(strange))
                 strange = []
             parts.append(word)
         else:
             strange.append(word)
     if strange:
-        parts.append(_code(" ".join(strange)))
+        parts.append(_span(strange))
     return " ".join(parts)
+
+
+def _span(words: list[str]) -> str:
+    """Words as code. The punctuation at the end of the last word is no part of the code."""
+    text = " ".join(words)
+    code = text.rstrip(_STOPS)
+    return _code(code) + text[len(code) :] if code else _code(text)
 
 
 def _code(text: str) -> str:

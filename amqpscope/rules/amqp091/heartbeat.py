@@ -12,7 +12,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import Connection, FrameRef
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
-from amqpscope.rules.overdue import Overdue
+from amqpscope.rules.overdue import Overdue, milliseconds
 from amqpscope.tracking.amqp091.endpoint import Endpoint091
 from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.wire import i64
@@ -31,7 +31,6 @@ RULES: Final = Rules("amqp091/heartbeat")
 
 
 _SECOND: Final = 1_000_000_000
-_MILLISECOND: Final = 1_000_000
 
 # After so many delays, a peer that checks only once a delay must have noticed that the other peer is gone.
 _GIVEN_UP: Final = 3
@@ -63,7 +62,7 @@ def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64)
         C_HB_SEND,
         f"{silence / _SECOND:.3f} s without a frame, although the heartbeat delay is {delay} s",
         certainty,
-        {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
+        {"silence_ms": milliseconds(silence), "heartbeat": int(delay)},
         [int(case.view.agreed.packet)],
         case.now() - silence + delay * _SECOND,
     )
@@ -90,7 +89,7 @@ def silent_while_closing(case: Case091, silence: i64, delay: i64, certainty: i64
         f"{silence / _SECOND:.3f} s without a frame during the close, although the heartbeat "
         f"delay is {delay} s",
         certainty,
-        {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
+        {"silence_ms": milliseconds(silence), "heartbeat": int(delay)},
         [int(case.view.agreed.packet)],
         case.now() - silence + delay * _SECOND,
     )
@@ -146,7 +145,7 @@ def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
         f"{case.name} is sent to a peer that has been silent for {silence / _SECOND:.3f} s, "
         f"with a heartbeat delay of {delay} s",
         CERTAIN,
-        {"silence_ms": int(silence // _MILLISECOND), "heartbeat": int(delay)},
+        {"silence_ms": milliseconds(silence), "heartbeat": int(delay)},
     )
 
 

@@ -11,7 +11,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.records import Connection
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
-from amqpscope.rules.overdue import Overdue
+from amqpscope.rules.overdue import Overdue, milliseconds
 from amqpscope.tracking.amqp10.endpoint import Endpoint10
 from dissectors.amqp10.performatives import Close
 from dissectors.wire import i64
@@ -62,7 +62,7 @@ def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i6
         f"{silence / 1_000_000_000:.3f} s without a frame, the other peer's idle-time-out is "
         f"{time_out / 1000:g} s",
         certainty,
-        {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": time_out},
+        {"silence_ms": milliseconds(silence), "idle_time_out_ms": time_out},
         [int(me.stream.last_packet), int(me.opening.peer_packet)],
         max(me.stream.last_time, me.opening.peer_time) + time_out * _MILLISECOND,
     )
@@ -160,7 +160,7 @@ def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) ->
         f"closed after {silence / 1_000_000_000:.3f} s of silence, with an idle-time-out of "
         f"{time_out / 1000:g} s announced; the enforced threshold should be twice as long",
         POSSIBLE,
-        {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": time_out},
+        {"silence_ms": milliseconds(silence), "idle_time_out_ms": time_out},
         [int(case.me.opening.packet), int(case.peer.stream.last_packet)],
     )
 
@@ -220,7 +220,7 @@ def stream_ended_after_silence(case: Case10) -> bool:
         f"the peer ends its stream without close after {silence / 1_000_000_000:.3f} s of silence, "
         f"having announced an idle-time-out of {me.open.idle_time_out / 1000:g} s",
         POSSIBLE,
-        {"silence_ms": int(silence // _MILLISECOND), "idle_time_out_ms": me.open.idle_time_out},
+        {"silence_ms": milliseconds(silence), "idle_time_out_ms": me.open.idle_time_out},
         [int(peer.stream.last_packet)],
     )
     return True

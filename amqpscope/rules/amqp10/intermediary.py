@@ -39,7 +39,8 @@ class _Way:
 
     def finding(self, rule: str, message: str, evidence: dict[str, object]) -> Finding:
         others = [int(self.came.spot.packet)] if self.to.capture == self.by.capture else []
-        evidence["earlier_connection"] = self.to.id
+        if self.to is not self.by:
+            evidence["earlier_connection"] = self.to.id
         finding = Finding(rule, POSSIBLE, message, self.by, self.left.spot, evidence, others)
         finding.link = self.left.link
         finding.link_sender = finding.peer

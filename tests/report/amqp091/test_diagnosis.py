@@ -232,3 +232,25 @@ def test_what_was_said_on_the_channel_before_it_was_opened_again_is_no_cause() -
     d.channel(1)
     d.server.close_channel(404, "NOT_FOUND - no exchange 'none' in vhost '/'", "basic.publish")
     assert "diag/closed" not in reported(d)
+
+
+@pytest.mark.parametrize("crossing", [False, True])
+def test_deliveries_left_on_a_closing_channel_are_reported_once(crossing: bool) -> None:
+    """The connection ends before the close is answered."""
+    d = begun()
+    d.declare("q")
+    d.consume("q")
+    oldest = d.server.deliver(b"one")
+    d.server.deliver(b"two")
+    with d.on_their_way():
+        closed = d.server.close_channel(
+            406, "PRECONDITION_FAILED - unknown delivery tag 9", cause="basic.ack"
+        )
+        if crossing:
+            d.client.close_channel()
+    packet = d.packet_number(oldest)
+    text = (
+        f"channel 1: 2 deliveries are not acknowledged when the server closed the channel in packet "
+        f"{d.packet_number(closed)}, the oldest is #1 in packet {packet}"
+    )
+    assert reported(d)["diag/unacknowledged"] == [(packet, text)]
