@@ -238,6 +238,14 @@ MAX_TLS_PLACES: Final = 16_384
 be translated. A peer has few unacknowledged records; a frame may go over a thousand.
 """
 
+MAX_TLS_WAITING: Final = 1024 * 1024
+"""Octets of a TLS connection that wait for secrets which are still to be written. Programs write them during
+the handshake.
+"""
+
+MAX_TLS_WAITING_ALL: Final = 64 * 1024 * 1024
+"""The same of all connections of a capture."""
+
 MAX_TLS_EARLY: Final = 64 * 1024
 """Octets of 0-RTT data of a connection held until it is known whether the server took them. Servers allow
 16 KiB."""

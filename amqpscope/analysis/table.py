@@ -138,6 +138,9 @@ class ConnectionTable(SegmentSink):
     def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
         self.output.notes.append(Note(code, packet, time, detail, None))
 
+    def secrets(self, octets: bytes) -> None:
+        self.output.secrets.take(octets)
+
     def dropped(self, packet: i64, time: i64, count: i64) -> None:
         """The capturing machine lost packets: whole connections may be among them."""
         self.correlation.whole = False

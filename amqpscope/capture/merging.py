@@ -75,6 +75,7 @@ class MergedFile(SegmentSink):
         self.number: i64 = 0  # and its number among all
         self.ended = False
         self.counted = False  # among the files that are open
+        self.outer: SegmentSink | None = None  # takes the secrets of the file, whatever waits
 
     def packet(self, one: WaitingPacket) -> None:
         """The next packet."""
@@ -93,6 +94,10 @@ class MergedFile(SegmentSink):
             self.ahead.append(one)
         else:
             self.waiting.append(one)
+
+    def secrets(self, octets: bytes) -> None:
+        if self.outer is not None:
+            self.outer.secrets(octets)
 
     def dropped(self, packet: i64, time: i64, count: i64) -> None:
         if packet > 0:
@@ -167,6 +172,8 @@ class Merge:
         self.number: i64 = 0
         self.delivering = False
         self._parts = [MergedFile(source, index) for index, source in enumerate(sources)]
+        for part in self._parts:
+            part.outer = sink
         self._open = 0
         # Time of the first packet that waits, and the file's place among all: of files that are not over.
         self._order: list[tuple[int, int]] = []

@@ -3,8 +3,9 @@
 Source: draft-ietf-opsawg-pcapng, sections 3 and 4. Each section has its own byte order and its own list of
 interfaces; an interface its own link type, snapshot length and unit of time. Packets are in enhanced, simple
 and obsolete packet blocks. Of the statistics of an interface the end of the capture and the packets that it
-lost are read. All other blocks are passed over; those that Wireshark shows as a line of their
-own (custom, systemd journal, sysdig) take a packet number, so that numbers agree with it.
+lost are read, of the decryption secrets those of TLS. All other blocks are passed over; those that Wireshark
+shows as a line of their own (custom, systemd journal, sysdig) take a packet number, so that numbers agree
+with it.
 
 Packets that were lost are reported twice: in the block of the next one that was not, and in the statistics,
 in all. What those have more was lost nobody knows where. An option that cannot be read says nothing.
@@ -29,6 +30,7 @@ OBSOLETE_PACKET: Final = 2
 SIMPLE_PACKET: Final = 3
 INTERFACE_STATISTICS: Final = 5
 ENHANCED_PACKET: Final = 6
+DECRYPTION_SECRETS: Final = 10
 SYSTEMD_JOURNAL: Final = 9
 CUSTOM: Final = 0x00000BAD
 CUSTOM_NOT_COPIED: Final = 0x40000BAD
@@ -42,6 +44,8 @@ OPTION_TIME_OFFSET: Final = 14  # if_tsoffset
 OPTION_LOST: Final = 4  # epb_dropcount
 OPTION_INTERFACE_LOST: Final = 5  # isb_ifdrop
 OPTION_SYSTEM_LOST: Final = 7  # isb_osdrop
+
+TLS_KEY_LOG: Final = 0x544C534B  # the kind of secrets that are lines of a key log
 
 _FRAMING: Final = 12  # type, length and length again
 _SECTION_MIN: Final = 28
@@ -253,6 +257,8 @@ class PcapngReader(CaptureReader):
             self._interface(buf, at, length)
         elif kind == INTERFACE_STATISTICS:
             self._statistics(buf, at, length)
+        elif kind == DECRYPTION_SECRETS:
+            self._secrets(buf, at, length)
         elif kind in (ENHANCED_PACKET, OBSOLETE_PACKET):
             self.number += 1
             self._note("capture/corrupt", f"at offset {self._origin + at}: a packet block of {length} octets")
@@ -265,6 +271,15 @@ class PcapngReader(CaptureReader):
             SYSDIG_EVENT_2_LARGE,
         ):
             self.number += 1
+
+    def _secrets(self, buf: bytes, at: i64, length: i64) -> None:
+        """Secrets that decrypt packets before or behind them (section 4.7)."""
+        if length < _FRAMING + 8:
+            return
+        kind: i64 = u32(buf, at + 8) if self._big else u32le(buf, at + 8)
+        size: i64 = u32(buf, at + 12) if self._big else u32le(buf, at + 12)
+        if kind == TLS_KEY_LOG and size <= length - _FRAMING - 8:
+            self.sink.secrets(buf[at + 16 : at + 16 + size])
 
     def _simple_packet(self, buf: bytes, at: i64, length: i64) -> None:
         """A packet of the section's first interface, cut to its snapshot length, without time stamp."""

@@ -19,5 +19,8 @@ class SegmentSink:
         `detail` is made of numbers and fixed words: nothing of it comes from the file as text.
         """
 
+    def secrets(self, octets: bytes) -> None:
+        """The capture file has TLS secrets: the lines of a key log."""
+
     def dropped(self, packet: i64, time: i64, count: i64) -> None:
         """The capture lost `count` packets before `packet`, of that time; packet 0: nobody knows where."""

@@ -14,7 +14,7 @@ from amqpscope.cli.output import say
 from amqpscope.cli.status import Status
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions, together
-from amqpscope.input.key_log import KeyLogs
+from amqpscope.input.key_log import key_logs
 from amqpscope.layers.secrets import Secrets
 from amqpscope.report.outcome import nothing_to
 from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
@@ -131,9 +131,9 @@ class CaptureArgument:
         return Capture(self.paths[0] if len(self.paths) == 1 else self.paths, options, via=self.via)
 
 
-def secrets_of(keylogs: list[str] | None) -> Secrets | None:
-    """What the key logs have; None without key logs. Raises FilterError."""
-    return KeyLogs(keylogs) if keylogs else None
+def secrets_of(keylogs: list[str] | None, growing: bool = False) -> Secrets | None:
+    """What the key logs have; None without key logs. growing: they are still written. Raises FilterError."""
+    return key_logs(keylogs, growing) if keylogs else None
 
 
 def inputs(

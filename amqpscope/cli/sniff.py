@@ -9,7 +9,7 @@ import typer
 from amqpscope.capture.live.opening import list_interfaces, open_source
 from amqpscope.capture.live.privileges import give_up
 from amqpscope.cli import quantities
-from amqpscope.cli.inputs import DialectOption, same_file
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, same_file, secrets_of
 from amqpscope.cli.judging import (
     AllowEmpty,
     BaselineOption,
@@ -280,6 +280,7 @@ def sniff(
     spec: SpecOption = None,
     profile: ProfileOption = None,
     dialect: DialectOption = None,
+    tls_keylog: KeyLogOption = None,
     fail_on: FailOnOption = None,
     fail_on_possible: FailOnPossible = None,
     strict: StrictOption = None,
@@ -319,6 +320,7 @@ def sniff(
         raise FilterError("--top: cannot be combined with --quiet, --format or -w -")
     if path not in (None, "-") and "-" in (interfaces or []) and same_file(path, "-"):
         raise FilterError(f"--write {path}: is the file that standard input reads")
+    secrets = secrets_of(tls_keylog, growing=True)
     with open_source(interfaces or ["any"], packet_filter, any_port) as source:
         give_up()
         recording = None
@@ -328,7 +330,11 @@ def sniff(
         watch = LiveWatch(
             source,
             CaptureOptions(
-                records=not quiet, profile=policy.profile, spec=policy.spec, dialect=dialect or ""
+                records=not quiet,
+                profile=policy.profile,
+                spec=policy.spec,
+                dialect=dialect or "",
+                secrets=secrets,
             ),
             recorder=recorder,
         )

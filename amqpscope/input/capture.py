@@ -23,6 +23,7 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.merging import Merge
 from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
+from amqpscope.input.key_log import LaterBlocks
 from amqpscope.layers.secrets import Secrets
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
@@ -101,8 +102,9 @@ class Capture:
         output = AnalysisOutput(options.messages, options.records, options.judge, options.context)
         output.counter = options.counter
         output.dialect = options.dialect
-        if options.secrets is not None:
-            output.secrets = options.secrets
+        output.secrets = Secrets(options.secrets)
+        files = [one.path for one in self._sources if one.again]
+        output.secrets.sources += [LaterBlocks(path) for path in files]
         kept = KeptConnections(options.keep, options.ended, options.keep or options.ended)
         self._table = ConnectionTable(self.name, output, kept)
         # Connections that were still open when the reading was broken off in the middle of a block.

@@ -1,60 +1,132 @@
-"""Key logs: files with TLS secrets in the format of SSLKEYLOGFILE, which may grow while they are read."""
+"""Where TLS secrets come from: key logs in the format of SSLKEYLOGFILE, which may grow while they are read,
+and what a capture file has behind the packets that it is for.
+"""
 
 import importlib.util
+import os
+import struct
 from collections.abc import Sequence
 from typing import Final
 
-from amqpscope.errors import FilterError
-from amqpscope.layers.secrets import Secrets
+from amqpscope.capture.pcapng import DECRYPTION_SECRETS, SECTION_HEADER, TLS_KEY_LOG, is_pcapng
+from amqpscope.capture.source import CaptureSource
+from amqpscope.errors import CaptureError, FilterError
+from amqpscope.layers.secrets import Secrets, SecretsSource
+from amqpscope.limits import MAX_BLOCK
 
-__all__ = ["KeyLogs"]
+__all__ = ["LaterBlocks", "key_logs"]
 
 _BLOCK: Final = 1024 * 1024
-"""Octets read at a time. A line without an end in so many is none."""
+"""Octets read at a time. A line of a key log without an end in so many is none."""
 
 
-class KeyLogs(Secrets):
-    """The secrets of key logs. growing: lines may be added, and a file may still be empty.
+def key_logs(paths: Sequence[str], growing: bool = False) -> Secrets:
+    """The secrets of key logs. growing: lines may be added, and a file may still be missing or empty.
 
     Raises FilterError when one cannot be read or has no secrets, or when the package for decryption is
     missing.
     """
-
-    def __init__(self, paths: Sequence[str], growing: bool = False) -> None:
-        super().__init__()
-        if importlib.util.find_spec("cryptography") is None:
-            raise FilterError('--tls-keylog: needs the package cryptography (pip install "amqpscope[tls]")')
-        self.given = True
-        # Of each file, how many octets of it were taken.
-        self._read = dict.fromkeys(paths, 0)
-        for path in self._read:
-            try:
-                taken = self._take_new(path)
-            except OSError as error:
-                raise FilterError(f"--tls-keylog {path}: {error.strerror or error}") from error
-            if not taken and not growing:
-                raise FilterError(
-                    f"--tls-keylog {path}: has no TLS secrets (lines such as CLIENT_RANDOM ... ...)"
-                )
-
-    def look_further(self) -> bool:
+    if importlib.util.find_spec("cryptography") is None:
+        raise FilterError('--tls-keylog: needs the package cryptography (pip install "amqpscope[tls]")')
+    secrets = Secrets()
+    secrets.given = True
+    secrets.growing = growing
+    for path in paths:
+        log = KeyLog(path)
         try:
-            return sum(self._take_new(path) for path in self._read) > 0
-        except OSError:
-            return False  # the file was there and is gone: what it had is known
+            taken = log.take_new(secrets)
+        except OSError as error:
+            if not (growing and isinstance(error, FileNotFoundError)):
+                raise FilterError(f"--tls-keylog {path}: {error.strerror or error}") from error
+            taken = 0
+        if not taken and not growing:
+            raise FilterError(
+                f"--tls-keylog {path}: has no TLS secrets (lines such as CLIENT_RANDOM ... ...)"
+            )
+        secrets.sources.append(log)
+    return secrets
 
-    def _take_new(self, path: str) -> int:
-        """Take the whole lines that a file has more than before. Returns how many secrets they had."""
+
+class KeyLog(SecretsSource):
+    """One file."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+        # How many octets of it were taken, in whole lines, and how many it had then.
+        self._read = 0
+        self._size = 0
+
+    def look_further(self, secrets: Secrets) -> bool:
+        try:
+            return os.stat(self._path).st_size != self._size and self.take_new(secrets) > 0
+        except OSError:
+            return False  # the file is not there yet, or is gone: what it had is known
+
+    def take_new(self, secrets: Secrets) -> int:
+        """Take the lines that the file has more than before. Returns how many secrets they had."""
         taken = 0
-        with open(path, "rb") as file:
-            file.seek(self._read[path])
+        with open(self._path, "rb") as file:
+            file.seek(self._read)
             rest = b""
             while block := file.read(_BLOCK):
                 lines, _, rest = (rest + block).rpartition(b"\n")
-                taken += self.take(lines)
+                taken += secrets.take(lines)
                 rest = rest if len(rest) < _BLOCK else b""
-            at = file.tell()
-        if rest and self.take(rest):
-            return taken + 1  # the last line has no end, and is whole
-        self._read[path] = at - len(rest)
-        return taken
+            self._size = file.tell()
+            self._read = self._size - len(rest)
+        # The last line may be whole and have no end. If it is not whole it is taken again.
+        return taken + secrets.take(rest)
+
+
+class LaterBlocks(SecretsSource):
+    """The decryption secrets blocks of a pcapng file, looked for at once in the whole file when one is
+    missing.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+        self._looked = False
+
+    def look_further(self, secrets: Secrets) -> bool:
+        if self._looked:
+            return False
+        self._looked = True
+        source = CaptureSource(self._path)
+        try:
+            source.open()
+            return _take_blocks(source, secrets)
+        except CaptureError:
+            return False  # whoever reads its packets reports that
+        finally:
+            source.close()
+
+
+def _take_blocks(source: CaptureSource, secrets: Secrets) -> bool:
+    """Give `secrets` those of each block, up to where the blocks of the file make no sense."""
+    taken = 0
+    held = b""
+    at = 0  # of the next block, in what is held and not yet read
+    order = ""
+    while octets := source.read(_BLOCK):
+        held += octets
+        if not order and not is_pcapng(held):
+            return False
+        while len(held) - at >= 12:
+            if struct.unpack_from("<I", held, at)[0] == SECTION_HEADER:
+                order = "<" if held[at + 8] == 0x4D else ">"
+            kind, length = struct.unpack_from(f"{order}II", held, at)
+            if not 12 <= length <= MAX_BLOCK:
+                return taken > 0
+            if kind == DECRYPTION_SECRETS:
+                if len(held) - at < length:
+                    break
+                form, size = struct.unpack_from(f"{order}II", held, at + 8) if length >= 20 else (0, 0)
+                if form == TLS_KEY_LOG and size <= length - 20:
+                    taken += secrets.take(held[at + 16 : at + 16 + size])
+            at += (length + 3) & ~3
+        passed = min(at, len(held))
+        held = held[passed:]
+        at -= passed
+    return taken > 0

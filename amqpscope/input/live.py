@@ -28,6 +28,7 @@ from amqpscope.capture.live.source import LiveSource
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.recorder import PacketRecorder
 from amqpscope.input.capture import CaptureOptions
+from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import LIVE_TICK, MAX_OVERDUE
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
@@ -83,6 +84,7 @@ class LiveWatch:
         self.source = source
         output = AnalysisOutput(records=options.records, judge=True, context=options.context, live=True)
         output.dialect = options.dialect
+        output.secrets = Secrets(options.secrets)
         kept = KeptConnections(every=False, ended=True, few_others=False)
         self.table = ConnectionTable(source.name, output, kept)
         self._decoder = PacketDecoder(self.table)

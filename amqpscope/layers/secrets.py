@@ -11,7 +11,7 @@ from mypy_extensions import mypyc_attr
 from amqpscope.limits import MAX_TLS_SECRETS
 from dissectors.wire import i64
 
-__all__ = ["LABELS", "Secrets"]
+__all__ = ["LABELS", "Secrets", "SecretsSource"]
 
 LABELS: Final = frozenset(
     [
@@ -31,14 +31,29 @@ _LONGEST: Final = 64
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Secrets:
-    """The secrets that are known so far, by client random and label."""
+class SecretsSource:
+    """Where more secrets may come from."""
 
-    def __init__(self) -> None:
+    def look_further(self, secrets: "Secrets") -> bool:
+        """Give `secrets` what could not be given before. False: there is nothing new."""
+        return False
+
+
+class Secrets:
+    """The secrets that are known so far, by client random and label. shared: those of all captures."""
+
+    def __init__(self, shared: "Secrets | None" = None) -> None:
+        self.shared: Secrets | None = shared
         self._known: dict[bytes, dict[str, bytes]] = {}
         self._count: i64 = 0
+        # Asked when a secret is missing.
+        self.sources: list[SecretsSource] = []
         # Somebody gave secrets: whoever misses one wants to know.
-        self.given: bool = False
+        self.given: bool = shared is not None and shared.given
+        # They may still be written: what misses one may wait.
+        self.growing: bool = shared is not None and shared.growing
+        # How many octets wait for secrets.
+        self.waiting: i64 = 0
 
     def take(self, octets: bytes) -> int:
         """Take the lines of a key log that are secrets. Returns how many there were."""
@@ -71,13 +86,17 @@ class Secrets:
             self._count -= len(self._known.pop(oldest))
         return True
 
-    def of(self, random: bytes) -> dict[str, bytes]:
-        """The secrets of the connection with this client random, by label; empty if there is none."""
-        found = self._known.get(random)
-        if found is None and self.look_further():
-            found = self._known.get(random)
-        return {} if found is None else found
+    def of(self, random: bytes, wanted: str) -> dict[str, bytes]:
+        """The secrets of the connection with this client random, by label. wanted: the one that is needed."""
+        found = self._find(random)
+        if wanted not in found:
+            for source in self.sources:
+                if source.look_further(self):
+                    found = self._find(random)
+        if wanted not in found and self.shared is not None:
+            return found | self.shared.of(random, wanted)
+        return found
 
-    def look_further(self) -> bool:
-        """Take secrets that could not be taken before. False: there are no new ones."""
-        return False
+    def _find(self, random: bytes) -> dict[str, bytes]:
+        found = self._known.get(random)
+        return {} if found is None else found

@@ -7,7 +7,7 @@ on in its chain. So does a record that opens only with a later cipher: then thos
 """
 
 import importlib.util
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from amqpscope.layers.interface import LayerContext
 from amqpscope.layers.tls import handshake
@@ -15,14 +15,14 @@ from amqpscope.layers.tls.ciphers import RecordCipher, Traffic13, block_sizes, c
 from amqpscope.layers.tls.handshake import Hello
 from amqpscope.layers.tls.schedule import key_block
 from amqpscope.layers.tls.suites import suite
-from amqpscope.limits import MAX_TLS_ALERTS
+from amqpscope.limits import MAX_TLS_ALERTS, MAX_TLS_WAITING, MAX_TLS_WAITING_ALL
 from amqpscope.model.tls_facts import TlsAlert, TlsFacts
 from amqpscope.reassembly.provenance import Provenance
 
 if TYPE_CHECKING:
     from amqpscope.layers.tls.stream import TlsStream
 
-__all__ = ["APPLICATION", "EARLY", "HANDSHAKE", "TlsSession"]
+__all__ = ["APPLICATION", "EARLY", "HANDSHAKE", "Held", "TlsSession"]
 
 EARLY: Final = 0
 HANDSHAKE: Final = 1
@@ -46,6 +46,23 @@ _LABELS13: Final = (
 )
 
 
+# What holding a piece costs beside its octets.
+_EACH: Final = 128
+
+NOWHERE: Final = Provenance(0, 0, -1)
+"""Of what no packet shows."""
+
+
+class Held(NamedTuple):
+    """Octets of a direction that wait, or how many are missing there."""
+
+    direction: int
+    offset: int
+    octets: bytes
+    missing: int
+    provenance: Provenance
+
+
 class TlsSession:
     """The session of one connection. client: the direction of the client."""
 
@@ -63,6 +80,11 @@ class TlsSession:
         self.compressed = False
         # What becomes of 0-RTT data: "" (there are none), `offered`, `taken` or `refused`.
         self.early = ""
+        # Directions that lack a secret which may still come, what has come of both since, and how much of it.
+        self.lacking: list[int] = []
+        self.held: list[Held] = []
+        self.held_octets = 0
+        self.patient = context.secrets.growing
         connection = context.notes.connection
         connection.tls = self.facts
         connection.encrypted = True
@@ -126,7 +148,7 @@ class TlsSession:
         self.know_client(hello.random)
         if handshake.EARLY_DATA in hello.extensions:
             self.early = "offered"
-            secret = self.secrets().get("CLIENT_EARLY_TRAFFIC_SECRET", b"")
+            secret = self.secrets("CLIENT_EARLY_TRAFFIC_SECRET").get("CLIENT_EARLY_TRAFFIC_SECRET", b"")
             if secret:
                 self.give(self.client, self.traffic(secret, EARLY))
 
@@ -168,9 +190,9 @@ class TlsSession:
 
     # Keys
 
-    def secrets(self) -> dict[str, bytes]:
-        """The secrets of the connection, by label."""
-        return self.context.secrets.of(self.client_random)
+    def secrets(self, wanted: str) -> dict[str, bytes]:
+        """The secrets of the connection, by label. wanted: the one that is needed."""
+        return self.context.secrets.of(self.client_random, wanted)
 
     def traffic(self, secret: bytes, stage: int) -> list[RecordCipher]:
         """The ciphers of a traffic secret: of each suite that it may be for."""
@@ -186,8 +208,8 @@ class TlsSession:
 
     def begin_traffic(self, direction: int, place: Provenance) -> None:
         """Give a direction the ciphers of TLS 1.3."""
-        secrets = self.secrets()
         labels = _LABELS13[self.role(direction)]
+        secrets = self.secrets(labels[1])
         chain: list[RecordCipher] = []
         for stage, label in zip((HANDSHAKE, APPLICATION), labels, strict=True):
             if label in secrets:
@@ -210,7 +232,7 @@ class TlsSession:
     def cipher12(self, direction: int, place: Provenance) -> RecordCipher | None:
         """The cipher of the last handshake of TLS 1.2 and before; None if there cannot be one."""
         of = suite(self.suite)
-        master = self.secrets().get("CLIENT_RANDOM", b"")
+        master = self.secrets("CLIENT_RANDOM").get("CLIENT_RANDOM", b"")
         if (
             len(master) != 48
             or not self.server_random
@@ -240,7 +262,7 @@ class TlsSession:
             if cipher is not None:
                 stream.chain = [cipher]
             return
-        if "SERVER_TRAFFIC_SECRET_0" in self.secrets():
+        if "SERVER_TRAFFIC_SECRET_0" in self.secrets("SERVER_TRAFFIC_SECRET_0"):
             for one in (0, 1):
                 if not self.streams[one].chain or self.early:
                     self.begin_traffic(one, place)
@@ -248,6 +270,39 @@ class TlsSession:
             what = "the ServerHello was not captured, without which the secrets lead to no keys"
             for one in (0, 1):
                 self.unreadable(one, what, place)
+
+    # What waits for secrets
+
+    def hold(self, held: Held) -> None:
+        """What comes of a direction while a secret is awaited."""
+        secrets = self.context.secrets
+        self.held.append(held)
+        self.held_octets += len(held.octets) + _EACH
+        secrets.waiting += len(held.octets) + _EACH
+        full = self.held_octets > MAX_TLS_WAITING or secrets.waiting > MAX_TLS_WAITING_ALL
+        labels = [_LABELS13[self.role(one)][1] if self.tls13 else "CLIENT_RANDOM" for one in self.lacking]
+        if full or all(label in self.secrets(label) for label in labels):
+            self.resume(full)
+
+    def resume(self, last: bool) -> None:
+        """Try again; last: nothing is awaited any longer."""
+        if last:
+            self.patient = False
+        lacking, held = self.lacking, self.held
+        self.lacking, self.held = [], []
+        self.context.secrets.waiting -= self.held_octets
+        self.held_octets = 0
+        for direction in lacking:
+            if self.tls13:
+                self.begin_traffic(direction, NOWHERE)
+            else:
+                self.change_cipher(direction, NOWHERE)
+        for one in held:
+            stream = self.streams[one.direction]
+            if one.missing:
+                stream.gap(one.offset, one.missing, one.provenance.packet, one.provenance.time)
+            else:
+                stream.data(one.offset, one.octets, 0, len(one.octets), one.provenance)
 
     # What cannot be read
 
@@ -260,7 +315,9 @@ class TlsSession:
             self.unreadable(direction, f"the cipher suite {of.name} is not supported", place)
         elif not self.context.secrets.given:
             self.unreadable(direction, "there are no TLS secrets", place)
-        elif label not in self.secrets():
+        elif label not in self.secrets(label) and self.patient:
+            self.lacking.append(direction)
+        elif label not in self.secrets(label):
             reason = f"no secret {label} with the client random {self.facts.random}"
             self.unreadable(direction, reason, place)
         elif not has_cryptography():
@@ -302,11 +359,18 @@ class TlsSession:
     def dump(self) -> tuple[Any, ...]:
         """The state, as plain values."""
         chosen = (self.version, self.suite, self.client_random, self.server_random)
-        return (chosen, self.encrypt_then_mac, self.compressed, self.early)
+        held = [(*one[:4], one.provenance.dump()) for one in self.held]
+        return (chosen, self.encrypt_then_mac, self.compressed, self.early, self.lacking, held, self.patient)
 
     def restore(self, state: tuple[Any, ...], facts: TlsFacts | None) -> None:
         """Go on where `dump` left off."""
-        chosen, self.encrypt_then_mac, self.compressed, self.early = state
+        chosen, self.encrypt_then_mac, self.compressed, self.early, lacking, held, self.patient = state
+        self.lacking = list(lacking)
+        self.held = [
+            Held(direction, offset, octets, missing, Provenance(*place))
+            for direction, offset, octets, missing, place in held
+        ]
+        self.held_octets = sum(len(one.octets) + _EACH for one in self.held)
         self.version, self.suite, self.client_random, self.server_random = chosen
         if facts is not None:
             self.facts = facts

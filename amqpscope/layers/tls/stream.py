@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from amqpscope.layers.interface import LayerStream
 from amqpscope.layers.tls.ciphers import Aead12, RecordCipher, Traffic13, load_cipher
-from amqpscope.layers.tls.session import APPLICATION, EARLY, TlsSession
+from amqpscope.layers.tls.session import APPLICATION, EARLY, Held, TlsSession
 from amqpscope.limits import (
     MAX_TLS_EARLY,
     MAX_TLS_FAILED_RECORDS,
@@ -94,6 +94,9 @@ class TlsStream(LayerStream):
         return -1 if self.forgotten else 0
 
     def data(self, offset: int, buf: bytes, start: int, end: int, provenance: Provenance) -> None:
+        if self.session.lacking:
+            self.session.hold(Held(self.direction, offset, buf[start:end], 0, provenance))
+            return
         if self.skip > 0:
             skipped = min(self.skip, end - start)
             self.skip -= skipped
@@ -120,6 +123,9 @@ class TlsStream(LayerStream):
     def keep(self, octets: bytes, provenance: Provenance) -> None:
         """The beginning of a record, or octets to search for one."""
         if self.blind or not octets:
+            return
+        if self.session.lacking:
+            self.session.hold(Held(self.direction, self.at, octets, 0, provenance))
             return
         self.pending += octets
         if self.searching:
@@ -151,10 +157,15 @@ class TlsStream(LayerStream):
             pos += size
             if self.blind:
                 return end
+            if self.session.lacking:
+                break
         return pos
 
     def gap(self, offset: int, size: int, packet: int, time: int) -> None:
         place = Provenance(packet, time, -1)
+        if self.session.lacking:
+            self.session.hold(Held(self.direction, offset, b"", size, place))
+            return
         if self.opaque:
             self.blind = True
         if self.blind:
@@ -189,6 +200,8 @@ class TlsStream(LayerStream):
             self.gap(offset, size, packet, time)
 
     def finish(self, reason: str) -> None:
+        while self.session.lacking:
+            self.session.resume(True)
         self.give_early(self.session.early != "refused")
         self.above.finish(reason)
 
@@ -276,7 +289,7 @@ class TlsStream(LayerStream):
         self.at += pos + size
         self.content(self.chain[0].kind, content, self.at, _provenance_at(pieces, self.at - 1))
         pos += size
-        while len(held) - pos >= _HEADER and not self.searching and not self.blind:
+        while len(held) - pos >= _HEADER and not (self.searching or self.blind or self.session.lacking):
             size = _HEADER + (held[pos + 3] << 8 | held[pos + 4])
             if len(held) - pos < size:
                 break

@@ -1,0 +1,183 @@
+"""Where TLS secrets come from, and that they go nowhere."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from support.connection_harness import ConnectionHarness
+from support.conversation import Conversation
+from support.tls import Ends, TlsRecording
+from typer.testing import CliRunner
+
+import amqpscope
+from amqpscope.cli.main import app
+from amqpscope.errors import FilterError
+from amqpscope.input.capture import CaptureOptions
+from amqpscope.input.key_log import KeyLog, key_logs
+from amqpscope.layers.secrets import Secrets
+
+from .test_tls import recorded, talk
+
+pytest.importorskip("cryptography")
+
+Order = Literal["<", ">"]
+
+
+def capture_of(recording: TlsRecording) -> Conversation:
+    d = Conversation()
+    for turn in recording.turns:
+        (d.client if turn.direction == 0 else d.server).say(turn.octets)
+    return d
+
+
+def secrets_block(keylog: bytes, order: Order = "<") -> bytes:
+    body = struct.pack(order + "II", 0x544C534B, len(keylog)) + keylog + b"\0" * (-len(keylog) % 4)
+    length = struct.pack(order + "I", len(body) + 12)
+    return struct.pack(order + "I", 10) + length + body + length
+
+
+def names(source: Path | list[Path], secrets: Secrets | None = None) -> list[str]:
+    with amqpscope.Capture(source, CaptureOptions(secrets=secrets)) as capture:
+        return [record.frame.name for record in capture]
+
+
+@pytest.fixture(scope="module")
+def recording() -> TlsRecording:
+    return recorded(talk(), Ends.make("1.3"))
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("behind", [False, True])
+def test_secrets_in_the_capture(
+    tmp_path: Path, recording: TlsRecording, order: Order, packed: bool, behind: bool
+) -> None:
+    octets = capture_of(recording).capture.pcapng(byte_order=order)
+    at = len(octets) if behind else 28
+    octets = octets[:at] + secrets_block(recording.keylog, order) + octets[at:]
+    path = tmp_path / "a.pcapng"
+    path.write_bytes(gzip.compress(octets) if packed else octets)
+    found = names(path)
+    assert "transfer" in found and found[-1] == "close"
+    assert names([path]) == found
+    other = tmp_path / "b.pcapng"
+    other.write_bytes(octets[:28] + octets[28:].replace(b"_SECRET", b"_SEKRET"))
+    assert names(other) == []
+
+
+@pytest.mark.parametrize("cut", [0, 4, 12, 24])
+def test_a_block_that_is_damaged(tmp_path: Path, recording: TlsRecording, cut: int) -> None:
+    octets = capture_of(recording).capture.pcapng()
+    block = bytearray(secrets_block(recording.keylog))
+    block[cut : cut + 4] = b"\xff\xff\xff\x7f"
+    path = tmp_path / "a.pcapng"
+    path.write_bytes(octets + bytes(block))
+    assert names(path) == [] or cut == 24
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("reload", [False, True])
+@pytest.mark.parametrize("late", [1, 3, 6, 100])
+def test_a_key_log_that_grows(tmp_path: Path, version: str, reload: bool, late: int) -> None:
+    """What comes before its secrets waits for them; frames are those of a log that was complete."""
+    recording = recorded(talk(), Ends.make(version))
+    path = tmp_path / "keys.txt"
+    path.write_bytes(b"")
+    harness = ConnectionHarness(reload=reload)
+    harness.output.secrets = Secrets(key_logs([str(path)], growing=True))
+    for number, turn in enumerate(recording.turns):
+        if number == recording.handshake + late:
+            path.write_bytes(recording.keylog[:-100])
+        harness.send(turn.direction, turn.octets)
+        if number == recording.handshake + late:
+            path.write_bytes(recording.keylog)
+    path.write_bytes(recording.keylog)
+    harness.finish()
+    found = [(one.direction, one.frame.name, one.packet, one.acknowledged) for one in harness.out]
+    other = ConnectionHarness()
+    other.output.secrets.take(recording.keylog)
+    for turn in recording.turns:
+        other.send(turn.direction, turn.octets)
+    other.finish()
+    assert found == [(one.direction, one.frame.name, one.packet, one.acknowledged) for one in other.out]
+    assert found
+    assert harness.output.secrets.waiting == 0
+
+
+def test_secrets_that_never_come(tmp_path: Path, recording: TlsRecording) -> None:
+    harness = ConnectionHarness()
+    harness.output.secrets = Secrets(key_logs([str(tmp_path / "none.txt")], growing=True))
+    for turn in recording.turns:
+        harness.send(turn.direction, turn.octets)
+    assert harness.output.secrets.waiting > 0
+    harness.finish()
+    assert harness.out == [] and harness.output.secrets.waiting == 0
+    assert [note.code for note in harness.notes] == ["capture/tls"]
+
+
+def test_lines_of_a_key_log(tmp_path: Path) -> None:
+    random, secret = b"ab" * 32, b"CD" * 48
+    secrets = Secrets()
+    good = b"CLIENT_RANDOM %s %s" % (random, secret)
+    bad = [
+        b"# a comment",
+        b"CLIENT_RANDOM %s" % random,
+        b"CLIENT_RANDOM %s %s" % (random[2:], secret),
+        b"CLIENT_RANDOM %s %sx" % (random, secret[1:]),
+        b"CLIENT_RANDOM %s %s" % (random, secret * 2),
+        b"EXPORTER_SECRET %s %s" % (random, secret),
+        b"\xff\xff %s %s" % (random, secret),
+    ]
+    assert secrets.take(b"\r\n".join([*bad, good, b""])) == 1
+    assert secrets.of(bytes.fromhex(random.decode()), "") == {"CLIENT_RANDOM": b"\xcd" * 48}
+    path = tmp_path / "log"
+    path.write_bytes(good)
+    log = KeyLog(str(path))
+    assert log.take_new(secrets) == 1 and not log.look_further(secrets)
+    with path.open("ab") as file:
+        file.write(b"\n" + good.replace(b"ab", b"ba"))
+    assert log.look_further(secrets) and secrets.of(b"\xba" * 32, "")
+
+
+def test_key_logs_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    for name, why in (("none", "No such file"), ("empty", "has no TLS secrets"), (".", "directory")):
+        with pytest.raises(FilterError, match=why):
+            key_logs([str(tmp_path / name)])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["read"],
+        ["read", "-vv"],
+        ["read", "--format", "ndjson", "--bodies"],
+        ["check"],
+        ["check", "--format", "json"],
+        ["summary", "--all"],
+        ["summary", "--format", "json"],
+        ["why", "--end"],
+        ["why", "--end", "--format", "json"],
+    ],
+)
+@pytest.mark.parametrize("fitting", [True, False])
+def test_no_secret_is_shown(
+    tmp_path: Path, recording: TlsRecording, command: list[str], fitting: bool
+) -> None:
+    path, keys = tmp_path / "a.pcapng", tmp_path / "keys.txt"
+    octets = capture_of(recording).capture.pcapng()
+    path.write_bytes(octets + secrets_block(recording.keylog) if fitting else octets)
+    lines = recording.keylog.splitlines()
+    keys.write_bytes(b"\n".join(line if fitting else line[:-2] + b"00" for line in lines))
+    result = CliRunner().invoke(app, [*command, "--tls-keylog", str(keys), str(path)])
+    shown = (result.output + result.stderr).lower()
+    assert result.exit_code != 2 and shown
+    for line in lines:
+        if line and not line.startswith(b"#"):
+            assert line.split()[2].decode()[:32].lower() not in shown
+            assert json.dumps(bytes.fromhex(line.split()[2].decode()).decode("latin1"))[1:-1] not in shown
