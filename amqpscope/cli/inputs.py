@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from amqpscope.capture.source import is_capture
+from amqpscope.cli.advice import mistaken_path
 from amqpscope.cli.output import say
 from amqpscope.cli.status import Status
 from amqpscope.errors import CaptureError, FilterError
@@ -159,6 +160,8 @@ def inputs(
     for path in paths:
         if path != "-" and os.path.isdir(path):
             found += _in_directory(path)
+        elif path != "-" and not os.path.exists(path) and (helps := mistaken_path(path)):
+            raise FilterError(f"{path}: there is no such file; {helps}")
         else:
             found.append(CaptureArgument([path]))
     if merge:

@@ -11,7 +11,7 @@ import typer
 from typer.main import get_command
 
 from amqpscope import __version__
-from amqpscope.cli.commands import Commands
+from amqpscope.cli.commands import GROUPS, Commands
 from amqpscope.cli.output import leave_stdout, say
 from amqpscope.cli.status import Status
 from amqpscope.errors import AmqpscopeError
@@ -110,13 +110,12 @@ def run(arguments: list[str]) -> int:
     if not _prepare_streams():
         return _failed("standard output is closed")
     try:
-        result = _command()(arguments or ["--help"], prog_name="amqpscope", standalone_mode=False)
+        if not arguments or arguments in [[group] for group in GROUPS]:
+            arguments = [*arguments, "--help"]
+        result = _command()(arguments, prog_name="amqpscope", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
-        context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else "amqpscope"
-        reason = error.format_message().replace("Value error, ", "").rstrip(".")
-        return _failed(f"{reason} (see '{command} --help')")
+        return _failed(_misused(error, arguments))
     except (KeyboardInterrupt, typer.Abort):
         try:
             sys.stdout.flush()
@@ -162,6 +161,21 @@ def _prepare_streams() -> bool:
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
     return is_open
+
+
+def _misused(error: typer.TyperException, arguments: list[str]) -> str:
+    """What is wrong with a command line, and what helps."""
+    from amqpscope.cli.advice import advice
+
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "amqpscope"
+    command = path.removeprefix("amqpscope").strip()
+    words = [word for word in arguments if not word.startswith("-")][len(command.split()) :]
+    option = getattr(error, "option_name", None) if type(error).__name__ == "NoSuchOption" else ""
+    helps = advice(command, option or "", words)
+    reason = str(getattr(error, "message", "")) if helps and option else error.format_message()
+    reason = reason.replace("Value error, ", "").partition(" Did you mean")[0].rstrip(".")
+    return f"{reason}; {helps}" if helps else f"{reason} (see '{path} --help')"
 
 
 def _failed(text: str) -> int:

@@ -245,6 +245,8 @@ def read(
         if left == 0:
             break
     writer.end()
+    if selection.connection is not None and not selection.connection.met and Status.FINE in statuses:
+        statuses.append(Status.FAILURE)
     return worst(statuses)
 
 
@@ -301,7 +303,9 @@ def _read_one(
                 return Status.FAILURE if capture.failed else Status.FINE, left
             status = capture_status(capture, allow_empty)
             if status is Status.FINE and seen and not shown:
-                say(f"{capture.name}: none of its {seen} frames matches the filter options")
+                missing = "" if selection.connection is None else selection.connection.missing()
+                others = f"none of its {seen} frames matches the filter options"
+                say(f"{capture.name}: {missing or others}")
             return status, left
     except CaptureError as error:
         writer.fail(name, str(error))

@@ -14,6 +14,7 @@ from amqpscope.tracking.amqp10.identity import Link
 __all__ = [
     "Bound",
     "Selection",
+    "WantedConnection",
     "check_connection",
     "is_connection",
     "parse_bound",
@@ -102,6 +103,51 @@ def parse_names(text: str) -> frozenset[str]:
     return names
 
 
+class WantedConnection:
+    """The connections that `--connection` names; see `is_connection`. Raises FilterError if it can name none.
+
+    met: one of them was seen, in any capture.
+    """
+
+    def __init__(self, name: str) -> None:
+        check_connection(name)
+        self.met = False
+        self._name = name
+        self._known: dict[Connection, bool] = {}
+        # Of this capture.
+        self._met = False
+        self._streams: tuple[int, int] | None = None
+
+    def restart(self) -> None:
+        """Another capture begins."""
+        self._known = {}
+        self._met = False
+        self._streams = None
+
+    def takes(self, connection: Connection) -> bool:
+        """Whether a connection is wanted."""
+        taken = self._known.get(connection)
+        if taken is None:
+            taken = self._known[connection] = is_connection(connection, self._name)
+            self._met = self._met or taken
+            self.met = self.met or taken
+            first, last = self._streams or (connection.stream, connection.stream)
+            self._streams = min(first, connection.stream), max(last, connection.stream)
+        return taken
+
+    def forget(self, connection: Connection) -> None:
+        """No more frames of this connection will come."""
+        self._known.pop(connection, None)
+
+    def missing(self) -> str:
+        """That this capture has other connections, but none of these; "" if it has one, or no connection."""
+        if self._met or self._streams is None:
+            return ""
+        first, last = self._streams
+        there = f"is only {first}" if first == last else f"are {first} to {last}"
+        return f"no connection {self._name} (there {there})"
+
+
 class Selection:
     """Frames are taken that pass every criterion given.
 
@@ -121,10 +167,7 @@ class Selection:
         first: Bound | None = None,
         last: Bound | None = None,
     ) -> None:
-        self._connection = connection
-        if connection is not None:
-            check_connection(connection)
-        self._connections: dict[Connection, bool] = {}
+        self.connection = None if connection is None else WantedConnection(connection)
         # Channels whose last frame with a name of its own was of the address asked for.
         self._going_on: dict[Connection, set[tuple[int, int]]] = {}
         self._channels_going_on = 0
@@ -145,7 +188,8 @@ class Selection:
 
     def restart(self) -> None:
         """Another capture begins."""
-        self._connections = {}
+        if self.connection is not None:
+            self.connection.restart()
         self._going_on = {}
         self._channels_going_on = 0
         self._origin = 0
@@ -156,7 +200,8 @@ class Selection:
 
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""
-        self._connections.pop(connection, None)
+        if self.connection is not None:
+            self.connection.forget(connection)
         self._channels_going_on -= len(self._going_on.pop(connection, ()))
 
     def takes(self, record: FrameRecord, link: Link | None) -> bool:
@@ -164,9 +209,9 @@ class Selection:
         if self.everything:
             return True
         frame = record.frame
-        if self._channels is not None and frame.channel not in self._channels:
+        if self.connection is not None and not self.connection.takes(record.connection):
             return False
-        if self._connection is not None and not self._connected(record.connection):
+        if self._channels is not None and frame.channel not in self._channels:
             return False
         if self._first is not None and self._place(record, self._first) < 0:
             return False
@@ -209,14 +254,6 @@ class Selection:
         elif before and not taken and going_on is not None:
             going_on.discard(place)
             self._channels_going_on -= 1
-        return taken
-
-    def _connected(self, connection: Connection) -> bool:
-        taken = self._connections.get(connection)
-        if taken is None:
-            assert self._connection is not None
-            taken = is_connection(connection, self._connection)
-            self._connections[connection] = taken
         return taken
 
     def _place(self, record: FrameRecord, bound: Bound) -> int:

@@ -11,7 +11,7 @@ import typer
 from amqpscope.cli.inputs import CaptureArgument, DialectOption, KeyLogOption, Merge, Via, inputs
 from amqpscope.cli.judging import Spec
 from amqpscope.cli.output import TextOrJson, notes_to_stderr, say
-from amqpscope.cli.selection import check_connection, is_connection
+from amqpscope.cli.selection import WantedConnection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.replay import ReplayableCapture
@@ -162,9 +162,17 @@ def why(
             named, frame, connection, form, inputs(named, merge, via, dialect, tls_keylog), profile, spec
         )
     if packet is None or not named:
-        raise FilterError("a PACKET is needed, or --end" if packet else "a FILE and a PACKET are needed")
+        if packet is None and not named:
+            raise FilterError("a FILE and a PACKET are needed")
+        one = named[0] if named else packet
+        raise FilterError(
+            f"a PACKET is needed: amqpscope why {one} PACKET; `amqpscope check` names packets with findings, "
+            f"and `amqpscope why --end {one}` explains how connections ended"
+        )
     if connection is not None:
         raise FilterError("--connection: only with --end")
+    if len(named) == 1 and _NUMBER.fullmatch(named[0]) and os.path.exists(packet):
+        raise FilterError(f"the file comes before the packet: amqpscope why {packet} {named[0]}")
     number = _number(packet)
     captures = inputs(named, merge, via, dialect, tls_keylog)
     if len(captures) > 1:
@@ -244,13 +252,16 @@ def _every_end(
 
 def _ends(material: ReplayableCapture, which: str | None, form: TextOrJson, below: bool) -> Status:
     """Why things ended. below: what is shown about another capture."""
-    if which is not None:
-        check_connection(which)
+    named = None if which is None else WantedConnection(which)
 
     def wanted(connection: Connection) -> bool:
-        return which is None or is_connection(connection, which)
+        return named is None or named.takes(connection)
 
     found, more, nothing = endings_of(material, wanted)
+    missing = "" if named is None else named.missing()
+    if missing:
+        say(f"{material.name}: {missing}")
+        return Status.FAILURE
     as_data = form is TextOrJson.json
     scenes = ExplainedFrames.of_several(material, wanted_of(found), as_data)
     if as_data:

@@ -157,7 +157,11 @@ def test_what_makes_no_sense_together(capsys: pytest.CaptureFixture[str]) -> Non
     capture = ROOT / "pika-connection-errors.pcap"
     for arguments, words in (
         (["--end", capture, 3], "--end: cannot be combined with a packet or --frame"),
-        ([capture], "a PACKET is needed, or --end"),
+        (
+            [capture],
+            f"a PACKET is needed: amqpscope why {capture} PACKET; `amqpscope check` names packets with "
+            f"findings, and `amqpscope why --end {capture}` explains how connections ended",
+        ),
         (["--connection", "1", capture, 3], "--connection: only with --end"),
     ):
         result = amqpscope(capsys, "why", *arguments)

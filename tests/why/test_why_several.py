@@ -158,7 +158,11 @@ def test_a_packet_of_several_is_of_none(tmp_path: Path, capsys: pytest.CaptureFi
     ("arguments", "words"),
     [
         ([], "a FILE and a PACKET are needed"),
-        (["3"], "a PACKET is needed, or --end"),
+        (
+            ["3"],
+            "a PACKET is needed: amqpscope why 3 PACKET; `amqpscope check` names packets with findings, "
+            "and `amqpscope why --end 3` explains how connections ended",
+        ),
         (["x.pcap", "y.pcap"], "packet y.pcap: must be a number"),
         (["x.pcap", "\x1b[2J"], "packet \\x1b[2J: must be a number"),
         (["x.pcap", "٣"], "packet ٣: must be a number"),
