@@ -15,6 +15,7 @@ from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
+from amqpscope.report.tls import tls_diagnoses, tls_object
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.detect import FOREIGN_PROTOCOLS
 
@@ -101,13 +102,14 @@ def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) 
         found = summary.diagnosis.reported()
     side = analysis.second if analysis.connection.client == 1 else analysis.first
     server = analysis.first if analysis.connection.client == 1 else analysis.second
-    spoken = side.detection.protocol
+    tls = analysis.connection.tls
+    spoken = side.detection.protocol if tls is None or tls.decrypted else "tls"
     answer = protocol_name(server.protocol) if server.is_foreign() else ""
     if spoken in FOREIGN_PROTOCOLS or answer:
         wrong = _misdirected(analysis, protocol_name(spoken), answer)
         if wrong is not None:
             found.insert(0, wrong)
-    return found
+    return tls_diagnoses(analysis) + found
 
 
 def _misdirected(analysis: ConnectionAnalysis, name: str, answer: str) -> Diagnosed | None:
@@ -150,6 +152,7 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview 
         "server": endpoint(*connection.end(1 - client)),
         "protocol": connection.protocol or None,
         "encrypted": connection.encrypted,
+        "tls": tls_object(connection),
         "start": iso(min(int(fact.first_time) for fact in seen)) if seen else None,
         "end": iso(max(int(fact.last_time) for fact in seen)) if seen else None,
         "octets": {peer: int(fact.delivered) for peer, fact in facts.items()},

@@ -13,6 +13,7 @@ from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import cells, in_quotes, printable, wrap
 from amqpscope.report.summary import diagnoses, protocol_name, tcp_end
+from amqpscope.report.tls import tls_lines
 from amqpscope.report.value_text import text_word
 
 __all__ = ["connection_lines", "count"]
@@ -42,6 +43,7 @@ def connection_lines(
     client = max(int(analysis.connection.client), 0)
     for peer, direction in ((CLIENT, client), (SERVER, 1 - client)):
         lines.append(_peer(analysis, known, peer, direction))
+    lines += tls_lines(analysis.connection)
     lines += _numbers(analysis, known, client)
     if known is None:
         return lines + [_diagnosed(one) for one in diagnoses(analysis, None)]

@@ -44,8 +44,8 @@ class Turn(NamedTuple):
 
 
 @functools.cache
-def credentials(kind: str = "rsa") -> str:
-    """A file with a private key and its certificate for `broker.example`, made here."""
+def credentials(kind: str = "rsa", ends: int = 2040) -> str:
+    """A file with a private key and its certificate for `broker.example`, made here. ends: its last year."""
     x509 = pytest.importorskip("cryptography.x509")
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -59,7 +59,7 @@ def credentials(kind: str = "rsa") -> str:
         .public_key(key.public_key())
         .serial_number(7)
         .not_valid_before(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC))
-        .not_valid_after(datetime.datetime(2040, 1, 1, tzinfo=datetime.UTC))
+        .not_valid_after(datetime.datetime(ends, 1, 1, tzinfo=datetime.UTC))
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("broker.example")]), False)
         .sign(key, hashes.SHA256())
     )

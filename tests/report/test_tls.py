@@ -1,0 +1,135 @@
+"""What a summary shows of TLS, without and with secrets, and why a handshake failed."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.conversation import Conversation
+from support.tls import Ends, TlsRecording, credentials
+from typer.testing import CliRunner
+
+from amqpscope.cli.main import app
+
+pytest.importorskip("cryptography")
+
+
+def summary(path: Path, recording: TlsRecording, *options: str, fin: bool = True, port: int = 5671) -> str:
+    d = Conversation(server=f"10.0.0.2:{port}")
+    for turn in recording.turns:
+        (d.client if turn.direction == 0 else d.server).say(turn.octets)
+    if fin:
+        d.client.fin()
+        d.server.fin()
+    file = path / "a.pcap"
+    file.write_bytes(d.pcap())
+    (path / "keys").write_bytes(recording.keylog if recording.ends.keylog.exists() else b"")
+    result = CliRunner().invoke(app, ["summary", "--all", *options, str(file)])
+    assert result.exit_code in (0, 3), result.output
+    return result.stdout
+
+
+def data(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)["connections"][0]
+    return found
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("with_secrets", [False, True])
+def test_what_the_handshake_shows(tmp_path: Path, version: str, with_secrets: bool) -> None:
+    recording = TlsRecording(Ends.make(version, alpn="amqp"))
+    recording.say(0, b"AMQP\0\1\0\0")
+    recording.close(0)
+    options = ["--tls-keylog", str(tmp_path / "keys")] if with_secrets else []
+    text = summary(tmp_path, recording, *options)
+    assert f"TLS {version}, TLS_" in text and "server name broker.example" in text
+    assert ("not decrypted" in text) != with_secrets
+    in_clear = version == "1.2"
+    assert ('certificate of the server: "CN=broker.example", valid 2020-01-01 to 2040-01-01' in text) == (
+        in_clear or with_secrets
+    )
+    found = data(summary(tmp_path, recording, "--format", "json", *options))
+    tls = found["tls"]
+    assert (tls["version"], tls["server_name"], tls["alpn_offered"]) == (
+        f"TLS {version}",
+        "broker.example",
+        ["amqp"],
+    )
+    assert tls["decrypted"] == with_secrets and found["encrypted"] != with_secrets
+    assert tls["client_random"] in recording.keylog.decode()
+    alerts = [(one["peer"], one["description"]) for one in tls["alerts"]]
+    if with_secrets:
+        assert alerts[0] == ("client", "close_notify") and found["diagnoses"] == []
+        assert tls["server_certificate"]["not_after"] == "2040-01-01T00:00:00Z"
+
+
+def unknown_ca(ends: Ends) -> None:
+    ends.client.verify_mode = ssl.CERT_REQUIRED
+
+
+def expired(ends: Ends) -> None:
+    ends.client.verify_mode = ssl.CERT_REQUIRED
+    ends.server.load_cert_chain(credentials("ec", 2021))
+    ends.client.load_verify_locations(credentials("ec", 2021))
+
+
+def no_client_certificate(ends: Ends) -> None:
+    ends.server.verify_mode = ssl.CERT_REQUIRED
+    ends.server.load_verify_locations(credentials())
+
+
+def no_common_version(ends: Ends) -> None:
+    ends.server.maximum_version = ssl.TLSVersion.TLSv1_3
+    ends.server.minimum_version = ssl.TLSVersion.TLSv1_3
+
+
+def no_common_suite(ends: Ends) -> None:
+    ends.server.set_ciphers("AES256-SHA")
+    ends.client.set_ciphers("ECDHE-RSA-AES128-GCM-SHA256")
+
+
+CAUSES: list[tuple[Callable[[Ends], None], str, str]] = [
+    (
+        unknown_ca,
+        "client",
+        "the client sent the TLS alert unknown_ca: it does not trust the authority that issued",
+    ),
+    (
+        expired,
+        "client",
+        "it rejects the certificate of the server, which is not valid at this time (valid 2020-",
+    ),
+    (no_client_certificate, "server", "it requires a certificate of the client, which sent none"),
+    (no_common_version, "server", "it supports no TLS version that the client offers"),
+    (no_common_suite, "server", "it finds no common cipher suite or parameter"),
+]
+
+
+@pytest.mark.parametrize(("cause", "peer", "sentence"), CAUSES, ids=[one[0].__name__ for one in CAUSES])
+def test_why_a_handshake_failed(
+    tmp_path: Path, cause: Callable[[Ends], None], peer: str, sentence: str
+) -> None:
+    ends = Ends.make("1.2")
+    cause(ends)
+    recording = TlsRecording(ends)
+    assert recording.failure
+    text = summary(tmp_path, recording)
+    assert sentence in " ".join(text.split())
+    found = data(summary(tmp_path, recording, "--format", "json"))
+    assert found["tls"]["alerts"][0]["peer"] == peer and found["tls"]["alerts"][0]["level"] == "fatal"
+    assert [one["code"] for one in found["diagnoses"]] == ["diag/tls-alert"]
+    assert found["diagnoses"][0]["packet"] == found["tls"]["alerts"][0]["packet"]
+
+
+@pytest.mark.parametrize("port", [5671, 5672])
+def test_a_server_that_does_not_answer(tmp_path: Path, port: int) -> None:
+    recording = TlsRecording(Ends.make("1.2"))
+    del recording.turns[1:]
+    text = summary(tmp_path, recording, port=port)
+    assert "the server did not answer the ClientHello and closed the TCP connection" in text
+    assert ("the client speaks TLS to port 5672, AMQP without TLS" in text) == (port == 5672)
+    assert "did not answer" not in summary(tmp_path, recording, fin=False, port=port)
