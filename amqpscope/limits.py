@@ -228,6 +228,15 @@ MAX_TLS_LOST_RECORDS: Final = 1024
 """Record numbers that are tried behind lost octets: records of 64 octets in 64 KiB, or 16 MiB of large ones.
 """
 
+MAX_TLS_TRIALS: Final = 65_536
+"""Attempts to open a record behind lost octets, of one direction, that fail before only the next numbers are
+tried: some tenths of a second. What looks like the header of a record and is none comes by chance once in 64
+MiB.
+"""
+
+MAX_TLS_TRIALS_ALL: Final = 4_000_000
+"""The same of all connections of a capture: some ten seconds."""
+
 MAX_TLS_FAILED_RECORDS: Final = 64
 """Records in a row that do not authenticate, after which a direction is given up: the secret is another
 one's.

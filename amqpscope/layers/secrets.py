@@ -52,6 +52,8 @@ class Secrets:
         self.given: bool = shared is not None and shared.given
         # They may still be written: what misses one may wait.
         self.growing: bool = shared is not None and shared.growing
+        # How often a record did not open with what was tried.
+        self.trials: i64 = 0
         # How many octets wait for secrets.
         self.waiting: i64 = 0
 

@@ -24,6 +24,8 @@ from amqpscope.limits import (
     MAX_TLS_LOST_RECORDS,
     MAX_TLS_PLACES,
     MAX_TLS_RECORD,
+    MAX_TLS_TRIALS,
+    MAX_TLS_TRIALS_ALL,
 )
 from amqpscope.reassembly.provenance import Provenance
 
@@ -39,6 +41,9 @@ _HEADER: Final = 5
 
 _SMALLEST: Final = 22
 """Octets of the smallest protected record: its header, a type, a tag."""
+
+_DEAR: Final = 4096
+"""Octets of a record that take as long to decrypt as an attempt takes without them."""
 
 _BEFORE: Final = 64
 """Octets before a record that its decryption may ask for: a block, and an HMAC behind it."""
@@ -68,6 +73,8 @@ class TlsStream(LayerStream):
         # Octets that are missing since the last record that authenticated, and records that did not.
         self.missing = 0
         self.failed = 0
+        # Attempts to open a record that failed since.
+        self.trials = 0
         # Octets of a lost record that still come, and the last octets of those that came.
         self.skip = 0
         self.tail = b""
@@ -278,6 +285,8 @@ class TlsStream(LayerStream):
         self.missing += kept
         self.pending = bytearray(held[kept:])
         self.at += kept
+        first = bisect_right(self.pieces, self.at, key=lambda piece: piece[0]) - 1
+        del self.pieces[: max(first, 0)]
 
     def found(self, held: bytes, pos: int, size: int, content: bytes) -> None:
         """A record of `size` octets at held[pos:] authenticates: go on behind it."""
@@ -323,7 +332,7 @@ class TlsStream(LayerStream):
         reach = 0
         chain = self.chain
         if self.missing or self.failed:
-            reach = min(self.missing // _SMALLEST + self.failed + 1, MAX_TLS_LOST_RECORDS)
+            reach = self.reach()
             last = chain[-1] if chain else None
             if isinstance(last, Traffic13) and last.stage == APPLICATION:
                 chain = [*chain, last.updated()]
@@ -334,10 +343,20 @@ class TlsStream(LayerStream):
                 if content is not None:
                     cipher.number = number + 1
                     self.chain = chain[index:]
-                    self.missing = self.failed = 0
+                    self.missing = self.failed = self.trials = 0
                     self.tail = b""
                     return content
+        trials = len(chain) * (reach + 1) * (1 + len(body) // _DEAR)
+        self.trials += trials
+        self.session.context.secrets.trials += trials
         return None
+
+    def reach(self) -> int:
+        """How many record numbers may have been lost."""
+        most = MAX_TLS_LOST_RECORDS
+        if self.trials > MAX_TLS_TRIALS or self.session.context.secrets.trials > MAX_TLS_TRIALS_ALL:
+            most = 1
+        return min(self.missing // _SMALLEST + self.failed + 1, most)
 
     def fail(self, size: int, provenance: Provenance) -> None:
         """A record with a body of so many octets does not authenticate."""
@@ -434,7 +453,7 @@ class TlsStream(LayerStream):
         return (
             tuple(cipher.dump() for cipher in self.chain),
             (self.opaque, self.blind, self.searching, self.forgotten),
-            (self.at, self.missing, self.failed, self.skip, self.given, self.early_octets),
+            (self.at, self.missing, self.failed, self.trials, self.skip, self.given, self.early_octets),
             (bytes(self.pending), self.tail, bytes(self.messages)),
             tuple((offset, place.dump()) for offset, place in self.pieces),
             (tuple(self.outer), tuple(self.inners)),
@@ -446,7 +465,7 @@ class TlsStream(LayerStream):
         chain, flags, numbers, octets, pieces, places, early = state
         self.chain = [load_cipher(cipher) for cipher in chain]
         self.opaque, self.blind, self.searching, self.forgotten = flags
-        self.at, self.missing, self.failed, self.skip, self.given, self.early_octets = numbers
+        self.at, self.missing, self.failed, self.trials, self.skip, self.given, self.early_octets = numbers
         pending, self.tail, messages = octets
         self.pending, self.messages = bytearray(pending), bytearray(messages)
         self.pieces = [(offset, Provenance(*place)) for offset, place in pieces]
