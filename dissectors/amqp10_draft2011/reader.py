@@ -298,9 +298,11 @@ class DraftReader(Reader):
                 start,
                 found,
             )
+        elif described and any(item is None for item in items):
+            self.problem("T-COMP-MULT-NULL", start, "one of several values is null", self.leaf(owner, index))
         elif len(self.problems) == found or all(is_of(item, name) for item in items):
             if self.fitting(owner, index, items, name, start, found):
-                if bare and name:
+                if bare and name and self.proven(owner, index):
                     reason = "several values are sent in a list without the descriptor true"
                     self.problem("T-COMP-MULT-TRUE", start, reason, self.leaf(owner, index), False)
                 return items
@@ -312,10 +314,6 @@ class DraftReader(Reader):
     ) -> bool:
         """Whether these are values of a field's type; reports it if not."""
         for item in items:
-            if item is None:
-                reason = "one of several values is null"
-                self.problem("T-COMP-MULT-NULL", start, reason, self.leaf(owner, index))
-                return False
             if not is_of(item, name):
                 self.reject(
                     owner,

@@ -137,6 +137,7 @@ def test_several_values(octets: str, expected: list[str] | None) -> None:
         ("00 41 c0 03 01 52 01", "T-COMP-TYPE"),
         ("00 41 52 01", "T-COMP-TYPE"),
         ("c0 04 01 a3 01 61", "T-COMP-MULT-TRUE"),
+        ("c0 05 02 a3 01 61 40", "T-COMP-TYPE"),
         ("e0 04 01 a3 01 61", "T-COMP-MULT-TRUE"),
     ],
 )

@@ -14,6 +14,7 @@ from scenarios.pairs import scenarios
 
 import amqpscope
 import dissectors.amqp10.types
+import dissectors.amqp10_draft2011.reader
 from amqpscope.rules.catalogue import catalogue, guards
 from amqpscope.rules.declaration import LAYERS, SUBJECTS, USUAL_SEVERITY
 from amqpscope.rules.explanation import explanation
@@ -83,6 +84,10 @@ def test_whatever_the_dissector_proves_is_declared() -> None:
         codes |= set(re.findall(r'"([A-Z]{1,2}-[A-Z][A-Z0-9-]*)"', path.read_text(encoding="utf-8")))
     assert len(codes) > 40
     assert {f"amqp10/{code}" for code in codes} - set(CHECKED) == set()
+    folder = Path(dissectors.amqp10_draft2011.reader.__file__).parent
+    in_draft = set(re.findall(r'"([A-Z]{1,2}-[A-Z][A-Z0-9-]*)"', (folder / "reader.py").read_text("utf-8")))
+    assert len(in_draft) > 4
+    assert {f"amqp10-draft2011/{code}" for code in in_draft} - set(CHECKED) == set()
 
 
 def reported_of(kind: str) -> set[str]:

@@ -12,7 +12,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.judge import Judge10
-from amqpscope.rules.amqp10_draft2011 import dispositions, fragments, transfers
+from amqpscope.rules.amqp10_draft2011 import dispositions, fragments, transfers, types
 from amqpscope.rules.amqp10_draft2011.case import CaseDraft2011
 from amqpscope.rules.amqp10_draft2011.fields import RULES as _OF_FIELDS  # noqa: F401
 from amqpscope.rules.amqp10_draft2011.sizes import RULES as _OF_SIZES  # noqa: F401
@@ -29,6 +29,7 @@ from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.amqp10_draft2011 import performatives as draft
+from dissectors.interface import Problem
 from dissectors.wire import i64
 
 __all__ = ["JudgeDraft2011"]
@@ -91,6 +92,10 @@ class JudgeDraft2011(Judge10):
             self.judge_transfer(self.own, session, body)
         elif isinstance(body, Disposition):
             dispositions.judge_disposition(self.own, session, body)
+
+    def proved(self, case: Case10, problem: Problem) -> None:
+        if not types.judge_problem(case, problem):
+            super().proved(case, problem)
 
     def judge_transfer(self, case: CaseDraft2011, session: SessionEnd, body: Transfer) -> None:
         """The draft's own rules about a transfer."""

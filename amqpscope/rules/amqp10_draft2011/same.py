@@ -29,6 +29,7 @@ RULES: Final = Rules(
 
 _SAME: Final[dict[str, str]] = {
     # Types and framing
+    "T-CODE-UNKNOWN": "2.2, 2.2.5",
     "T-CODE-EXT": "2.2",
     "T-SIZE-OVERRUN": "2.2",
     "T-CHAR-UTF32": "2.2.1",

@@ -89,7 +89,7 @@ def stream_ends_inside_a_frame(d: Dialogue) -> None:
     d.server.disposition(0)
     d.server.close()
     if d.wrong:
-        d.client.say(amqp.frame(amqp.close(), size=50)).may_break("F-SIZE-TOTAL")
+        d.client.frame(d.client.amqp.close(), size=50).may_break("F-SIZE-TOTAL")
     else:
         d.client.close()
     d.client.fin()

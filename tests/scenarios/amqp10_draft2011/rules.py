@@ -185,6 +185,31 @@ def left_without_resuming(d: Dialogue2011) -> None:
     d.goodbye()
 
 
+@pair("D-RESUME-FLAG", cut=without("server attach"))
+def resumed_without_the_flag(d: Dialogue2011) -> None:
+    half = draft.transfer_state(bytes_transferred=0)
+    d.linked(client={"unsettled": {b"t": None}}, server={"unsettled": {b"t": half}})
+    said = d.client.transfer(delivery_tag=b"t", resume=None if d.wrong else True)
+    if d.wrong:
+        said.breaks("D-RESUME-FLAG")
+    d.goodbye()
+
+
+@pair("D-RESUME-TGTONLY", cut=without("server attach"))
+def listed_again_though_only_the_target_has_it(d: Dialogue2011) -> None:
+    held = {b"t": draft.transfer_state(outcome=draft.accepted())}
+    d.linked(client={"unsettled": {}}, server={"unsettled": held})
+    d.client.transfer(delivery_tag=b"u")
+    d.server.disposition(0)
+    d.server.detach(closed=None)
+    d.client.detach(closed=None)
+    d.client.attach(unsettled={}, initial_transfer_count=1)
+    said = d.server.attach(draft.RECEIVER, unsettled=held if d.wrong else {})
+    if d.wrong:
+        said.breaks("D-RESUME-TGTONLY")
+    d.goodbye()
+
+
 def _fragment(**fields: object) -> draft.Encoded:
     given = {
         "first": True,

@@ -22,6 +22,7 @@ OWN = (
     "frame_larger_than_agreed",
     "given_up_at_what_was_announced",
     "left_without_resuming",
+    "listed_again_though_only_here",
     "m_sect_once",
     "m_sect_order",
     "max_frame_size_below_the_floor",
@@ -29,11 +30,13 @@ OWN = (
     "oversized_frame_is_taken",
     "p_transfer_mand",
     "pipelined_frame_larger_than_512_octets",
+    "resumed_without_resume",
     "sender_without_initial_delivery_count",
     "session_flow_with_available",
     "session_flow_with_delivery_count",
     "session_flow_with_drain",
     "session_flow_with_link_credit",
+    "t_comp_type",
     "t_size_overrun",
 )
 """Those that are written anew in this folder."""
