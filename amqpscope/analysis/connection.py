@@ -286,7 +286,7 @@ class ConnectionAnalysis(FrameSink):
         if self.stack is not None:
             record.acknowledged = self.heard(direction, record.acknowledged)
         record.started = own.detection.whole
-        record.unseen = other.unclear()
+        record.unseen = other.unclear(record.acknowledged)
         decoder = own.decoder
         if decoder is not None:
             if decoder.wants_frames:

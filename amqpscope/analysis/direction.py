@@ -177,14 +177,19 @@ class DirectionAnalysis(PlainStream):
         """Whether this side speaks no AMQP, on a connection whose other side does."""
         return self.foreign and self.protocol in FOREIGN_PROTOCOLS
 
-    def unclear(self) -> bool:
-        """Whether octets of this direction are missing that no frame given out so far accounts for."""
+    def unclear(self, acknowledged: i64) -> bool:
+        """Whether octets of this direction are missing that no frame given out so far accounts for.
+
+        acknowledged: so many octets the other end had acknowledged, -1 if that is not known.
+        """
         decoder = self.decoder
         detection = self.detection
         if decoder is None and not detection.started:
             # Without its SYN it is not known where it begins, nor what was acknowledged of it.
             return self.stream.start.syn == 0
-        return not detection.whole or (decoder is not None and decoder.lost)
+        if not detection.whole:
+            return True
+        return decoder is not None and decoder.lost and not 0 <= acknowledged <= decoder.offset
 
     # While the protocol is not known
 
