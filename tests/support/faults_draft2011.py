@@ -27,7 +27,10 @@ TOO_SOON = (
 )
 """Faults after which too little is said to show the dialect while the capture is read."""
 
-OTHERWISE = ("deliveries_interleave", "delivery_id_backwards", "header_after_properties", "two_headers")
+OTHERWISE = (
+    *("deliveries_interleave", "delivery_id_backwards", "header_after_properties", "two_headers"),
+    "unknown_constructor_in_message",
+)
 """Faults by what only the final has: delivery-ids, and sections in the payload."""
 
 _REGISTRY.faults.update(
