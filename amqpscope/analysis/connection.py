@@ -47,7 +47,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 25
+_DUMP_VERSION: Final = 26
 
 # The protocols that have dialects.
 _AMBIGUOUS: Final = frozenset([usual for usual, dialect in DIALECTS if dialect])

@@ -53,7 +53,7 @@ class Detection:
         self.started: bool = False
         self.whole: bool = False
         self.resting: bool = False
-        self.headers: list[Frame] = []
+        self.headers: tuple[Frame, ...] = ()
         self.expected: str = ""
         self.foreign: ForeignDecoder | None = None
         # The stream offsets of its first octet, and of the first that was not given out as part of a header.
@@ -62,7 +62,7 @@ class Detection:
         # The first octets, in one piece; how many there were; the search, and in how many octets it was.
         self.held: bytes = b""
         self.held_octets: i64 = 0
-        self.probes: list[StreamDecoder] = []
+        self.probes: tuple[StreamDecoder, ...] = ()
         self.searched: i64 = 0
 
     def begin(self, whole: bool) -> None:
@@ -184,7 +184,7 @@ class Detection:
         self.resting = False
         for probe, known in zip(self.probes, detected(), strict=True) if self.probes else ():
             if known.name == protocol:
-                self.probes = []
+                self.probes = ()
                 self.held = b""
                 return probe
         if not self.started:
@@ -198,8 +198,8 @@ class Detection:
 
     def release(self) -> None:
         """Let go of all that only further octets would need."""
-        self.probes = []
-        self.headers = []
+        self.probes = ()
+        self.headers = ()
         self.foreign = None
         self.held = b""
         self.resting = True
@@ -246,7 +246,7 @@ class Detection:
             frame = Frame(self.headed, 8, "header", "header", -1)
             frame.body = header
             frame.place(octets, at, at + 4, at + 8, at + 8)
-            self.headers.append(frame)
+            self.headers = (*self.headers, frame)
             self.headed += 8
             at += 8
         left = octets[at:]
@@ -328,6 +328,7 @@ class Detection:
         """Have the decoders that search for a frame."""
         if self.probes:
             return
+        probes = []
         for protocol in detected():
             probe = protocol.decoder(True)
             probe.take_for(self.dialect)
@@ -335,7 +336,8 @@ class Detection:
             if self.whole:
                 probe.cause = protocol.no_header
                 probe.reason = "the stream begins with neither a protocol header nor a frame"
-            self.probes.append(probe)
+            probes.append(probe)
+        self.probes = tuple(probes)
 
     def _rest(self, count: bool) -> None:
         """Look for nothing more; `count` what comes if the other direction may still turn out to be AMQP."""
@@ -347,7 +349,7 @@ class Detection:
             if self.protocol == MORE:
                 self.protocol = UNKNOWN
         else:
-            self.probes = []
+            self.probes = ()
 
     # -- between processes -------------------------------------------------------------------------
 
@@ -370,8 +372,10 @@ class Detection:
         detection.started, detection.whole, detection.resting = started, whole, resting
         detection.held, detection.held_octets, detection.searched = held, octets, searched
         detection.origin, detection.headed = origin, headed
-        for probe, known in zip(probes, detected(), strict=True) if probes else ():
-            detection.probes.append(known.load_decoder(probe))
+        if probes:
+            detection.probes = tuple(
+                known.load_decoder(probe) for probe, known in zip(probes, detected(), strict=True)
+            )
         if foreign is not None:
             detection.foreign = ForeignDecoder.load(foreign)
         return detection

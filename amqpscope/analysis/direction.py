@@ -232,8 +232,8 @@ class DirectionAnalysis(PlainStream):
         detection = self.detection
         headers = detection.headers
         if headers:
-            detection.headers = []
-            self.give_all(headers)
+            detection.headers = ()
+            self.give_all(list(headers))
         if detection.protocol != self.protocol:
             self.protocol = detection.protocol
             if self.protocol in PROTOCOLS and not detection.differs():

@@ -28,8 +28,7 @@ class ClockStepGuard:
     def __init__(self) -> None:
         self.last: i64 = 0
         self.back: i64 = 0
-        self.since: list[int] = []
-        self.until: list[int] = []
+        self.stretches: tuple[tuple[int, int], ...] = ()
 
     def saw(self, time: i64) -> None:
         """A frame, of either peer."""
@@ -39,20 +38,15 @@ class ClockStepGuard:
             if time < last - self.back:
                 self.back = last - time
             return
-        since = self.since
-        until = self.until
-        at: i64 = len(since) - 1
-        while at >= 0 and until[at] - since[at] <= time - last:
-            at -= 1
-        del since[at + 1 :]
-        del until[at + 1 :]
-        since.append(last)
-        until.append(time)
-        if len(since) > MAX_STRETCHES:
+        stretches = self.stretches
+        longer: i64 = len(stretches)
+        while longer > 0 and stretches[longer - 1][1] - stretches[longer - 1][0] <= time - last:
+            longer -= 1
+        stretches = (*stretches[:longer], (int(last), int(time)))
+        if len(stretches) > MAX_STRETCHES:
             # Two neighbouring stretches become one, which confirms less.
-            until[0] = until[1]
-            del since[1]
-            del until[1]
+            stretches = ((stretches[0][0], stretches[1][1]), *stretches[2:])
+        self.stretches = stretches
 
     def jumped(self) -> bool:
         """Whether the clock was set back; the note `capture/time` reports it."""
@@ -63,20 +57,18 @@ class ClockStepGuard:
         if self.jumped():
             return 0
         longest: i64 = 0
-        for begin, end in zip(self.since, self.until, strict=True):
+        for begin, end in self.stretches:
             if end > since and end - begin > longest:
                 longest = end - begin
         return until - since - longest
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
-        return (int(self.last), int(self.back), tuple(self.since), tuple(self.until))
+        return (int(self.last), int(self.back), self.stretches)
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "ClockStepGuard":
         """The object of what `dump` returned."""
         pace = ClockStepGuard()
-        pace.last, pace.back, since, until = state
-        pace.since = list(since)
-        pace.until = list(until)
+        pace.last, pace.back, pace.stretches = state
         return pace

@@ -419,7 +419,7 @@ def test_what_is_over_lets_go_of_its_state() -> None:
     (analysis,) = table.kept.connections
     for side in (analysis.first, analysis.second):
         assert (side.decoder, side.assembler) == (None, None)
-        assert (side.detection.probes, side.detection.held) == ([], b"")
+        assert (side.detection.probes, side.detection.held) == ((), b"")
     ends.say(0, frame(amqp.close()))  # and what comes all the same does no harm
     assert len(table.kept.connections) == 2
 

@@ -62,7 +62,7 @@ def test_what_is_kept_is_bounded() -> None:
     for n in range(10_000, 0, -1):
         time += n * SHORT_STRETCH
         pace.saw(time)
-    assert len(pace.since) <= MAX_STRETCHES
+    assert len(pace.stretches) <= MAX_STRETCHES
     assert pace.attested(START, time) <= time - START - 10_000 * SHORT_STRETCH
 
 

@@ -506,7 +506,7 @@ class Judge091(Judge):
             self.server.dump(),
             self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
-            (tuple(sorted(self.case.reported)), tuple(self.case.garbled)),
+            (tuple(sorted(self.case.reported)), self.case.garbled),
             (self.topology_log.dump(), self.over),
             tuple(error.dump() for error in self.errors),
         )
@@ -522,7 +522,7 @@ class Judge091(Judge):
         judge.case.pace = ClockStepGuard.load(pace)
         judge.made += [Finding.load(finding, connection) for finding in made]
         judge.case.reported = frozenset(reported[0])
-        judge.case.garbled = list(reported[1])
+        judge.case.garbled = reported[1]
         judge.topology_log = TopologyLog.load(topology_log, connection, CorrelationBudget())
         judge.over = over
         judge.errors = [PeerError.load(error) for error in errors]

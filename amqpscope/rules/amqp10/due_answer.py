@@ -337,4 +337,4 @@ def offend(case: Case10, rule: str, due: str, condition: str, channel: i64, hand
     if isinstance(record.frame.body, Transfer):
         pending_error.delivery = case.delivery_id()
     pending_error.tolerable = rule in _TOLERABLE
-    pending_errors.append(pending_error)
+    case.peer.pending_errors = (*pending_errors, pending_error)

@@ -343,7 +343,7 @@ class Judge10(Judge):
             self.case.ledger.dump() if self.case.ledger.active else None,
             self.case.pace.dump(),
             tuple(finding.dump() for finding in self.made),
-            (tuple(sorted(self.case.reported)), tuple(self.case.garbled)),
+            (tuple(sorted(self.case.reported)), self.case.garbled),
             tuple(error.dump() for error in self.errors),
         )
 
@@ -365,7 +365,7 @@ class Judge10(Judge):
         self.case.pace = ClockStepGuard.load(pace)
         self.made += [Finding.load(finding, self.connection) for finding in made]
         self.case.reported = frozenset(reported[0])
-        self.case.garbled = list(reported[1])
+        self.case.garbled = reported[1]
         self.errors = [PeerError.load(error) for error in errors]
 
     def expects(self, dialect: str) -> bool:

@@ -157,7 +157,7 @@ def judge_answers(case: Case10) -> None:
     for pending_error in me.pending_errors:
         if pending_error.end > me.knowledge.could or not _settled(case, pending_error):
             left.append(pending_error)
-    me.pending_errors = left
+    me.pending_errors = tuple(left)
     case.session = None
     case.link = None
 

@@ -231,7 +231,7 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
     for lower in range(channel):
         ended = me.channels.ended.get(lower)
         if lower not in me.sessions and (ended is None or ended.state == UNMAPPED):
-            me.channels.high_reported = True
+            me.used_channels().high_reported = True
             case.report(
                 S_CH_LOWEST,
                 f"the begin uses channel {channel} although channel {lower} is unused",

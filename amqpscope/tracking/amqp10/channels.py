@@ -8,7 +8,7 @@ from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.object_ids import ObjectIds
 from dissectors.wire import i64
 
-__all__ = ["NO_CHANNEL", "Channels"]
+__all__ = ["NO_CHANNEL", "NO_CHANNELS", "Channels"]
 
 # mypyc: sentinel, the channel of no frame at all; a frame without a channel has -1.
 NO_CHANNEL: Final = -2
@@ -71,6 +71,10 @@ class Channels:
         channels.unasked = None if unasked[0] is None else FrameRef.load(unasked[0])
         channels.unasked_end = unasked[1]
         return channels
+
+
+# mypyc: null object, for an endpoint on whose connection no session was begun.
+NO_CHANNELS: Final = Channels()
 
 
 def _waiting(queues: dict[int, list[SessionEnd]], roll: ObjectIds) -> tuple[tuple[int, tuple[int, ...]], ...]:

@@ -153,16 +153,17 @@ class Endpoint10(Receiving):
         if channel in self.sessions:
             # A second begin in use: the session that is there goes on, which is what peers do.
             return
-        session = self.session_begun(begin, channel, self.channels.peer_unanswered, self.channels.unanswered)
+        channels = self.used_channels()
+        session = self.session_begun(begin, channel, channels.peer_unanswered, channels.unanswered)
         session.send_begin(begin, channel, packet)
         self.sessions[channel] = session
-        self.channels.own_channel = NO_CHANNEL
-        self.channels.ended.pop(channel, None)
+        channels.own_channel = NO_CHANNEL
+        channels.ended.pop(channel, None)
 
     def send_end(self, end: End, channel: int) -> None:
         session = self.sessions.pop(channel, None)
-        self.channels.own_channel = NO_CHANNEL
         if session is not None:
+            self.channels.own_channel = NO_CHANNEL
             session.send_end(end)
             self.leave_link(session, "")
             self.settle_accounts(session)
@@ -236,7 +237,7 @@ class Endpoint10(Receiving):
                 if not delivery.resumed:
                     delivery.traits = message.traits()
                     if delivery.traits & RESERVED:
-                        self.messages.reserved = True
+                        self.sent_messages().reserved = True
             if self.messages.complete:
                 self.pass_on(record, message, delivery, session)
         if link.open is not None:
@@ -252,25 +253,26 @@ class Endpoint10(Receiving):
         """A message that may be sent on elsewhere, or came from there."""
         sound = message.complete and message.message_format == 0
         sound = sound and not delivery.resumed and not delivery.link.mixed
-        self.messages.looked_at += 1
+        messages = self.sent_messages()
+        messages.looked_at += 1
         if (
             not sound
-            or self.messages.looked_at > MAX_PASSAGES
-            or self.messages.allowance.left <= 0
+            or messages.looked_at > MAX_PASSAGES
+            or self.allowance.left <= 0
             or message.size > MAX_PASSED_OCTETS
             or not message.outline()
         ):
-            self.messages.complete = False
+            messages.complete = False
             return
         passed = message_digest(record, message, delivery.link.name)
         if passed is not None:
-            self.messages.digests.append(passed)
-            self.messages.allowance.left -= 1
+            messages.digests.append(passed)
+            self.allowance.left -= 1
             if self.peer == SERVER and delivery.number != UNKNOWN:
                 attach = delivery.link.attach
                 source = None if attach is None else attach.source
                 address = source.address if isinstance(source, Source) else None
-                self.messages.fates[passed.message_id] = Fate(
+                messages.fates[passed.message_id] = Fate(
                     passed, session.number, delivery.number, address, delivery.settled
                 )
                 delivery.identity = passed.message_id
@@ -349,13 +351,14 @@ class Endpoint10(Receiving):
         name = attach.name
         if name is None:
             return
-        account = self.messages.accounts.get(name)
+        accounts = self.sent_messages().accounts
+        account = accounts.get(name)
         if account is None:
-            if len(self.messages.accounts) >= MAX_LINK_ACCOUNTS:
+            if len(accounts) >= MAX_LINK_ACCOUNTS:
                 return
             account = LinkResumeState(name, FrameRef.of(record))
             account.attached(attach)
-            self.messages.accounts[name] = account
+            accounts[name] = account
         account.follow(attach)
 
     def settle_accounts(self, session: SessionEnd) -> None:

@@ -9,7 +9,7 @@ of them. A session or link that begins later is whole again as far as the endpoi
 
 from typing import Any
 
-from amqpscope.tracking.amqp10.channels import Channels
+from amqpscope.tracking.amqp10.channels import NO_CHANNELS, Channels
 from amqpscope.tracking.amqp10.headers import Headers
 from amqpscope.tracking.amqp10.legibility import ALL, LINK, SESSION
 from amqpscope.tracking.amqp10.link import LinkEnd
@@ -17,7 +17,7 @@ from amqpscope.tracking.amqp10.opening import Closing, Opening
 from amqpscope.tracking.amqp10.own_stream import OwnStream
 from amqpscope.tracking.amqp10.pending_error import PendingErrorResponse
 from amqpscope.tracking.amqp10.sasl_exchange import SaslExchange
-from amqpscope.tracking.amqp10.sent_messages import SentMessages
+from amqpscope.tracking.amqp10.sent_messages import NO_MESSAGES, SentMessages
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import CONNECTION, SEND_FRAME, START
 from amqpscope.tracking.correlation_budget import CorrelationBudget
@@ -65,15 +65,17 @@ class EndpointState(Recipient):
         # Whether it has closed.
         self.closing: Closing = Closing()
         # What the peer did wrong that it still has to answer.
-        self.pending_errors: list[PendingErrorResponse] = []
+        self.pending_errors: tuple[PendingErrorResponse, ...] = ()
         # Its sessions, by the channel it sends on.
         self.sessions: dict[int, SessionEnd] = {}
         # Its sessions, by the channel the peer sends on.
         self.peer_sessions: dict[int, SessionEnd] = {}
         # What else it knows of channels.
-        self.channels: Channels = Channels()
+        self.channels: Channels = NO_CHANNELS
         # What is compared with what is sent later, or elsewhere.
-        self.messages: SentMessages = SentMessages(allowance)
+        self.messages: SentMessages = NO_MESSAGES
+        # How many digests of messages may still be kept, of all connections together.
+        self.allowance: CorrelationBudget = CorrelationBudget() if allowance is None else allowance
 
     def session_on(self, channel: i64) -> SessionEnd | None:
         """The session on the channel that it sends on."""
@@ -81,8 +83,9 @@ class EndpointState(Recipient):
         if channel == channels.own_channel:
             return channels.own
         session = self.sessions.get(int(channel))
-        channels.own = session
-        channels.own_channel = channel
+        if session is not None:
+            channels.own = session
+            channels.own_channel = channel
         return session
 
     def peer_session_on(self, channel: i64) -> SessionEnd | None:
@@ -91,9 +94,22 @@ class EndpointState(Recipient):
         if channel == channels.peer_channel:
             return channels.peer
         session = self.peer_sessions.get(int(channel))
-        channels.peer = session
-        channels.peer_channel = channel
+        if session is not None:
+            channels.peer = session
+            channels.peer_channel = channel
         return session
+
+    def used_channels(self) -> Channels:
+        """What it knows of channels, to be written to."""
+        if self.channels is NO_CHANNELS:
+            self.channels = Channels()
+        return self.channels
+
+    def sent_messages(self) -> SentMessages:
+        """What is kept of its messages, to be written to."""
+        if self.messages is NO_MESSAGES:
+            self.messages = SentMessages()
+        return self.messages
 
     def step(self, action: str) -> None:
         """The connection's next state, by an input of the table `CONNECTION`."""
@@ -143,7 +159,8 @@ class EndpointState(Recipient):
         self.closing.restart()
         self.sessions = {}
         self.peer_sessions = {}
-        self.channels.restart()
+        if self.channels is not NO_CHANNELS:
+            self.channels.restart()
 
     # Between processes
 
@@ -151,7 +168,7 @@ class EndpointState(Recipient):
         """All of it as plain values, each session once."""
         sessions = ObjectIds()
         tables = (_numbered(self.sessions, sessions), _numbered(self.peer_sessions, sessions))
-        channels = self.channels.dump(sessions)
+        channels = None if self.channels is NO_CHANNELS else self.channels.dump(sessions)
         return (
             (self.peer, self.whole, self.legible, self.draft, self.layer, self.state),
             self.dump_reception(dump_value),
@@ -159,7 +176,7 @@ class EndpointState(Recipient):
             (dump_value(self.open), dump_value(self.peer_open), self.opening.dump(), self.closing.dump()),
             tuple(pending_error.dump() for pending_error in self.pending_errors),
             (tables, channels, tuple(_session(session).dump() for session in sessions.objects)),
-            self.messages.dump(),
+            None if self.messages is NO_MESSAGES else self.messages.dump(),
         )
 
     def restore(self, state: tuple[Any, ...]) -> None:
@@ -175,13 +192,15 @@ class EndpointState(Recipient):
         self.peer_open = _open(opens[1])
         self.opening = Opening.load(opens[2])
         self.closing = Closing.load(opens[3])
-        self.pending_errors = [PendingErrorResponse.load(pending_error) for pending_error in pending_errors]
+        self.pending_errors = tuple(map(PendingErrorResponse.load, pending_errors))
         tables, channels, dumped = sessions
         loaded = [SessionEnd.load(session) for session in dumped]
         self.sessions = {channel: loaded[at] for channel, at in tables[0]}
         self.peer_sessions = {channel: loaded[at] for channel, at in tables[1]}
-        self.channels = Channels.load(channels, loaded)
-        self.messages.restore(messages)
+        if channels is not None:
+            self.channels = Channels.load(channels, loaded)
+        if messages is not None:
+            self.messages = SentMessages.load(messages)
 
 
 def _numbered(sessions: dict[int, SessionEnd], roll: ObjectIds) -> tuple[tuple[int, int], ...]:

@@ -116,8 +116,8 @@ class Receiving(EndpointState):
             self.receive_begin(body, arrival)
         elif isinstance(body, End):
             session = self.peer_sessions.pop(int(arrival.channel), None)
-            self.channels.peer_channel = NO_CHANNEL
             if session is not None:
+                self.channels.peer_channel = NO_CHANNEL
                 session.receive_end(end)
                 self.leave_link(session, "")
                 session.mapping.asked = arrival.time
@@ -155,11 +155,12 @@ class Receiving(EndpointState):
                 for waiting in self.channels.unanswered.pop(begin.remote_channel, []):
                     doubt(waiting)
             return
-        session = self.session_begun(begin, channel, self.channels.unanswered, self.channels.peer_unanswered)
+        channels = self.used_channels()
+        session = self.session_begun(begin, channel, channels.unanswered, channels.peer_unanswered)
         session.receive_begin(begin, channel, arrival.end, arrival.packet)
         session.mapping.asked = arrival.time
         self.peer_sessions[channel] = session
-        self.channels.peer_channel = NO_CHANNEL
+        channels.peer_channel = NO_CHANNEL
 
     def session_begun(
         self,
@@ -253,8 +254,9 @@ class Receiving(EndpointState):
             if body.state is not None:
                 delivery.receiver_state = body.state
             if accepted:
-                self.messages.accepted_on = delivery.link.name
-                self.messages.accepted_end = end
+                messages = self.sent_messages()
+                messages.accepted_on = delivery.link.name
+                messages.accepted_end = end
             if delivery.identity:
                 fate = self.messages.fates.get(delivery.identity)
                 if fate is not None and fate.number == delivery.number and fate.session == session.number:

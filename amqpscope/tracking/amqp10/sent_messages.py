@@ -1,21 +1,20 @@
 """The messages and links of an endpoint that are compared with what is sent later, or elsewhere."""
 
-from typing import Any
+from typing import Any, Final
 
 from amqpscope.tracking.amqp10.credit import UNKNOWN
 from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
 from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from amqpscope.tracking.amqp10.redelivery import Fate
-from amqpscope.tracking.correlation_budget import CorrelationBudget
 from dissectors.wire import i64
 
-__all__ = ["SentMessages"]
+__all__ = ["NO_MESSAGES", "SentMessages"]
 
 
 class SentMessages:
     """What is kept of the messages that an endpoint has sent, and of the links on which it sent them."""
 
-    def __init__(self, allowance: CorrelationBudget | None) -> None:
+    def __init__(self) -> None:
         # The links on which it sends, by name, for the connection after this one.
         self.accounts: dict[str, LinkResumeState] = {}
         # Of the first messages it sent those with an id, to be found on other connections.
@@ -24,8 +23,6 @@ class SentMessages:
         self.looked_at: i64 = 0
         # All messages that can be looked at have been.
         self.complete: bool = True
-        # How many digests may still be kept, of all connections together.
-        self.allowance: CorrelationBudget = CorrelationBudget() if allowance is None else allowance
         # What became of its messages so far, by message-id, if they may be a distribution node's.
         self.fates: dict[bytes, Fate] = {}
         # The link, by name, on which a delivery was last accepted.
@@ -44,11 +41,18 @@ class SentMessages:
             (self.accepted_on, int(self.accepted_end), self.reserved),
         )
 
-    def restore(self, state: tuple[Any, ...]) -> None:
-        """Take what `dump` gave."""
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "SentMessages":
+        """The object of what `dump` returned."""
+        messages = SentMessages()
         accounts, digests, fates, accepted = state
-        self.accounts = {account.name: account for account in map(LinkResumeState.load, accounts)}
-        self.digests = [MessageDigest.load(digest) for digest in digests[0]]
-        _, self.looked_at, self.complete = digests
-        self.fates = {fate.message_id: fate for fate in map(Fate.load, fates)}
-        self.accepted_on, self.accepted_end, self.reserved = accepted
+        messages.accounts = {account.name: account for account in map(LinkResumeState.load, accounts)}
+        messages.digests = [MessageDigest.load(digest) for digest in digests[0]]
+        _, messages.looked_at, messages.complete = digests
+        messages.fates = {fate.message_id: fate for fate in map(Fate.load, fates)}
+        messages.accepted_on, messages.accepted_end, messages.reserved = accepted
+        return messages
+
+
+# mypyc: null object, for an endpoint that has attached no link on which it sends.
+NO_MESSAGES: Final = SentMessages()
