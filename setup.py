@@ -7,8 +7,10 @@ AMQPSCOPE_COMPILE=no       never compile: the default where pre-commit installs 
 """
 
 import os
+import re
 import shutil
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -154,4 +156,21 @@ def extensions() -> list[Extension]:
     return found
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": OptionalBuild})
+def readme() -> str:
+    """README.md for the page of a package index: links into the repository, at the tag of this version."""
+    here = Path(__file__).parent
+    source = tomllib.loads((here / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Source"]
+    [version] = re.findall(
+        r'^__version__ = "(.*)"$', (here / "amqpscope/__init__.py").read_text("utf-8"), re.M
+    )
+    text = (here / "README.md").read_text("utf-8")
+    text = re.sub(r"(!\[[^]]*\]\()(?!https?:)", rf"\1{source}/raw/v{version}/", text)
+    return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:)", rf"\1{source}/blob/v{version}/", text)
+
+
+setup(
+    ext_modules=extensions(),
+    cmdclass={"build_ext": OptionalBuild},
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+)

@@ -13,7 +13,7 @@ from types import FrameType
 from amqpscope.cli.live_view import LiveView
 from amqpscope.cli.output import notes_to_stderr, say
 from amqpscope.cli.recording import LiveRecording
-from amqpscope.cli.status import Status
+from amqpscope.cli.status import ENDING, Status
 from amqpscope.input.live import Batch, LiveWatch
 from amqpscope.limits import LIVE_BEHIND
 from amqpscope.model.finding import Finding
@@ -34,7 +34,7 @@ _DRAINED = 5.0
 _AFTER = 1_000_000_000
 """Nanoseconds that are captured behind the finding waited for, so that the other peer's reaction is there."""
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, *ENDING)
 
 
 class Stop:

@@ -8,6 +8,7 @@ import threading
 
 from amqpscope.cli.inputs import CaptureArgument, same_file
 from amqpscope.cli.output import leave_stdout, notes_to_stderr, say
+from amqpscope.cli.status import ENDING
 from amqpscope.errors import FilterError
 from amqpscope.input.capture import Capture
 from amqpscope.policy.config_finding import RunConclusion
@@ -118,7 +119,7 @@ class Reports:
         """See to it that no unfinished file stays behind when the program is ended by a signal."""
         if not self._named or threading.current_thread() is not threading.main_thread():
             return
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in ENDING:
             if signal.getsignal(number) is signal.SIG_DFL:
                 self._signals[number] = signal.SIG_DFL
                 signal.signal(number, self._end_by)

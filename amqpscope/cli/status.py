@@ -1,10 +1,12 @@
-"""Exit statuses, the same for every command."""
+"""Exit statuses, the same for every command, and the signals that end a command."""
 
 import enum
+import signal
+from typing import Final
 
 from amqpscope.policy.judging import CaptureOutcome
 
-__all__ = ["Status", "of_outcome", "worst"]
+__all__ = ["ENDING", "Status", "of_outcome", "worst"]
 
 
 class Status(enum.IntEnum):
@@ -17,6 +19,9 @@ class Status(enum.IntEnum):
     INTERRUPTED = 130
     TERMINATED = 143
 
+
+ENDING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals that ask a program to end. Windows has no SIGHUP."""
 
 # With several inputs the status of the first of these that occurred is the whole run's.
 _ORDER = (Status.INTERRUPTED, Status.FAILURE, Status.FINDINGS, Status.NO_AMQP, Status.FINE)
