@@ -30,10 +30,6 @@ class Notes:
         else:
             self.held_back[code] = self.held_back.get(code, 0) + 1
 
-    def count(self, code: str) -> int:
-        """How often `code` occurred, reported or not."""
-        return self.counts.get(code, 0)
-
     def finish(self) -> None:
         """The file has ended: tell how many were held back, a note a code."""
         for code, count in self.held_back.items():

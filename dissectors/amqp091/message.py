@@ -126,10 +126,6 @@ class Amqp091MessageAssembler(Assembler):
         """The frames before the first one were not captured."""
         self._gap = True
 
-    def under_way(self, channel: i64) -> Amqp091Message | None:
-        """The message that is not ended yet on a channel."""
-        return self._open.get(int(channel))
-
     def _fault(self, frame: Frame) -> str:
         """The rule about the sequence of content that a frame breaks, or "". Before it is taken."""
         kind = frame.kind

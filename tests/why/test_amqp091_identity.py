@@ -197,3 +197,15 @@ def test_a_channel_whose_open_was_not_captured_has_its_deliveries(why: Why) -> N
     frame = why(d, ack)
     assert ("no channel.open was captured on channel 1", None) in grounds(frame, "lacks")
     assert ("the delivery with delivery-tag 1", d.packet_number(delivery)) in grounds(frame, "grants")
+
+
+def test_a_connection_close_names_the_newest_method_of_all_channels(why: Why) -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.channel(2)
+    d.declare("first", channel=2)
+    newest, _ = d.declare("second", channel=1)
+    close = d.server.method("connection.close", 0, reply_code=541, class_id=50, method_id=10)
+    what = "the newest queue.declare, which the close names"
+    assert (what, d.packet_number(newest)) in grounds(why(d, close), "belongs to")

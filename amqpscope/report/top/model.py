@@ -175,6 +175,8 @@ class TopModel:
                 if not connection.frames:
                     self.others += 1
                     continue
+                if analysis.concluded:
+                    continue  # its row has been forgotten
                 row = self._row(connection)
             if not row.named:
                 row.name = printable(connection.id)

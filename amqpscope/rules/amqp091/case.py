@@ -9,7 +9,6 @@ from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.connection_view import ConnectionView
 from amqpscope.tracking.amqp091.endpoint import Endpoint091
 from dissectors.amqp091.arguments import Method
-from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
     BasicAck,
     BasicDeliver,
@@ -80,7 +79,3 @@ class Case091(Case):
             return True
         channel = self.channel
         return channel is not None and channel.whole
-
-    def message(self) -> Amqp091Message | None:
-        """The message that the frame completes."""
-        return Amqp091Message.of(self.record.message)

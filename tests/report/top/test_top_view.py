@@ -283,6 +283,39 @@ def test_a_connection_that_is_over_stays_for_a_while() -> None:
     assert len(view.model.names._connections) == 1
 
 
+def test_of_too_many_that_are_over_those_with_findings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MAX_OVER", 2)
+    capture = Capture()
+    for number in (1, 2, 3, 4):
+        d = peers(capture, number)
+        d.linked(credit=1)
+        d.client.transfer()
+        if number == 1:
+            d.client.transfer()  # without credit
+        d.goodbye()
+        capture.wait(seconds=1)
+    text = picture(fed(capture.pcap()))
+    assert "0 open, 4 over" in text
+    first, second = rows(text)
+    assert "10.0.0.1:50000" in first
+    assert "10.0.0.4:50000" in second
+
+
+def test_lines_of_quiet_connections_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MAX_LINES_OF_ALL", 40)
+    capture = Capture()
+    for number in (1, 2, 3):
+        d = peers(capture, number)
+        d.linked(credit=1000)
+        for _ in range(20 if number == 2 else 0):
+            d.client.transfer(settled=True)
+        capture.wait(seconds=1)
+    looked_at, quiet, newest = fed(capture.pcap(), each=200).model.rows.values()
+    assert looked_at.history.lines
+    assert not quiet.history.lines
+    assert len(newest.history.lines) == len(looked_at.history.lines)
+
+
 def test_names_from_the_wire_do_nothing_to_the_terminal() -> None:
     d = Dialogue()
     name = "a\x1b[2J\n[red]‮b"
