@@ -1,4 +1,4 @@
-"""What somebody is told who types what other tools take, or nearly what amqpscope takes: the way on."""
+"""What amqpscope answers to the options of other tools, and to words that are nearly right."""
 
 from __future__ import annotations
 
