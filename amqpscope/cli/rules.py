@@ -42,6 +42,7 @@ from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.editions import FINAL, shown_in
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.profiles import PROFILES
+from amqpscope.rules.references import named_source, references
 from amqpscope.rules.registry import checked
 from amqpscope.rules.rule_names import nearest, rule_named
 
@@ -419,7 +420,8 @@ def _object(row: Rule) -> dict[str, Any]:
         "breaker": row.breaker,
         "status": _STATUSES[status(row)],
         "text": row.text,
-        "spec": row.source,
+        "spec": named_source(row.source),
+        "references": [one._asdict() for one in references(row.source)],
         "observable": row.observable,
         "reason": row.reason or None,
         "evidence": row.evidence or None,

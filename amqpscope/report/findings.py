@@ -16,6 +16,7 @@ from amqpscope.report.secrets import shown_path
 from amqpscope.rules.catalogue import rule, severity
 from amqpscope.rules.fingerprint import fingerprint
 from amqpscope.rules.profiles import weight
+from amqpscope.rules.references import named_source, references
 
 __all__ = [
     "FINDINGS_SCHEMA",
@@ -100,7 +101,8 @@ def finding_object(finding: Finding, capture: str) -> dict[str, Any]:
         "certainty": "certain" if finding.certain else "possible",
         "requirement": row.requirement,
         "message": message_of(finding),
-        "spec": row.source,
+        "spec": named_source(row.source),
+        "references": [one._asdict() for one in references(row.source)],
         "edition": finding.assessment.edition,
         "profile": finding.assessment.profile or None,
         "capture": capture,
@@ -148,7 +150,7 @@ def remark_object(remark: ConfigFinding) -> dict[str, Any]:
 
 # In the order of `decided_object`.
 _FIELDS = (
-    *("rule", "severity", "certainty", "requirement", "message", "spec", "edition", "profile"),
+    *("rule", "severity", "certainty", "requirement", "message", "spec", "references", "edition", "profile"),
     *("capture", "packet", "time", "packets", "connection", "protocol", "peer"),
     *("channel", "session", "link", "delivery_id", "expected_condition", "reaction"),
     *("evidence", "fingerprint", "overridden", "suppressed"),

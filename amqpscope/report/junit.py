@@ -34,6 +34,7 @@ from amqpscope.report.printable import printable
 from amqpscope.report.verdict import answer, headline, kind, remarks
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule
+from amqpscope.rules.references import cited
 
 __all__ = ["JunitWriter"]
 
@@ -71,7 +72,7 @@ class _Case:
         lines = [
             f"Connection {connection}",
             f"Rule: {row.text} ({row.requirement})",
-            f"Source: {row.source}",
+            f"Source: {cited(row.source)}",
             "",
             *self._lines,
         ]

@@ -63,7 +63,7 @@ _TOKEN = re.compile(f"({_LINK.pattern}|`[^`]+`|{_CONDITION.pattern}|{_ID.pattern
 
 
 def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
-    """The page of a rule, or of a guard. alone: without links, for use anywhere."""
+    """The page of a rule, or of a guard. alone: without links to other pages, for use anywhere."""
     guard = row.id in guards()
     row = row_shown(row, guard)
     (_, demand), *facts = rule_facts(row, explanation(row.id), guard)
@@ -75,7 +75,7 @@ def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
         escaped(demand, row.id, alone),
         "\n".join(
             f"- **{_LABELS.get(label, label)}:** "
-            f"{_sources(row) if label == 'source' and not alone else _reported(label, text, row.id, alone)}"
+            f"{_sources(row) if label == 'source' else _reported(label, text, row.id, alone)}"
             for label, text in facts
         ),
     ]

@@ -19,7 +19,7 @@ from amqpscope.rules.declaration import LAYERS, USUAL_SEVERITY
 from amqpscope.rules.editions import CSPRD02, EDITIONS, FINAL, shown_in
 from amqpscope.rules.explanation import Explanation
 from amqpscope.rules.profiles import PROFILES
-from amqpscope.rules.references import references
+from amqpscope.rules.references import cited
 from amqpscope.rules.registry import checked
 
 __all__ = [
@@ -105,7 +105,7 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
     """All facts about a rule as `row_shown` returns it: labels and texts."""
     facts = [
         ("allows" if guard else "demands", row.text),
-        ("source", "; ".join(one.text for one in references(row.source))),
+        ("source", cited(row.source)),
     ]
     if not guard:
         facts += _drafts(row)

@@ -29,6 +29,7 @@ from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.peer_error import FIN, RST
 from amqpscope.rules.profiles import habit_of, profile, weight
+from amqpscope.rules.references import cited
 
 __all__ = [
     "STYLES",
@@ -173,7 +174,7 @@ class Verdicts:
             shown.append(_labelled("severity", f"{level} by the configuration, {before} by the rule itself"))
         if not again:
             shown.append(_labelled("rule", f"{printable(row.text)} ({row.requirement})"))
-            shown.append(_labelled("source", printable(row.source)))
+            shown.append(_labelled("source", cited(row.source)))
         for label, text in (("where", _where(finding)), ("before", _before(finding))):
             if text:
                 shown.append(_labelled(label, text))

@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 from dissectors.amqp091.registry import METHODS
 
-__all__ = ["Reference", "references"]
+__all__ = ["Reference", "cited", "named_source", "references"]
 
 _PARTS = {
     "types": "Part 1: Types",
@@ -62,7 +62,18 @@ class _Place(NamedTuple):
         return f"{self.number} {self.title}".lstrip()
 
 
-def references(source: str) -> list[Reference]:
+def named_source(source: str) -> str:
+    """The places that a rule's `source` names: `AMQP 1.0, Part 2: Transport, 2.6.7 Flow Control`."""
+    return "; ".join(one.text for one in references(source))
+
+
+def cited(source: str) -> str:
+    """The same with the public address behind each place, as text shows it."""
+    return "; ".join(f"{one.text} <{one.address}>" if one.address else one.text for one in references(source))
+
+
+@cache
+def _references(source: str) -> tuple[Reference, ...]:
     """The places that the `source` of a rule in the catalogue names, each once, in order."""
     found: dict[Reference, None] = {}
     for one in source.split(";"):
@@ -78,7 +89,12 @@ def references(source: str) -> list[Reference]:
             found[Reference(text, _DRAFTS.format(edition=draft[1]))] = None
         elif text and not text.startswith("("):
             found[_amqp091(text)] = None
-    return list(found)
+    return tuple(found)
+
+
+def references(source: str) -> list[Reference]:
+    """The places that the `source` of a rule in the catalogue names, each once, in order."""
+    return list(_references(source))
 
 
 def _amqp10(part: str, section: str, inside: str) -> list[Reference]:

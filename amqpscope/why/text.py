@@ -26,6 +26,7 @@ from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import answer as reaction
 from amqpscope.report.verdict import headline, why_possible
 from amqpscope.rules.catalogue import rule
+from amqpscope.rules.references import cited
 from amqpscope.why.excerpts import ExplainedFrames
 from amqpscope.why.frame_ref import (
     BELONGS,
@@ -213,7 +214,7 @@ def _finding(finding: Finding) -> list[tuple[Line, int]]:
     if not finding.certain:
         shown.append(_labelled("possible", why_possible(finding)))
     shown.append(_labelled("rule", f"{printable(row.text)} ({row.requirement})"))
-    shown.append(_labelled("source", printable(row.source)))
+    shown.append(_labelled("source", cited(row.source)))
     before = ", ".join(
         f"{printable(name.replace('_', '-'))} {_value(value)}"
         for name, value in evidence_of(finding).items()

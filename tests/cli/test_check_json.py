@@ -20,7 +20,7 @@ from support.tcp_writer import Capture
 from amqpscope.rules.catalogue import catalogue
 
 FIELDS = [
-    *("rule", "severity", "certainty", "requirement", "message", "spec", "edition", "profile"),
+    *("rule", "severity", "certainty", "requirement", "message", "spec", "references", "edition", "profile"),
     *("capture", "packet", "time", "packets", "connection", "protocol", "peer"),
     *("channel", "session", "link", "delivery_id", "expected_condition", "reaction"),
     *("evidence", "fingerprint", "overridden", "suppressed"),
@@ -49,7 +49,11 @@ def test_every_field_has_its_type(folder: Path, capsys: pytest.CaptureFixture[st
             seen[name].add(type(value))
         row = catalogue()[finding["rule"]]
         assert finding["requirement"] == row.requirement
-        assert finding["spec"] == row.source
+        assert finding["references"]
+        assert finding["spec"] == "; ".join(one["text"] for one in finding["references"])
+        assert not re.search(r"\w\.xml|\b[A-Z]+:|section [a-z]+ >", finding["spec"])
+        for one in finding["references"]:
+            assert one["address"].startswith("https://"), finding["rule"]
         assert finding["severity"] in ("error", "warning", "note")
         assert finding["certainty"] in ("certain", "possible")
         assert finding["edition"] == "final"
@@ -74,6 +78,7 @@ def test_every_field_has_its_type(folder: Path, capsys: pytest.CaptureFixture[st
     assert seen == {
         **{name: {str} for name in FIELDS},
         "profile": {none},
+        "references": {list},
         "packet": {int},
         "packets": {list},
         "channel": {int, none},
@@ -92,7 +97,10 @@ def test_one_finding_by_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -
     first, second = findings(capsys, "window-overrun.pcap")
     fingerprint = first.pop("fingerprint")
     assert first.pop("message")
-    assert first.pop("spec").startswith("transport.xml section sessions > Session Flow Control")
+    assert first.pop("spec").startswith("AMQP 1.0, Part 2: Transport, 2.5.6 Session Flow Control")
+    assert first.pop("references")[0]["address"].startswith(
+        "https://docs.oasis-open.org/amqp/core/v1.0/os/amqp-core-transport-v1.0-os.html#"
+    )
     assert {"capture": "window-overrun.pcap", "packet": 15} in first.pop("packets")
     link = first.pop("link")
     assert link is None or link == {"name": "q", "sender": "client"}

@@ -19,6 +19,7 @@ from amqpscope.conformance import coverage as proving
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.rules.catalogue import catalogue, guards, named, severity
 from amqpscope.rules.declaration import LAYERS
+from amqpscope.rules.references import named_source, references
 from amqpscope.rules.registry import checked
 from dissectors import spec
 
@@ -99,7 +100,11 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "breaker": catalogue()["amqp10/L-TERM-VERIFY"].breaker,
         "status": "not-decidable",
         "text": catalogue()["amqp10/L-TERM-VERIFY"].text,
-        "spec": catalogue()["amqp10/L-TERM-VERIFY"].source,
+        "spec": named_source(catalogue()["amqp10/L-TERM-VERIFY"].source),
+        "references": [
+            {"text": one.text, "address": one.address}
+            for one in references(catalogue()["amqp10/L-TERM-VERIFY"].source)
+        ],
         "observable": "no",
         "reason": "A capture does not show whether a peer checks the source or target.",
         "evidence": catalogue()["amqp10/L-TERM-VERIFY"].evidence or None,
@@ -169,7 +174,10 @@ def test_a_rule_that_is_never_silent_says_so(capsys: pytest.CaptureFixture[str])
 
 def test_what_cannot_be_decided_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     lines = amqpscope(capsys, "rules", "explain", "C-LOCALE-ENUS").lines
-    assert lines[0] == "amqp10/C-LOCALE-ENUS  error, MUST; not decidable from a capture"
+    assert (
+        lines[0]
+        == "amqp10/C-LOCALE-ENUS  error; level MUST; a capture cannot show whether a peer breaks the rule"
+    )
     assert "  unchecked A capture does not show which locales a peer supports." in lines
 
 

@@ -138,7 +138,7 @@ def test_check_with_spec(capture: str, capsys: pytest.CaptureFixture[str]) -> No
     (one,) = [json.loads(line) for line in result.lines]
     assert result.status == 0
     assert (one["rule"], one["edition"], one["requirement"]) == ("amqp10/M-CT-NONDATA", "final", "SHOULD")
-    assert one["spec"] == "messaging.xml section message-format > properties.content-type"
+    assert one["spec"] == "AMQP 1.0, Part 3: Messaging, 3.2.4 properties, content-type"
     result = run(capsys, "check", "--format", "ndjson", "--spec", "csprd02", capture)
     assert result.status == 1
     one, two = [json.loads(line) for line in result.lines]

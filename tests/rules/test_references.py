@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
+from support.commands import amqpscope
 
-from amqpscope.rules.catalogue import catalogue, editions, guards
+from amqpscope.rules.catalogue import catalogue, editions, guards, rule
 from amqpscope.rules.references import Reference, references
 
 TRANSPORT = "https://docs.oasis-open.org/amqp/core/v1.0/os/amqp-core-transport-v1.0-os.html"
@@ -83,3 +86,38 @@ def test_every_rule_has_a_place_in_the_words_of_its_document() -> None:
         name for name, row in catalogue().items() if row.source.startswith("(")
     }
     assert all(references(row.source) for row in editions().values())
+
+
+SHORTHAND = re.compile(
+    r"\w\.xml\b|\b(?:GS|XML|RMQX?|ERR|G):|section [a-z-]+ >|in-flight-race|\b\d{3} (?:ch|conn)\b"
+)
+
+
+@pytest.mark.parametrize("form", ["text", "json", "ndjson", "markdown", "junit", "sarif", "github"])
+@pytest.mark.parametrize("name", ["rhea-transfer-before-attach", "pika-two-threads"])
+def test_no_form_shows_the_shorthand_of_the_catalogue(
+    name: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = Path(__file__).resolve().parents[2] / "captures" / f"{name}.pcap"
+    result = amqpscope(capsys, "check", "--format", form, capture)
+    assert result.status == 1
+    assert SHORTHAND.findall(result.out.replace(str(capture), "")) == []
+    if form != "github":
+        assert re.search(r"https://(docs\.oasis-open\.org|www\.rabbitmq\.com)/", result.out.replace("\\", ""))
+
+
+def test_an_explanation_names_sources_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "rules", "explain", "L-CREDIT", "F-HEADER-ORPHAN")
+    assert "AMQP 1.0, Part 2: Transport, 2.6.7 Flow Control <https://docs.oasis-open.org/" in result.out
+    assert SHORTHAND.findall(result.out) == []
+    page = amqpscope(capsys, "rules", "explain", "--format", "markdown", "L-CREDIT").out
+    assert "2.6.7 Flow Control](https://docs.oasis-open.org/" in page
+
+
+def test_sarif_leads_to_the_text_of_the_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    capture = Path(__file__).resolve().parents[2] / "captures" / "rhea-transfer-before-attach.pcap"
+    log = json.loads(amqpscope(capsys, "check", "--format", "sarif", capture).out)
+    rules = log["runs"][0]["tool"]["driver"]["rules"]
+    assert rules
+    for one in rules:
+        assert one["helpUri"] == references(rule(one["id"]).source)[0].address

@@ -233,7 +233,8 @@ def reported_by_junit(text: str) -> Counter[Reported]:
 
 # Block and inline tokens that our Markdown has; no text of a peer may bring others.
 _OURS = {"heading", "paragraph", "bullet_list", "list_item", "table", "thead", "tbody", "tr", "th", "td"}
-_INLINE = {"text", "code_inline"}
+_INLINE = {"text", "code_inline", "link_open", "link_close"}
+_LINKED = ("https://docs.oasis-open.org/amqp/", "https://www.rabbitmq.com/")
 
 
 def markdown_blocks(text: str) -> list[tuple[str, str]]:
@@ -245,6 +246,8 @@ def markdown_blocks(text: str) -> list[tuple[str, str]]:
             assert {child.type for child in token.children or []} <= _INLINE
             for child in token.children or []:
                 # What GitHub makes links, mentions and the like of is not in plain text.
+                if child.type == "link_open":
+                    assert str(child.attrs["href"]).startswith(_LINKED)
                 if child.type == "text":
                     assert not re.search(r"[@#$|`<>\\\[\]*_~]|://|www\.", child.content)
             found.append((kind, "".join(child.content for child in token.children or [])))

@@ -23,6 +23,7 @@ from amqpscope.report.suppressed import fixed_lines
 from amqpscope.report.verdict import FindingCounts, answer, kind, left_out, remarks, short_message
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule
+from amqpscope.rules.references import references
 
 __all__ = ["FORM", "inline"]
 
@@ -118,13 +119,21 @@ class MarkdownWriter(FindingWriter):
         reported = dict.fromkeys((one.finding.rule, one.finding.assessment.edition) for one in shown)
         rows = [rule(broken, edition) for broken, edition in reported]
         lines = [
-            f"- {inline(row.id)}: {inline(row.text)} ({inline(row.requirement)}; {inline(row.source)})\n"
+            f"- {inline(row.id)}: {inline(row.text)} ({inline(row.requirement)}; {_sources(row.source)})\n"
             for row in rows
         ]
         self._out.write("\n" + "".join(lines) + "\n")
 
 
 FORM: Final = ReportForm("for a job summary or a comment", MarkdownWriter, (".md",), shows_fixed=True)
+
+
+def _sources(source: str) -> str:
+    """Where the specification has a rule, as links."""
+    return "; ".join(
+        f"[{inline(one.text)}]({one.address})" if one.address else inline(one.text)
+        for one in references(source)
+    )
 
 
 def _sentence(text: str) -> str:

@@ -38,6 +38,7 @@ from amqpscope.rules.catalogue import rule, severity
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.fingerprint import fingerprint
 from amqpscope.rules.profiles import weight
+from amqpscope.rules.references import named_source, references
 
 __all__ = ["FORM"]
 
@@ -219,17 +220,21 @@ def _descriptor(id: str, edition: str) -> dict[str, Any]:
     row = rule(id, edition)
     words = explanation(id)
     fault = row.text if words is None or not words.fault else words.fault
-    parts = [("Rule", f"{row.text} ({row.requirement})"), ("Source", row.source)]
+    parts = [("Rule", f"{row.text} ({row.requirement})"), ("Source", named_source(row.source))]
     if words is not None:
         parts += [("Why it matters", words.matters), ("Silent when", words.silent)]
     parts = [(label, " ".join(text.split())) for label, text in parts if text]
     level = severity(id, edition)
+    addresses = [one.address for one in references(row.source) if one.address]
     return {
         "id": id,
+        **({"helpUri": addresses[0]} if addresses else {}),
         "shortDescription": {"text": _plain(" ".join(fault.split()))},
         "fullDescription": {"text": _plain(row.text)},
         "help": {
-            "text": "\n".join(f"{label}: {_plain(text)}" for label, text in parts),
+            "text": "\n".join(
+                [*(f"{label}: {_plain(text)}" for label, text in parts), *(_plain(one) for one in addresses)]
+            ),
         },
         "defaultConfiguration": {"level": level},
         "properties": {
