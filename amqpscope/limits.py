@@ -679,3 +679,11 @@ MAX_BASELINE: Final = 100_000
 
 MAX_BASELINE_OCTETS: Final = 128 * 1024 * 1024
 """Octets of a baseline's file: one with as many findings as there may be has half of it."""
+
+INTRODUCTION_FRAMES: Final = 32
+"""Frames of a connection, of both peers, in which they introduce themselves. With SASL an open is among the
+first ten; a challenge of many rounds, and what is sent without waiting for the other open, needs more."""
+
+MAX_PEER_NAME: Final = 256
+"""Characters that are kept of a name by which a peer introduces itself, and of its product. Container-ids are
+often random names of some 40 characters."""

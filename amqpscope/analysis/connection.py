@@ -31,7 +31,7 @@ from amqpscope.analysis.direction import DirectionAnalysis, FrameSink
 from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.layers.interface import LayerContext, PlainStream
 from amqpscope.layers.stack import LayerStack, may_begin
-from amqpscope.limits import MAX_LAYER_OPENING, MAX_WAITING_RECORDS
+from amqpscope.limits import INTRODUCTION_FRAMES, MAX_LAYER_OPENING, MAX_WAITING_RECORDS
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.model.records import Connection, FrameRecord, endpoint
 from amqpscope.protocols import DIALECTS, PROTOCOLS, is_amqp, protocol_of
@@ -465,6 +465,11 @@ class ConnectionAnalysis(FrameSink):
     def give(self, record: FrameRecord) -> None:
         """Give out the record of a frame, and have it judged."""
         output = self.output
+        connection = self.connection
+        if connection.frames <= INTRODUCTION_FRAMES:
+            name = protocol_of(connection.protocol).introduction(record.frame)
+            if name is not None:
+                connection.introduce(record.direction, record.packet, name)
         records = output.records
         if records is not None:
             records.append(record)
@@ -472,8 +477,8 @@ class ConnectionAnalysis(FrameSink):
         if findings is not None and not self.concluded:
             judge = self.judge
             if judge is None:
-                protocol = protocol_of(self.connection.protocol)
-                judge = protocol.judge(self.connection, findings, output.context, output.allowance)
+                protocol = protocol_of(connection.protocol)
+                judge = protocol.judge(connection, findings, output.context, output.allowance)
                 judge.fresh = output.fresh
                 judge.amended = output.amended
                 self.judge = judge

@@ -24,6 +24,7 @@ from amqpscope.cli.judging import (
 )
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.reports import Reports, in_folder
+from amqpscope.cli.selection import Selection, parse_bound
 from amqpscope.cli.status import Status, of_outcome, worst
 from amqpscope.errors import FilterError
 from amqpscope.policy.baseline import may_be_written, write_baseline
@@ -32,6 +33,7 @@ from amqpscope.policy.judging import CaptureOutcome, judge
 from amqpscope.policy.policy import Policy
 from amqpscope.report.forms import DEFAULT, NAMES, declared, suffixes
 from amqpscope.report.summary_text import count
+from amqpscope.report.verdict import Detail
 
 __all__ = ["EPILOG", "check"]
 
@@ -40,8 +42,15 @@ A finding is certain when the capture proves the fault, whatever the peer had
 read by then. Otherwise the finding is possible, and the report says what it
 depends on.
 Only certain findings decide the exit status, unless --fail-on-possible is
-given. Notes report problems of the capture itself (lost packets, a truncated
-file). Notes accuse no peer and never change the exit status.
+given. The text shows certain errors and warnings, and what decides the exit
+status; possible findings and notes are only counted there, unless --possible
+or --notes is given. What --connection, --link, --address, --from, --to or
+--certain leave out is not reported in any format, and does not decide the
+exit status.
+
+\b
+Notes about the capture report problems of the capture itself (lost packets, a
+truncated file). They accuse no peer and never change the exit status.
 
 \b
 `amqpscope rules explain RULE` explains a rule.
@@ -49,6 +58,8 @@ file). Notes accuse no peer and never change the exit status.
 \b
 Examples:
   amqpscope check traffic.pcap
+  amqpscope check --connection 62 traffic.pcap
+  amqpscope check --quiet --certain traffic.pcap
   amqpscope check --strict recorded/*.pcapng
   amqpscope check --merge rotated/
   amqpscope check --fail-on warning --fail-on-possible traffic.pcap
@@ -68,6 +79,8 @@ of 2, 1, 3, 0 that applies to any capture is the exit status.
 """
 
 
+_WHICH = "Which findings are reported"
+
 _HOW = "How findings are shown"
 
 _FORMS = "; ".join(f"{name}: {declared(name).purpose}" for name in NAMES)
@@ -77,6 +90,56 @@ _MOST = 3
 
 def check(
     paths: Paths,
+    connection: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHICH",
+            rich_help_panel=_WHICH,
+            help="Check only the connection with this number, or connections with this "
+            "ADDRESS, ADDRESS:PORT or id from the JSON output.",
+        ),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            rich_help_panel=_WHICH,
+            help="Check only links with this name (* and ? are wildcards).",
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            rich_help_panel=_WHICH,
+            help="Check only frames that name this address (* and ? are wildcards): in AMQP "
+            "1.0 the source or target of a link, in AMQP 0-9-1 an exchange or a queue.",
+        ),
+    ] = None,
+    first: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="BOUND",
+            rich_help_panel=_WHICH,
+            help="Check only frames from this point on. BOUND is a packet number, +SECONDS"
+            " after the first frame, or an ISO 8601 time (in UTC if the time has no "
+            "offset).",
+        ),
+    ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="BOUND",
+            rich_help_panel=_WHICH,
+            help="Check only frames up to and including this point. BOUND has the same forms as in --from.",
+        ),
+    ] = None,
+    certain: Annotated[
+        bool,
+        typer.Option("--certain", rich_help_panel=_WHICH, help="Report only certain findings."),
+    ] = False,
     form: Annotated[
         str | None,
         typer.Option(
@@ -106,10 +169,41 @@ def check(
             rich_help_panel=_HOW,
             show_default=False,
             help="Show at most N findings of each rule for each peer of a connection, and"
-            " count the others (default: 3). The limit applies to text and Markdown "
-            "only.",
+            " count the others (default: 3). Applies to text, where it implies --full, and "
+            "to Markdown.",
         ),
     ] = None,
+    possible: Annotated[
+        bool,
+        typer.Option(
+            "--possible",
+            rich_help_panel=_HOW,
+            help="Show possible findings like certain ones. Without it, the text only counts them.",
+        ),
+    ] = False,
+    notes: Annotated[
+        bool,
+        typer.Option(
+            "--notes",
+            rich_help_panel=_HOW,
+            help="Show findings of severity note like others. Without it, the text only counts them.",
+        ),
+    ] = False,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            rich_help_panel=_HOW,
+            help="Show every finding with its rule, its state and the frames around it, even if "
+            "there are many. Applies to text only.",
+        ),
+    ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet", "-q", rich_help_panel=_HOW, help="Show only the tally. Applies to text only."
+        ),
+    ] = False,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     baseline: BaselineOption = None,
@@ -140,6 +234,17 @@ def check(
     """Show which peer broke which rule of the specification, in which packet and state."""
     if most is not None and most < 1:
         raise FilterError(f"--max-per-rule {most}: must be at least 1")
+    selection = Selection(
+        connection,
+        link=link,
+        address=address,
+        first=parse_bound("--from", first) if first is not None else None,
+        last=parse_bound("--to", last) if last is not None else None,
+        certain=certain,
+    )
+    wanted = None if selection.everything else selection
+    if write is not None and wanted is not None:
+        raise FilterError(f"--write-baseline: cannot be combined with {selection.words.split()[0]}")
     configuration = configuration_of(config, no_config)
     given = given_of(
         select=select,
@@ -162,11 +267,13 @@ def check(
         form = str(values.get("format", DEFAULT))
     elif form not in NAMES:
         raise FilterError(f"--format {form}: {nearest_word(form, NAMES, 'format')}")
+    # Who asks for more of what repeats wants to read all of it.
+    full = full or most is not None
     if most is None:
         most = values.get("max-per-rule", _MOST)
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
     captures = inputs(paths, merge, via, dialect, tls_keylog)
-    reports = Reports(form, outputs, most, captures, policy)
+    reports = Reports(form, outputs, most, captures, policy, Detail(possible, notes, full, quiet), wanted)
     if write is not None:
         may_be_written(write)
     with reports as writer:
@@ -175,6 +282,7 @@ def check(
             policy,
             hearer=writer,
             gather=False,
+            wanted=wanted,
             meter=lambda capture: progress(capture, writer.streaming),
         )
     if policy.gathered is not None:
@@ -184,4 +292,9 @@ def check(
             write_baseline(policy.gathered)
             say(f"{write}: {count(len(policy.gathered.known), 'finding')} from now on known")
     statuses = [of_outcome(one.outcome) for one in run.captures]
+    named = selection.connection
+    if named is not None and not named.met and Status.FINE in statuses:
+        where = captures[0].name if len(captures) == 1 else f"{len(captures)} captures"
+        say(f"{where}: {named.missing() or f'no connection {connection}'}")
+        return Status.FAILURE
     return worst([*statuses, Status.FINDINGS] if run.remarked else statuses)

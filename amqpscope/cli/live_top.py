@@ -79,7 +79,7 @@ class LiveTop(LiveView):
         self._terminal.close()
         for text in self._reported:
             say(text)
-        paint, _ = painter()
-        lines: list[Line] = [[("rule", printable(conclusion))], *counts.lines()]
+        paint, width = painter()
+        lines: list[Line] = [[("rule", printable(conclusion))], *counts.lines(width)]
         sys.stdout.write("".join([paint.paint(line, 4) + "\n" for line in lines]))
         sys.stdout.flush()

@@ -171,7 +171,7 @@ class LiveText(LiveWriter):
 
     def report(self, conclusion: str, counts: RuleCounts) -> None:
         lines: list[tuple[Line, int]] = [([], -1), ([("rule", printable(conclusion))], 4)]
-        lines += [(line, 4) for line in counts.lines()]
+        lines += [(line, 4) for line in counts.lines(self._width)]
         self._verdict(self._paint(lines))
 
     def frame_text(self, record: FrameRecord, link: Link | None) -> str:

@@ -60,7 +60,7 @@ def say(text: str) -> None:
 def notes_to_stderr(capture: str, notes: list[Note]) -> None:
     """What was wrong with a capture, folded by code."""
     for line in note_lines(notes):
-        say(f"{capture}: {line}")
+        say(f"{capture}: {line.text}")
 
 
 class ProgressMeter:

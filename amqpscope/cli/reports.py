@@ -5,9 +5,11 @@ import re
 import signal
 import sys
 import threading
+from typing import TextIO
 
 from amqpscope.cli.inputs import CaptureArgument, same_file
 from amqpscope.cli.output import leave_stdout, notes_to_stderr, say
+from amqpscope.cli.selection import Selection
 from amqpscope.cli.status import ENDING
 from amqpscope.errors import FilterError
 from amqpscope.input.capture import Capture
@@ -18,9 +20,11 @@ from amqpscope.policy.policy import Policy
 from amqpscope.policy.replacement import Replacement
 from amqpscope.report.forms import NAMES, ReportForm, ReportOptions, declared, form_of_file, suffixes
 from amqpscope.report.outcome import nothing_to
+from amqpscope.report.printable import printable
 from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import fixed_lines
-from amqpscope.report.writer import Writers
+from amqpscope.report.verdict import Detail
+from amqpscope.report.writer import FindingWriter, Writers
 
 __all__ = ["Reports", "in_folder"]
 
@@ -35,11 +39,12 @@ class Reports:
     finds the disk full, leaves the old one.
 
     form: of standard output. outputs: `FILE` or `FORMAT:FILE` each. most: findings of one rule by one peer
-    that a form for people shows. captures: what is read. policy: its files are read, too, or will be written;
-    none of these is written over. Where nobody reads standard output to its end the files are whole all the
-    same, and the verdict is reached; but for a run that reads standard input itself, which may have no end,
-    and writes nothing else. Raises FilterError for what makes no sense, OutputError if a file cannot be
-    written.
+    that a form for people shows. detail: what the text shows of each. captures: what is read. policy: its
+    files are read, too, or will be written; none of these is written over. selection: which findings are
+    asked for, None for all. Where nobody reads standard output
+    to its end the files are whole all the same, and the verdict is reached; but for a run that reads standard
+    input itself, which may have no end, and writes nothing else. Raises FilterError for what makes no sense,
+    OutputError if a file cannot be written.
     """
 
     def __init__(
@@ -49,9 +54,12 @@ class Reports:
         most: int,
         captures: list[CaptureArgument],
         policy: Policy,
+        detail: Detail,
+        selection: Selection | None = None,
     ) -> None:
         self._form = declared(form)
-        self._options = ReportOptions(policy.terms, most)
+        self._options = ReportOptions(policy.terms, most, detail)
+        self._selection = selection
         self._files: list[Replacement] = []
         self._writers: Writers | None = None
         self._signals: dict[int, signal.Handlers] = {}
@@ -79,15 +87,22 @@ class Reports:
             for form, path in self._named:
                 file = Replacement(path)
                 self._files.append(file)
-                others.append(declared(form).writer(file.open(), self._options))
+                others.append(self._writer(declared(form), file.open()))
         except BaseException:
             self._close(False)
             raise
-        first = self._form.writer(sys.stdout, self._options)
-        complaints = _Complaints(self._form)
+        first = self._writer(self._form, sys.stdout)
+        complaints = _Complaints(self._form, first)
         gone = leave_stdout if self._to_the_end else None
         self._writers = Writers(first, [*others, complaints], gone)
         return self._writers
+
+    def _writer(self, form: ReportForm, out: TextIO) -> FindingWriter:
+        writer = form.writer(out, self._options)
+        if self._selection is not None:
+            writer.about = self._selection.of_connection
+            writer.filtered = printable(self._selection.words)
+        return writer
 
     def __exit__(self, *_: object) -> None:
         self._close(self._writers is not None and self._writers.ended)
@@ -135,8 +150,9 @@ class Reports:
 class _Complaints(Hearer):
     """Writes to standard error what could not be checked, and what the form of standard output leaves out."""
 
-    def __init__(self, form: ReportForm) -> None:
+    def __init__(self, form: ReportForm, first: FindingWriter) -> None:
         self._form = form
+        self._first = first
         self._capture: Capture | None = None
         self._ignored = 0
 
@@ -168,7 +184,7 @@ class _Complaints(Hearer):
     def _notes(self) -> None:
         if self._form.shows_notes or self._capture is None:
             return
-        notes_to_stderr(self._capture.name, self._capture.notes)
+        notes_to_stderr(self._capture.name, self._first.notes)
         if self._ignored:
             say(f"{self._capture.name}: {count(self._ignored, 'finding')} ignored")
 

@@ -1,11 +1,13 @@
-"""Which frames a person asked for: the filters of `amqpscope read`."""
+"""Which frames, or which findings, a person asked for: the filters of `amqpscope read` and `check`."""
 
 import datetime
 import fnmatch
 import ipaddress
 import re
+import shlex
 
 from amqpscope.errors import FilterError
+from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import detected
 from amqpscope.report.json_renderers import FORMS
@@ -42,11 +44,15 @@ _SECOND = 1_000_000_000
 
 
 class Bound:
-    """An end of a range: a packet number, a time (ns since 1970), or ns since the first frame."""
+    """An end of a range: a packet number, a time (ns since 1970), or ns since the first frame.
 
-    def __init__(self, kind: str, value: int) -> None:
+    text: how it was given.
+    """
+
+    def __init__(self, kind: str, value: int, text: str) -> None:
         self.kind = kind
         self.value = value
+        self.text = text
 
 
 def parse_bound(option: str, text: str) -> Bound:
@@ -55,11 +61,11 @@ def parse_bound(option: str, text: str) -> Bound:
     Raises FilterError, which names the option, on anything else.
     """
     if re.fullmatch(r"[0-9]{1,18}", text):
-        return Bound("packet", int(text))
+        return Bound("packet", int(text), text)
     relative = re.fullmatch(r"\+([0-9]{1,9})(?:\.([0-9]{1,9}))?s?", text)
     if relative:
         whole, fraction = relative.groups()
-        return Bound("relative", int(whole) * _SECOND + _nanoseconds(fraction))
+        return Bound("relative", int(whole) * _SECOND + _nanoseconds(fraction), text)
     # Python's own parser keeps six decimals; captures have nine.
     parts = re.fullmatch(r"([^.,]*)(?:[.,]([0-9]{1,9}))?([^.,0-9]?.*)", text)
     try:
@@ -73,7 +79,8 @@ def parse_bound(option: str, text: str) -> Bound:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.UTC)
     since = moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-    return Bound("time", (since.days * 86_400 + since.seconds) * _SECOND + _nanoseconds(parts.group(2)))
+    seconds = since.days * 86_400 + since.seconds
+    return Bound("time", seconds * _SECOND + _nanoseconds(parts.group(2)), text)
 
 
 def _nanoseconds(fraction: str | None) -> int:
@@ -149,12 +156,13 @@ class WantedConnection:
 
 
 class Selection:
-    """Frames are taken that pass every criterion given.
+    """Frames, and findings, are taken that pass every criterion given.
 
     connection: see `is_connection`. link, address: a name, `*` and `?` standing for any characters; in
     AMQP 0-9-1 an address is an exchange, a queue or a routing key.
     only: names, classes and kinds, `problem` for malformed frames, `error` for those that report one.
-    first, last: the range, both ends in it. Raises FilterError on a connection that can be none.
+    first, last: the range, both ends in it. certain: of findings only the certain ones. Raises FilterError on
+    a connection that can be none.
     """
 
     def __init__(
@@ -166,7 +174,9 @@ class Selection:
         only: frozenset[str] | None = None,
         first: Bound | None = None,
         last: Bound | None = None,
+        certain: bool = False,
     ) -> None:
+        self._certain = certain
         self.connection = None if connection is None else WantedConnection(connection)
         # Channels whose last frame with a name of its own was of the address asked for.
         self._going_on: dict[Connection, set[tuple[int, int]]] = {}
@@ -178,13 +188,23 @@ class Selection:
         self._first = first
         self._last = last
         self._origin = 0
-        criteria = (connection, channels, link, address, only, first, last)
+        criteria = (connection, channels, link, address, only, first, last, certain or None)
         self.everything = all(criterion is None for criterion in criteria)
         """No criterion was given."""
         self.links = link is not None or address is not None
         """A frame's link is looked at."""
         self.messages = only is not None and PROBLEM in only
         """A frame's message is looked at."""
+        texts = {
+            "--connection": connection,
+            "--link": link,
+            "--address": address,
+            "--from": None if first is None else first.text,
+            "--to": None if last is None else last.text,
+        }
+        given = [f"{option} {shlex.quote(text)}" for option, text in texts.items() if text is not None]
+        self.words = " ".join([*given, *(["--certain"] if certain else [])])
+        """The criteria by which findings are chosen, as on a command line."""
 
     def restart(self) -> None:
         """Another capture begins."""
@@ -213,15 +233,30 @@ class Selection:
             return False
         if self._channels is not None and frame.channel not in self._channels:
             return False
-        if self._first is not None and self._place(record, self._first) < 0:
-            return False
-        if self._last is not None and self._place(record, self._last) > 0:
+        if not self._within(int(record.packet), int(record.time)):
             return False
         if self._link is not None and (link is None or not self._link.match(link.name)):
             return False
         if self._address is not None and not self._addressed(record, link):
             return False
         return self._only is None or self._named(record)
+
+    def of_connection(self, connection: Connection) -> bool:
+        """Whether something about this connection can be asked for."""
+        return self.connection is None or self.connection.takes(connection)
+
+    def takes_finding(self, finding: Finding) -> bool:
+        """Whether this finding is asked for. Its place is that of the frame at fault."""
+        if self._certain and not finding.certain:
+            return False
+        if not self.of_connection(finding.connection):
+            return False
+        if not self._within(int(finding.packet), int(finding.time)):
+            return False
+        if self._link is not None and not (finding.link_sender and self._link.match(finding.link)):
+            return False
+        address = self._address
+        return address is None or any(address.match(name) for name in finding.addresses)
 
     def _named(self, record: FrameRecord) -> bool:
         only = self._only
@@ -256,13 +291,20 @@ class Selection:
             self._channels_going_on -= 1
         return taken
 
-    def _place(self, record: FrameRecord, bound: Bound) -> int:
-        """Where the frame stands relative to a bound: negative before it, 0 on it, positive behind."""
+    def _within(self, packet: int, time: int) -> bool:
+        """Whether a packet of this time (ns) is in the range."""
+        if self._first is not None and self._distance(packet, time, self._first) < 0:
+            return False
+        return self._last is None or self._distance(packet, time, self._last) <= 0
+
+    def _distance(self, packet: int, time: int, bound: Bound) -> int:
+        """Where a packet of this time (ns) is relative to a bound: negative before it, 0 on it, positive
+        behind."""
         if bound.kind == "packet":
-            return int(record.packet) - bound.value
+            return packet - bound.value
         if bound.kind == "relative":
-            return int(record.time) - self._origin - bound.value
-        return int(record.time) - bound.value
+            return time - self._origin - bound.value
+        return time - bound.value
 
 
 def _pattern(text: str | None) -> re.Pattern[str] | None:

@@ -189,6 +189,6 @@ class _TextWriter(_Writer):
         print(self._painter.paint([("rule", head)], 2))
         for _, text in self.reported:
             print(f"\n{text}")
-        for text in note_lines(capture.notes):
-            print(self._painter.paint([("note", f"note: {printable(text)}")], 6))
+        for text, style, hang in note_lines(capture.notes):
+            print(self._painter.paint([(style, f"note: {printable(text)}")], hang))
         self.reported.close()

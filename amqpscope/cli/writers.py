@@ -104,8 +104,8 @@ class TimelineWriter(FrameWriter):
             self._lines = []
 
     def finish(self, capture: Capture) -> None:
-        for text in note_lines(capture.notes):
-            self._lines.append(self._painter.paint([("note", f"note: {printable(text)}")], 6))
+        for text, style, hang in note_lines(capture.notes):
+            self._lines.append(self._painter.paint([(style, f"note: {printable(text)}")], hang))
         self.flush()
 
 

@@ -116,6 +116,11 @@ class Capture:
         self._merge: Merge | None = None
 
     @property
+    def path(self) -> str:
+        """Where it is, if it is one file that can be read again; else ""."""
+        return self._sources[0].path if len(self._sources) == 1 and self._sources[0].again else ""
+
+    @property
     def size(self) -> int | None:
         """Octets of the file, or of all files, as far as they are open; None if one has no size (a pipe)."""
         sizes = [source.size for source in self._sources]

@@ -4,6 +4,7 @@ import ipaddress
 import socket
 from typing import Any, Final
 
+from amqpscope.model.peer_name import UNNAMED, PeerName
 from amqpscope.model.tls_facts import TlsFacts
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.provenance import Provenance
@@ -30,8 +31,9 @@ class Connection:
     encrypted: its octets are ciphertext that is not read (from the start, or after a TLS header). proxied: a
     PROXY header stands before the client's octets: its end of the TCP connection is a load balancer's. tls:
     what its TLS shows, None without TLS. frames: how many were given out. began: the time (ns) of the first.
-    stalls: when the sender of each direction could not write. failed: amqpscope failed while it read this
-    connection, and gave it up there (`note.mishap`).
+    stalls: when the sender of each direction could not write. names: how the sender of each direction
+    introduces itself, as soon as it has. failed: amqpscope failed while it read this connection, and gave it
+    up there (`note.mishap`).
     """
 
     def __init__(self, capture: str, stream: int, instance: int, key: bytes) -> None:
@@ -48,6 +50,7 @@ class Connection:
         self.began: i64 = 0
         self.stalls: tuple[Stalls, Stalls] = (NO_STALLS, NO_STALLS)
         self.failed: bool = False
+        self.names: tuple[PeerName, PeerName] = (UNNAMED, UNNAMED)
         self._name: str = ""
 
     def end(self, direction: int) -> tuple[str, int]:
@@ -74,6 +77,17 @@ class Connection:
             self._name = name
         return self._name
 
+    def introduce(self, direction: i64, packet: i64, name: PeerName) -> None:
+        """The sender of a direction says in this packet what it calls itself."""
+        first, second = self.names
+        bounded = name.bounded(packet)
+        self.names = (bounded, second) if direction == 0 else (first, bounded)
+
+    def name_of(self, peer: str) -> PeerName:
+        """How the client or the server introduces itself."""
+        first, second = self.names
+        return first if self.peer(0) == peer else second
+
     def client_end(self) -> int:
         """The direction in which the client sends, as far as is known now."""
         if self.client >= 0:
@@ -95,6 +109,7 @@ class Connection:
             int(self.began),
             self.failed,
             None if self.tls is None else self.tls.dump(),
+            tuple((one.name, one.product, int(one.packet)) for one in self.names),
         )
 
     @staticmethod
@@ -102,8 +117,13 @@ class Connection:
         """The object of what `dump` returned."""
         connection = Connection(state[0], state[1], state[2], state[3])
         connection.client, connection.protocol, connection.encrypted, connection.proxied = state[4:8]
-        connection.frames, connection.began, connection.failed, tls = state[8:]
+        connection.frames, connection.began, connection.failed, tls, names = state[8:]
         connection.tls = None if tls is None else TlsFacts.load(tls)
+        first, second = names
+        connection.names = (
+            PeerName(first[0], first[1]).bounded(first[2]),
+            PeerName(second[0], second[1]).bounded(second[2]),
+        )
         return connection
 
     def peer(self, direction: i64) -> str:

@@ -18,7 +18,7 @@ from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
-from amqpscope.model.records import FrameRecord
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import PROTOCOLS
@@ -32,6 +32,7 @@ __all__ = [
     "JudgedCapture",
     "Meter",
     "Readable",
+    "Wanted",
     "judge",
 ]
 
@@ -67,6 +68,27 @@ class Meter(Protocol):
 
     def update(self) -> None:
         """One more."""
+
+
+class Wanted(Protocol):
+    """Which findings are asked for. The others are not judged: nothing counts or mentions them."""
+
+    def restart(self) -> None:
+        """Another capture begins."""
+
+    def start(self, time: int) -> None:
+        """The capture's first frame has this time (ns)."""
+
+    def of_connection(self, connection: Connection) -> bool:
+        """Whether something about this connection can be asked for. Called for every connection."""
+        ...
+
+    def forget(self, connection: Connection) -> None:
+        """This connection is over."""
+
+    def takes_finding(self, finding: Finding) -> bool:
+        """Whether this finding is asked for."""
+        ...
 
 
 class _NoMeter:
@@ -177,20 +199,22 @@ def judge(
     hearer: Hearer | None = None,
     gather: bool = True,
     context: bool = False,
+    wanted: Wanted | None = None,
     meter: Callable[[Capture], AbstractContextManager[Meter]] | None = None,
 ) -> CheckRun:
     """Judge captures, one after the other, each on its own.
 
     captures: paths, or what can be opened. hearer: is given meanwhile. gather: keep the findings; context:
-    with the frames around them. meter: what is to be around the reading of a capture, and is notified of its
-    blocks. What cannot be read is an outcome, no exception.
+    with the frames around them. wanted: which findings are asked for, None for all. meter: what is to be
+    around the reading of a capture, and is notified of its blocks. What cannot be read is an outcome, no
+    exception.
     """
     run = CheckRun(policy)
     rulings = Rulings(policy)
     listening = hearer or Hearer()
     options = CaptureOptions(
         keep=False,
-        ended=listening.connections,
+        ended=listening.connections or wanted is not None,
         records=listening.records,
         judge=True,
         context=context or listening.context,
@@ -204,12 +228,13 @@ def judge(
         listening.begin(source.name)
         try:
             with source.open(options) as capture:
-                _judge_one(capture, judged, rulings, listening, gather, meter or _unmeasured)
+                _judge_one(capture, judged, rulings, listening, gather, wanted, meter or _unmeasured)
         except CaptureError as error:
             judged.outcome = CaptureOutcome.failure
             judged.reason = str(error)
             listening.fail(str(error))
-    run.closing = rulings.close(all(one.outcome is not CaptureOutcome.failure for one in run.captures))
+    failed = any(one.outcome is CaptureOutcome.failure for one in run.captures)
+    run.closing = rulings.close(not failed and wanted is None)
     listening.conclude(run.closing)
     listening.end()
     return run
@@ -221,6 +246,7 @@ def _judge_one(
     rulings: Rulings,
     hearer: Hearer,
     gather: bool,
+    wanted: Wanted | None,
     meter: Callable[[Capture], AbstractContextManager[Meter]],
 ) -> None:
     """An open capture, to its end."""
@@ -231,19 +257,29 @@ def _judge_one(
     policy = rulings.policy
     failed = False
     found = False
+    if wanted is not None:
+        wanted.restart()
     try:
         with meter(capture) as progress:
             for records, findings in _complete(capture):
                 if records:
                     hearer.frames(records)
                 found = found or bool(findings)
+                if wanted is not None and findings:
+                    wanted.start(capture.began)
+                    findings = [finding for finding in findings if wanted.takes_finding(finding)]
                 shown = [finding for finding in findings if rulings.decide(finding)]
                 if len(shown) < len(findings):
                     judged.ignored += len(findings) - len(shown)
                     hearer.ignore(len(findings) - len(shown))
                 hearer.take(shown)
-                over = capture.take_ended() if hearer.connections else []
-                if over:
+                over = capture.take_ended() if hearer.connections or wanted is not None else []
+                if wanted is not None:
+                    ended = over
+                    over = [analysis for analysis in ended if wanted.of_connection(analysis.connection)]
+                    for analysis in ended:
+                        wanted.forget(analysis.connection)
+                if over and hearer.connections:
                     hearer.over(over)
                 if gather:
                     judged.findings += shown
@@ -263,7 +299,7 @@ def _judge_one(
         judged.outcome = CaptureOutcome.findings
     elif empty and not policy.terms.allow_empty:
         judged.outcome = CaptureOutcome.empty
-    if not any(note.code in PARTIAL for note in capture.notes):
+    if wanted is None and not any(note.code in PARTIAL for note in capture.notes):
         rulings.ended(capture.name)
     if judged.reason:
         hearer.fail(judged.reason)

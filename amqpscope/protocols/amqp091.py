@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.model.finding import Finding
+    from amqpscope.model.peer_name import PeerName
     from amqpscope.model.records import Connection
     from amqpscope.pipeline.deliveries import DeliveryLog
     from amqpscope.report.diagnosis import Diagnosis
@@ -80,6 +81,11 @@ class Amqp091(Protocol):
             if definition.from_client != definition.from_server:
                 return 1 if definition.from_client else 0
         return -1
+
+    def introduction(self, frame: Frame) -> PeerName | None:
+        from amqpscope.tracking.amqp091.introduction import introduction
+
+        return introduction(frame)
 
     def decoder(self, midstream: bool) -> StreamDecoder:
         return Amqp091FrameDecoder(midstream)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.model.finding import Finding
+    from amqpscope.model.peer_name import PeerName
     from amqpscope.model.records import Connection
     from amqpscope.pipeline.deliveries import DeliveryLog
     from amqpscope.report.json_renderer import JsonRenderer
@@ -78,6 +79,11 @@ class Amqp10(Protocol):
         if frame.name in ("sasl-mechanisms", "sasl-challenge", "sasl-outcome"):
             return 0
         return -1
+
+    def introduction(self, frame: Frame) -> PeerName | None:
+        from amqpscope.tracking.amqp10.introduction import introduction
+
+        return introduction(frame)
 
     def decoder(self, midstream: bool) -> StreamDecoder:
         return DialectDecoder(midstream)

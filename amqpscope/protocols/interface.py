@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.model.finding import Finding
+    from amqpscope.model.peer_name import PeerName
     from amqpscope.model.records import Connection
     from amqpscope.pipeline.deliveries import DeliveryLog
     from amqpscope.report.diagnosis import Diagnosis
@@ -114,6 +115,10 @@ class Protocol(ABC):
     def says_client(self, frame: Frame) -> i64:
         """Whether only a client says this: 1, only a server: 0, either: -1."""
         return -1
+
+    def introduction(self, frame: Frame) -> PeerName | None:
+        """What the sender of a frame calls itself in it; None if the frame does not say that."""
+        return None
 
     # Decoding
 

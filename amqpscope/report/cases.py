@@ -34,14 +34,14 @@ class Cases:
     """Takes the findings of one capture.
 
     most: findings of one rule by one peer of a connection that are shown; the others are counted. Of the
-    whole capture `MAX_SHOWN_FINDINGS` are kept; `left_out` counts those of further rules, peers and
-    connections.
+    whole capture `MAX_SHOWN_FINDINGS` are kept (`kept` says how many there are); `left_out` counts those of
+    further rules, peers and connections.
     """
 
     def __init__(self, most: int) -> None:
         self.left_out = 0
         self._most = most
-        self._kept = 0
+        self.kept = 0
         self._cases: dict[Connection, dict[tuple[str, str], _Case]] = {}
 
     def add(self, finding: Finding) -> None:
@@ -49,7 +49,7 @@ class Cases:
         key = (finding.rule, finding.peer)
         cases = self._cases.get(finding.connection)
         case = None if cases is None else cases.get(key)
-        room = self._kept < MAX_SHOWN_FINDINGS
+        room = self.kept < MAX_SHOWN_FINDINGS
         if case is None:
             if not room:
                 self.left_out += 1
@@ -58,7 +58,7 @@ class Cases:
         case.count += 1
         if room and case.count <= self._most:
             case.findings.append(finding)
-            self._kept += 1
+            self.kept += 1
 
     def connections(self) -> Iterator[tuple[Connection, list[Shown]]]:
         """Each connection with findings, by its number, with what is to be shown of it by time."""

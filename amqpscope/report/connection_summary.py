@@ -2,6 +2,7 @@
 
 from amqpscope.limits import MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
 from amqpscope.model.passwords import without_password
+from amqpscope.model.peer_name import PeerName
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.report.diagnosis import Diagnosis
@@ -88,6 +89,12 @@ class ConnectionOverview:
     def sessions(self) -> int:
         """How many sessions were begun, or channels opened."""
         return int(self.conversation.sessions)
+
+    def introduce(self, peer: str, name: PeerName | None) -> None:
+        """A peer says what it calls itself, or None."""
+        if name is not None:
+            self.containers[peer] = name.name
+            self.products[peer] = name.product
 
     def met(self, link: Link) -> None:
         """A link begins, or is met again."""

@@ -1,23 +1,46 @@
 """Notes about a capture as lines of text, folded by code."""
 
+from typing import Final, NamedTuple
+
 from amqpscope.model.note import Note
 
-__all__ = ["note_lines"]
+__all__ = ["NoteLine", "note_lines"]
 
 _SHOWN = 3
 
+_HARMLESS: Final = ("capture/duplicate", "capture/joined", "capture/proxy")
+"""Notes that take nothing from the findings: one line about all of them is enough."""
 
-def note_lines(notes: list[Note]) -> list[str]:
-    """Notes as lines, of each code the first few."""
-    shown: dict[str, int] = {}
-    lines = []
+
+class NoteLine(NamedTuple):
+    """A line about the capture. style: how it is painted. hang: see `Painter.paint`."""
+
+    text: str
+    style: str = "note"
+    hang: int = 6
+
+
+def note_lines(notes: list[Note]) -> list[NoteLine]:
+    """Notes as lines: of each code the first few, of a harmless one only the first."""
+    counts: dict[str, int] = {}
+    kept: list[tuple[Note, bool]] = []
     for note in notes:
-        shown[note.code] = shown.get(note.code, 0) + 1
-        if shown[note.code] <= _SHOWN:
-            where = f"packet {note.packet}: " if note.packet else ""
-            which = "" if note.connection is None else f"connection {note.connection.stream}: "
-            lines.append(f"{note.code}: {where}{which}{note.detail}")
-    for code, count in shown.items():
-        if count > _SHOWN:
-            lines.append(f"{code}: {count - _SHOWN} more")
+        counts[note.code] = counts.get(note.code, 0) + 1
+        harmless = note.code in _HARMLESS
+        if counts[note.code] <= (1 if harmless else _SHOWN):
+            kept.append((note, harmless))
+    lines = [_line(note, harmless, counts[note.code]) for note, harmless in kept]
+    for code, count in counts.items():
+        if code not in _HARMLESS and count > _SHOWN:
+            lines.append(NoteLine(f"{code}: {count - _SHOWN} more"))
     return lines
+
+
+def _line(note: Note, harmless: bool, count: int) -> NoteLine:
+    """A note, the first of so many if it is harmless."""
+    where = f"packet {note.packet}: " if note.packet else ""
+    which = "" if note.connection is None else f"connection {note.connection.stream}: "
+    text = f"{note.code}: {where}{which}{note.detail}"
+    if not harmless:
+        return NoteLine(text)
+    return NoteLine(f"{text} (and {count - 1} more)" if count > 1 else text, "dim", -1)

@@ -56,6 +56,11 @@ class Painter:
                     before, _, after = Style.parse(style).render("\0", color_system=system).partition("\0")
                     self._styles[name] = (before, after)
 
+    @property
+    def width(self) -> int | None:
+        """Columns of the output, None if it takes lines of any length."""
+        return self._width
+
     def paint(self, line: Line, hang: int = -1) -> str:
         """One line, without a line end.
 

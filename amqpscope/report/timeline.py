@@ -7,7 +7,7 @@ narrow again, so that a short capture has short lines. Below a line stands what 
 and with -v and -vv what `details` has to say.
 """
 
-from amqpscope.model.records import CLIENT, Connection, FrameRecord, endpoint
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.report import details
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.line import INDENT, Line
@@ -16,6 +16,7 @@ from amqpscope.report.moment import iso
 from amqpscope.report.redaction import guard
 from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.report.text_renderers import text_renderer
+from amqpscope.report.who import peer_line
 from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = ["TIME_FORMATS", "Clock", "Timeline", "heading"]
@@ -92,7 +93,7 @@ class Timeline:
         connection = record.connection
         if connection not in self._seen:
             self._seen.add(connection)
-            shown.append((heading(connection), INDENT))
+            shown.append((heading(connection, int(record.packet)), INDENT))
         frame = record.frame
         message = record.message
         tells = text_renderer(frame)
@@ -153,15 +154,18 @@ class Timeline:
         return line, len(columns) + 3 + self._channel + 2 + len(name)
 
 
-def heading(connection: Connection) -> Line:
-    """A connection appears: which it is, and who is C and who is S."""
-    client = int(connection.client) if connection.client >= 0 else 0
+def heading(connection: Connection, packet: int = 0) -> Line:
+    """A connection appears: which it is, and who is C and who is S, by address and by name.
+
+    packet: names that were said in this one or later are left out; 0 for none. So what is shown of frames
+    does not depend on how many of them are read at once.
+    """
     again = f" #{connection.instance}" if connection.instance else ""
     return [
         ("rule", f"── connection {connection.stream}{again} ── "),
-        ("client", f"client {endpoint(*connection.end(client))}"),
+        *peer_line(connection, CLIENT, packet),
         ("rule", " → "),
-        ("server", f"server {endpoint(*connection.end(1 - client))}"),
+        *peer_line(connection, SERVER, packet),
     ]
 
 

@@ -10,15 +10,17 @@
          >>    17  0.000000 0 C→  0 transfer    #5 handle=0 10 octets body=amqp-value tag=b"t5"
             ...
 
-Findings come while the capture is read and are shown by connection when it has ended, so only those that
-will be shown are kept.
+Findings come while the capture is read and are shown by connection when it has ended, the worst first, so
+only those that will be shown are kept. Of many findings, each connection's first one is shown with its frame,
+and of each other rule one line.
 """
 
 from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER
-from amqpscope.report.cases import Cases
+from amqpscope.report.cases import Cases, Shown
 from amqpscope.report.findings import evidence_of, expected_condition, link_name, message_of, overridden
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
@@ -32,13 +34,16 @@ from amqpscope.rules.profiles import habit_of, profile, weight
 from amqpscope.rules.references import cited
 
 __all__ = [
+    "ALL_IN_FULL",
     "STYLES",
+    "Detail",
     "FindingCounts",
     "Verdicts",
     "answer",
     "headline",
     "kind",
     "left_out",
+    "rank",
     "remarks",
     "short_message",
     "why_possible",
@@ -52,6 +57,14 @@ STYLES = {"error": "problem", "warning": "note", "note": "dim"}
 """How a finding is painted, by its weight."""
 
 _KINDS = tuple(f"{how}{level}" for level in ("error", "warning", "note") for how in ("", "possible "))
+
+_FULL = 5
+"""Findings of a capture that are shown in full: as many as somebody reads."""
+
+_CONNECTIONS = 20
+"""Connections that are shown where there are more findings than that."""
+
+_RANKS = ("error", "warning", "possible error", "possible warning", "note", "possible note")
 
 _LONGEST = 300
 """Characters of one text of the wire that a line shows; JSON has all."""
@@ -129,16 +142,47 @@ class FindingCounts:
         )
 
 
-class Verdicts:
-    """Takes the findings of one capture; gives lines for them, connection by connection.
+class Detail(NamedTuple):
+    """What a report for people shows of each finding.
 
-    most: findings of one rule by one peer of a connection that are kept and shown; the others are counted.
+    possible, notes: possible findings and notes are shown like the others, and not only counted. full: every
+    finding is shown in full, however many there are. quiet: no finding is shown, all are only counted.
     """
 
-    def __init__(self, clock: Clock, most: int) -> None:
+    possible: bool = False
+    notes: bool = False
+    full: bool = False
+    quiet: bool = False
+
+    def opens(self, finding: Finding) -> bool:
+        """Whether a finding is shown, and not only counted."""
+        if self.quiet:
+            return False
+        return (self.possible or finding.certain) and (self.notes or weight(finding) != "note")
+
+
+ALL_IN_FULL: Final = Detail(possible=True, notes=True, full=True)
+
+
+class Verdicts:
+    """Takes the findings of one capture that are to be shown; gives lines for them, connection by connection.
+
+    most: findings of one rule by one peer of a connection that are kept and shown; the others are counted.
+    full: all are shown in full, however many there are. file: how a command names the capture, so that the
+    lines can name the next command; "" if no command can read it again.
+    """
+
+    def __init__(self, clock: Clock, most: int, full: bool = True, file: str = "") -> None:
         self.tally = FindingCounts()
         self._clock = clock
         self._cases = Cases(most)
+        self._full = full
+        self._file = file
+
+    @property
+    def brief(self) -> bool:
+        """Whether there are too many findings to show all in full."""
+        return not self._full and self._cases.kept > _FULL
 
     def add(self, finding: Finding) -> None:
         """One more finding."""
@@ -147,18 +191,56 @@ class Verdicts:
 
     def lines(self) -> Iterator[tuple[Line, int]]:
         """Everything to be shown: lines, each with the columns before its continuation."""
-        for connection, shown in self._cases.connections():
+        connections = sorted(self._cases.connections(), key=lambda one: _worst(one[1]))
+        most = _CONNECTIONS if self.brief else len(connections)
+        for connection, shown in connections[:most]:
             yield [], -1
             yield heading(connection), 4
+            shown.sort(key=lambda one: rank(one.finding))
             timeline = Timeline(self._clock, 0, LinkNames())
-            for finding, again, more in shown:
-                yield from self._finding(finding, timeline, again)
-                if more:
-                    text = f"and {more} more of {finding.rule} by the {finding.peer} (--max-per-rule)"
-                    yield [("note", _INDENT + text)], 4
+            yield from self._briefly(shown, timeline) if self.brief else self._in_full(shown, timeline)
+        if len(connections) > most:
+            yield [], -1
+            text = f"and {len(connections) - most} more connections (--full, or --connection, shows them)"
+            yield [("note", text)], 4
         if self._cases.left_out:
             yield [], -1
             yield [("note", left_out(self._cases.left_out))], 4
+
+    def _in_full(self, shown: list[Shown], timeline: Timeline) -> Iterator[tuple[Line, int]]:
+        """The findings of one connection."""
+        for at, (finding, again, more) in enumerate(shown):
+            yield from self._finding(finding, timeline, again)
+            if at == 0 and self._file:
+                yield self._next(finding)
+            if more:
+                text = f"and {more} more of {finding.rule} by the {finding.peer} (--max-per-rule)"
+                yield [("note", _INDENT + text)], 4
+
+    def _briefly(self, shown: list[Shown], timeline: Timeline) -> Iterator[tuple[Line, int]]:
+        """The same, of each rule and peer the first finding in a line; the very first with its frame."""
+        more: dict[tuple[str, str], int] = {}
+        for one in shown:
+            key = (one.finding.rule, one.finding.peer)
+            more[key] = more.get(key, 0) + one.more + one.again
+        for at, (finding, again, _) in enumerate(shown):
+            if again:
+                continue
+            yield headline(finding), 4
+            if at == 0:
+                if not finding.certain:
+                    yield _labelled("possible", why_possible(finding))
+                yield _labelled("answer", answer(finding))
+                yield from self._frames(finding, timeline, False)
+                if self._file:
+                    yield self._next(finding)
+            further = more[finding.rule, finding.peer]
+            if further:
+                yield [("note", f"{_INDENT}and {further} more of {finding.rule} by the {finding.peer}")], 4
+
+    def _next(self, finding: Finding) -> tuple[Line, int]:
+        """The command that explains a finding."""
+        return _labelled("next", f"amqpscope why {self._file} {finding.packet}")
 
     def _finding(self, finding: Finding, timeline: Timeline, again: bool) -> list[tuple[Line, int]]:
         """One finding. again: the rule is explained already."""
@@ -179,11 +261,19 @@ class Verdicts:
             if text:
                 shown.append(_labelled(label, text))
         shown.append(_labelled("answer", answer(finding)))
+        shown += self._frames(finding, timeline, True)
+        return shown
+
+    def _frames(self, finding: Finding, timeline: Timeline, around_it: bool) -> list[tuple[Line, int]]:
+        """The offending frame and, with `around_it`, the frames around it."""
+        shown: list[tuple[Line, int]] = []
         # They were judged in the order of what the peers could know; shown they are as they were captured.
         around = sorted(finding.around, key=lambda one: int(one.packet))
         at_fault = finding.spot.among(around)
         missing = finding.frame == _END
         for at, record in enumerate(around):
+            if at != at_fault and not around_it:
+                continue
             if missing and int(record.packet) > int(finding.packet):
                 shown.append((self._end(finding), -1))
                 missing = False
@@ -229,6 +319,16 @@ def short_message(finding: Finding) -> str:
 def kind(finding: Finding) -> str:
     """How grave it is, in words: `error`, `possible warning`."""
     return ("" if finding.certain else "possible ") + weight(finding)
+
+
+def rank(finding: Finding) -> int:
+    """Where a finding stands among others, 0 for the worst: first what is certain, notes last."""
+    return _RANKS.index(kind(finding))
+
+
+def _worst(shown: list[Shown]) -> tuple[int, int]:
+    """The rank of the worst of these findings, and the packet of the first of these."""
+    return min((rank(one.finding), int(one.finding.packet)) for one in shown)
 
 
 def remarks(finding: Finding) -> list[str]:

@@ -6,7 +6,7 @@ from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.input.capture import Capture
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
-from amqpscope.model.records import FrameRecord
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.judging import Hearer
 from amqpscope.report.notes import note_lines
@@ -25,6 +25,9 @@ class FindingWriter(Hearer):
     open; tally of the findings that are not suppressed; set_aside: those that are; ignored: how many are not
     shown.
 
+    about: whether notes about a connection are wanted. filtered: the filters of the run as on a command line,
+    "" for none.
+
     A form says what it does with a finding (`add`), at the end of a capture (`close`), and at the very end.
     """
 
@@ -36,6 +39,8 @@ class FindingWriter(Hearer):
         self.tally = FindingCounts()
         self.set_aside = Suppressed()
         self.ignored = 0
+        self.about: Callable[[Connection], bool] = _any
+        self.filtered = ""
 
     def add(self, finding: Finding) -> None:
         """One more finding."""
@@ -47,18 +52,21 @@ class FindingWriter(Hearer):
     @property
     def notes(self) -> list[Note]:
         """What is to be said of the capture itself."""
-        return self.capture.notes if self.capture is not None else []
+        if self.capture is None:
+            return []
+        return [note for note in self.capture.notes if note.connection is None or self.about(note.connection)]
 
     def outcome(self, reason: str) -> str:
         """What became of the capture, in a line. reason: why it was not read to its end, or ""."""
         others = self.set_aside.parts()
         if self.ignored:
             others.append(f"{count(self.ignored, 'finding')} ignored")
-        return outcome(self.capture, self.tally, reason, others)
+        text = outcome(self.capture, self.tally, reason, others)
+        return f"{text}; only {self.filtered}" if self.filtered else text
 
     def remarks(self) -> list[str]:
         """What is to be said of the capture beside its findings: what does not count, and notes."""
-        return [*self.set_aside.lines(), *(f"note: {line}" for line in note_lines(self.notes))]
+        return [*self.set_aside.lines(), *(f"note: {line.text}" for line in note_lines(self.notes))]
 
     def begin(self, path: str) -> None:
         self.name = path
@@ -87,6 +95,10 @@ class FindingWriter(Hearer):
 
     def fail(self, reason: str) -> None:
         self.close("", reason.removeprefix(f"{self.name}: ") or "unreadable")
+
+
+def _any(connection: Connection) -> bool:
+    return True
 
 
 class Writers(Hearer):

@@ -31,6 +31,7 @@ __all__ = [
     "MOST_PROPERTIES",
     "NONE",
     "PROFILES",
+    "USUAL_NOTES",
     "Habit",
     "Mark",
     "Profile",
@@ -54,6 +55,12 @@ LONGEST: Final = 200
 
 MOST_PROPERTIES: Final = 64
 """How many properties of an open are examined; products send few."""
+
+USUAL_NOTES: Final = frozenset(
+    ("amqp091/C-START-SERVER-PROPS", "amqp091/C-STARTOK-CLIENT-PROPS", "amqp091/T-RESERVED-CONN")
+)
+"""Rules that nearly every connection of AMQP 0-9-1 breaks without harm, as with RabbitMQ and pika: people
+need one line about all of them."""
 
 _COMPLAINTS: Final = frozenset(
     (

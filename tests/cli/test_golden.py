@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.busy_night import busy_night
 from support.commands import amqpscope
 from support.scripted import SCRIPTED
 
@@ -52,12 +53,7 @@ PRINTED += [(name, form) for name, forms in RECORDED.items() for form in forms]
 def test_what_is_printed(
     name: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    on_a_terminal(monkeypatch, tmp_path, 80)
     recorded = CAPTURES / f"{name}.pcap"
     octets = recorded.read_bytes() if name in RECORDED else SCRIPTED[name]().pcap()
     Path(f"{name}.pcap").write_bytes(octets)
@@ -71,5 +67,55 @@ def test_what_is_printed(
     compare(f"{name}.{form}", result.out)
 
 
+# Of a large capture, what a person sees first.
+FIRST_SCREEN = 40
+NIGHT = {"night.check": ["check"]}
+WIDTHS = (80, 120)
+
+
+@pytest.fixture(scope="module")
+def night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("night") / "night.pcap"
+    path.write_bytes(busy_night())
+    return path
+
+
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, folder: Path, width: int) -> None:
+    """Standard output is a terminal of so many columns, without colour."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", NIGHT)
+def test_the_first_screen_of_a_large_capture(
+    name: str, width: int, night: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three of 103 connections failed: they are named, with the rule or the cause, and the next command."""
+    on_a_terminal(monkeypatch, night.parent, width)
+    result = amqpscope(capsys, *NIGHT[name], "night.pcap")
+    assert max(map(len, result.lines)) <= width
+    assert len(result.lines) <= 60
+    shown = result.lines[:FIRST_SCREEN]
+    for culprit in ("till", "cart", "desk"):
+        assert any(culprit in line for line in shown)
+    assert any("amqpscope why night.pcap " in line for line in shown)
+    compare(f"{name}-{width}.txt", "\n".join(shown) + "\n")
+
+
+@pytest.mark.parametrize("width", [60, 200])
+@pytest.mark.parametrize("name", NIGHT)
+def test_no_line_is_wider_than_the_terminal(
+    name: str, width: int, night: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_a_terminal(monkeypatch, night.parent, width)
+    assert max(map(len, amqpscope(capsys, *NIGHT[name], "night.pcap").lines)) <= width
+
+
 def test_each_one_is_looked_at() -> None:
-    assert {path.name for path in GOLDEN.iterdir()} == {f"{name}.{form}" for name, form in PRINTED}
+    screens = {f"{name}-{width}.txt" for name in NIGHT for width in WIDTHS}
+    assert {path.name for path in GOLDEN.iterdir()} == {f"{name}.{form}" for name, form in PRINTED} | screens

@@ -156,7 +156,7 @@ def test_it_is_held_to_the_same_configuration_as_check(tmp_path: Path) -> None:
     assert shown.count("(allowed: \\x1b[31mknown)") == 2
     assert "standard input: 1 note in 16 frames on 1 connection; 22 packets in " in shown
     assert shown.splitlines()[-1] == (
-        "  allowed: amqp10/L-UNATTACHED-TRANSFER by the server (2, first in packet 17): \\x1b[31mknown"
+        "allowed: amqp10/L-UNATTACHED-TRANSFER by the server (2, first in packet 17): \\x1b[31mknown"
     )
     lines = objects(run(BROKEN.read_bytes(), "--format", "ndjson", "--config", str(configuration)).stdout)
     found = [line["suppressed"] for line in lines if line.get("rule") == "amqp10/L-UNATTACHED-TRANSFER"]

@@ -21,6 +21,7 @@ from amqpscope.policy.terms import Terms
 from amqpscope.report.forms import ReportOptions, declared
 from amqpscope.report.forms.markdown import inline
 from amqpscope.report.printable import printable
+from amqpscope.report.verdict import ALL_IN_FULL
 
 NASTY = [
     "]]>",
@@ -61,7 +62,7 @@ TEXTS = st.one_of(
     st.text(st.characters(), max_size=40),
 )
 
-OPTIONS = ReportOptions(Terms(("error",), False, False), most=3)
+OPTIONS = ReportOptions(Terms(("error",), False, False), most=3, detail=ALL_IN_FULL)
 
 
 def finding(text: str, certain: bool, instance: int = 0) -> Finding:

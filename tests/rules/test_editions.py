@@ -149,7 +149,7 @@ def test_check_with_spec(capture: str, capsys: pytest.CaptureFixture[str]) -> No
         "SHOULD NOT",
     )
     assert two["spec"] == "AMQP 1.0 Part 3: Messaging, OASIS csprd02, section 3.2.4"
-    result = run(capsys, "check", "--spec", "csd01", capture)
+    result = run(capsys, "check", "--notes", "--spec", "csd01", capture)
     assert result.status == 1
     assert "error amqp10/M-DA-REJECTED-TYPE" in result.out
     assert "OASIS csd01, section 3.2.2" in result.out

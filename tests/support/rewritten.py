@@ -13,7 +13,7 @@ from support.capture_files import START, Record, Recorder, ethernet, ipv4, ipv6,
 
 from amqpscope.capture.reader import for_magic
 
-__all__ = ["Rewriting", "rewritten"]
+__all__ = ["Rewriting", "rewritten", "rewritten_records"]
 
 FIN, SYN, RST = 0x01, 0x02, 0x04
 
@@ -25,7 +25,8 @@ class Rewriting:
     """How a capture is rewritten. ports: added to the client's. slower: all times are stretched.
 
     behind: nanoseconds by which what the server sends is seen later. sequence: added to all numbers of TCP.
-    cut: octets of payload in a packet; 0: as they were.
+    cut: octets of payload in a packet; 0: as they were. called: what stands for the name `shop` in payloads,
+    of the same length.
     """
 
     ports: int = 0
@@ -34,10 +35,16 @@ class Rewriting:
     behind: int = 0
     sequence: int = 0
     cut: int = 0
+    called: bytes = b"shop"
 
 
 def rewritten(path: Path, how: Rewriting) -> bytes:
     """The packets of TCP of a capture, rewritten."""
+    return pcap(rewritten_records(path, how))
+
+
+def rewritten_records(path: Path, how: Rewriting) -> list[Record]:
+    """The same as the records of a capture file, in the order of time."""
     sink = Recorder()
     content = path.read_bytes()
     reader = for_magic(content, sink)
@@ -58,9 +65,9 @@ def rewritten(path: Path, how: Rewriting) -> bytes:
             flags = segment.flags if start == starts[-1] else segment.flags & ~FIN
             seq = (segment.seq + how.sequence + start) % _MODULUS
             ack = -1 if segment.ack < 0 else (segment.ack + how.sequence) % _MODULUS
-            octets = segment.payload[start : start + size]
+            octets = segment.payload.replace(b"shop", how.called)[start : start + size]
             records.append(Record(time, _packet(segment.key, how.ports, by_client, seq, ack, flags, octets)))
-    return pcap(sorted(records, key=lambda record: record.time))
+    return sorted(records, key=lambda record: record.time)
 
 
 def _packet(key: bytes, ports: int, by_client: bool, seq: int, ack: int, flags: int, octets: bytes) -> bytes:

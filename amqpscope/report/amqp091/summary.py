@@ -9,6 +9,7 @@ from typing import Final
 
 from amqpscope.model.records import SERVER, FrameRecord
 from amqpscope.report.connection_summary import ConnectionOverview
+from amqpscope.tracking.amqp091.introduction import introduction
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
@@ -21,8 +22,6 @@ from dissectors.amqp091.methods import (
     ConnectionTune,
 )
 from dissectors.amqp091.registry import REPLY_CODES
-from dissectors.amqp091.tables import FieldTable
-from dissectors.amqp091.values import Table
 from dissectors.wire import i64
 
 __all__ = ["summarize"]
@@ -41,9 +40,9 @@ def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
         return
     body = frame.body
     if isinstance(body, ConnectionStart):
-        _peer(summary, record.peer, body.server_properties)
+        summary.introduce(record.peer, introduction(frame))
     elif isinstance(body, ConnectionStartOk):
-        _peer(summary, record.peer, body.client_properties)
+        summary.introduce(record.peer, introduction(frame))
         summary.mechanism = body.mechanism or ""
     elif isinstance(body, ConnectionTune):
         summary.sasl_outcome = "ok"
@@ -70,18 +69,3 @@ def _failed(summary: ConnectionOverview, record: FrameRecord, code: i64, text: s
     known = REPLY_CODES.get(number)
     condition = str(number) if known is None else f"{number}:{known[0]}"
     summary.failed(record, record.frame.name, condition, text or None, None)
-
-
-def _peer(summary: ConnectionOverview, peer: str, properties: FieldTable | None) -> None:
-    """What a peer says of itself."""
-    if properties is None:
-        return
-    table = properties.read()
-    summary.containers[peer] = _text(table, "connection_name") or _text(table, "cluster_name")
-    words = [_text(table, "product"), _text(table, "version")]
-    summary.products[peer] = " ".join([word for word in words if word])
-
-
-def _text(table: Table, name: str) -> str:
-    value = table.get(name)
-    return value if isinstance(value, str) else ""

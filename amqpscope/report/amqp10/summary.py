@@ -5,6 +5,7 @@ from typing import Final
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.tracking.amqp10.identity import Link
+from amqpscope.tracking.amqp10.introduction import introduction
 from amqpscope.tracking.amqp10_draft2011.spoken import body_of, carried_by
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import (
@@ -18,7 +19,6 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 from dissectors.amqp10.sasl import SaslInit, SaslOutcome
-from dissectors.amqp10.values import Map
 
 __all__ = ["summarize"]
 
@@ -34,8 +34,7 @@ def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
         if body.state is not None:
             _outcome(summary, record, body.state, link)
     elif isinstance(body, Open):
-        summary.containers[record.peer] = body.container_id or ""
-        summary.products[record.peer] = _product(body)
+        summary.introduce(record.peer, introduction(record.frame))
     elif isinstance(body, Attach):
         if link is not None:
             summary.met(link)
@@ -89,11 +88,3 @@ def _ended(
         summary.closed[peer] = int(record.packet)
     if error is not None:
         summary.failed(record, record.frame.name, error.condition or "", error.description, link)
-
-
-def _product(body: Open) -> str:
-    properties = body.properties
-    if not isinstance(properties, Map):
-        return ""
-    words = [properties.get(name) for name in ("product", "version")]
-    return " ".join(word for word in words if isinstance(word, str) and word)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
 if TYPE_CHECKING:
     from amqpscope.policy.terms import Terms
+    from amqpscope.report.verdict import Detail
     from amqpscope.report.writer import FindingWriter
 
 __all__ = ["DEFAULT", "NAMES", "ReportForm", "ReportOptions", "declared", "form_of_file", "suffixes"]
@@ -29,11 +30,12 @@ class ReportOptions(NamedTuple):
     """What a writer may need to know.
 
     terms: which findings count for the exit status. most: how many findings of one rule by one peer of a
-    connection a form for people shows.
+    connection a form for people shows. detail: what the text shows of each finding.
     """
 
     terms: Terms
     most: int
+    detail: Detail
 
 
 class ReportForm(NamedTuple):

@@ -1,13 +1,17 @@
-"""Text for people: the findings of each connection, when its capture has ended."""
+"""Text for people: findings by weight, when their capture has ended, and a tally of all."""
 
+import shlex
 from typing import Final, TextIO
 
 from amqpscope.input.capture import Capture
 from amqpscope.model.finding import Finding
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.report.forms import ReportForm, ReportOptions
+from amqpscope.report.line import Line
+from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import painter_of
 from amqpscope.report.printable import printable
+from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import Suppressed, fixed_lines
 from amqpscope.report.timeline import Clock
@@ -16,9 +20,16 @@ from amqpscope.report.writer import FindingWriter
 
 __all__ = ["FORM"]
 
+_LONG = 10
+"""Findings from which on the tally stands before them, too: they take more than a screen."""
+
 
 class TextWriter(FindingWriter):
-    """Findings for people: by connection, when the capture has ended."""
+    """Findings for people: by connection, the worst first, when the capture has ended.
+
+    What counts for the exit status is always shown; what else is shown, and not only counted, the options
+    say.
+    """
 
     context = True
     streaming = False
@@ -27,9 +38,8 @@ class TextWriter(FindingWriter):
         super().__init__()
         self._out = out
         self._painter = painter_of(out)
-        self._most = options.most
-        self._clock = Clock("r")
-        self._verdicts = Verdicts(self._clock, options.most)
+        self._options = options
+        self._begin_capture("")
         # Over all captures.
         self._captures = 0
         self._with_findings = 0
@@ -38,15 +48,34 @@ class TextWriter(FindingWriter):
         self._total = FindingCounts()
         self._others = Suppressed()
         self._ignored = 0
+        # Those that are only counted.
+        self._folded = FindingCounts()
 
     def begin(self, path: str) -> None:
         super().begin(path)
+        self._begin_capture("")
+
+    def opened(self, capture: Capture) -> None:
+        super().opened(capture)
+        self._begin_capture(shlex.quote(printable(capture.path)) if capture.path else "")
+
+    def _begin_capture(self, file: str) -> None:
+        """file: how a command names the capture, "" if no command can read it again."""
+        options = self._options
+        self._file = file
         self._clock = Clock("r")
-        self._verdicts = Verdicts(self._clock, self._most)
+        self._verdicts = Verdicts(self._clock, options.most, options.detail.full, file)
+        self._counts = RuleCounts(folds=not options.detail.notes)
 
     def add(self, finding: Finding) -> None:
-        if not finding.assessment.suppressed_by:
+        if finding.assessment.suppressed_by:
+            return
+        self._counts.add(finding)
+        detail = self._options.detail
+        if detail.opens(finding) or (self._options.terms.counts(finding) and not detail.quiet):
             self._verdicts.add(finding)
+        else:
+            self._folded.add(finding)
 
     def close(self, nothing: str, reason: str) -> None:
         self._failed += bool(reason)
@@ -68,11 +97,31 @@ class TextWriter(FindingWriter):
         self._ignored += self.ignored
         self._with_findings += bool(self.tally.counts)
         self._print([("rule", f"{printable(self.name)}: {self.outcome(reason)}")], 4)
+        shown = sum(self._verdicts.tally.counts.values())
+        tally = self._tally()
+        if shown > _LONG:
+            self._print_all(tally)
         for line, hang in self._verdicts.lines():
             self._print(line, hang)
-        for text in self.remarks():
-            self._print([("note", printable(text))], 6)
+        if shown < sum(self.tally.counts.values()) or len(tally) > _ONE_ROW:
+            self._print_all(tally)
+            packet = self._counts.first_packet
+            if packet and self._file:
+                self._print([("key", "next: "), ("", f"amqpscope why {self._file} {packet}")], 6)
+        for excused in self.set_aside.lines():
+            self._print([("note", printable(excused))], 6)
+        for text, style, hang in note_lines(self.notes):
+            self._print([(style, f"note: {printable(text)}")], hang)
         self._out.flush()
+
+    def _tally(self) -> list[Line]:
+        """How often each rule was broken, behind an empty line."""
+        lines = self._counts.lines(self._painter.width)
+        return [[], *lines] if lines else []
+
+    def _print_all(self, lines: list[Line]) -> None:
+        for line in lines:
+            self._print(line, 4)
 
     def conclude(self, closing: RunConclusion) -> None:
         if closing.remarks or closing.fixed:
@@ -88,8 +137,17 @@ class TextWriter(FindingWriter):
         self._out.flush()
 
     def end(self) -> None:
-        if self._captures < 2:
-            return
+        kinds = " ".join(self._folded.counts)
+        options = [name for name, word in (("--possible", "possible"), ("--notes", "note")) if word in kinds]
+        if options and not self._options.detail.quiet:
+            shows = "shows" if len(options) == 1 else "show"
+            self._print([("dim", f"{' and '.join(options)} {shows} what is only counted here")], 4)
+        if self._captures > 1:
+            self._print_total()
+        self._out.flush()
+
+    def _print_total(self) -> None:
+        """What there is in all captures."""
         clean = "nothing to check" if self._empty == self._captures else "nothing wrong found"
         parts = [self._total.text() or clean]
         if self._with_findings:
@@ -103,10 +161,12 @@ class TextWriter(FindingWriter):
             parts.append(f"{self._failed} not read, or not to the end")
         self._print([], 0)
         self._print([("rule", f"{count(self._captures, 'capture')}: {'; '.join(parts)}")], 4)
-        self._out.flush()
 
-    def _print(self, line: list[tuple[str, str]], hang: int) -> None:
+    def _print(self, line: Line, hang: int) -> None:
         self._out.write(self._painter.paint(line, hang) + "\n")
 
+
+_ONE_ROW = 3
+"""Lines of a tally of one row: an empty line, the headings, the row."""
 
 FORM: Final = ReportForm("for people", TextWriter, (".txt",), shows_fixed=True)
