@@ -21,7 +21,7 @@ from amqpscope.correlation.virtual_host import (
 )
 from amqpscope.limits import EXCLUSIVE_PATIENCE, MAX_CORRELATED_LINKS, MAX_ENTITY_OPERATIONS
 from amqpscope.model.finding import Finding
-from amqpscope.rules.amqp091 import entities, existence
+from amqpscope.rules.amqp091 import bindings, entities, existence, redeclaration
 from amqpscope.tracking.amqp091.summary import Amqp091Summary
 from amqpscope.tracking.amqp091.topology_operations import (
     DURABLE,
@@ -192,7 +192,7 @@ class _Judge:
         elif operation.method == "basic.publish":
             made = self.host.lasting(known)
             if made is not None and made.has(INTERNAL) and operation.outcome.ok:
-                self.findings.append(entities.internal_exchange_reached(operation, made))
+                self.findings.append(bindings.internal_exchange_reached(operation, made))
         elif operation.method == "exchange.delete" and operation.outcome.ok and operation.has(IF_UNUSED):
             binding = self.host.binding_of(name, operation)
             if binding is not None:
@@ -204,16 +204,16 @@ class _Judge:
         if operation.has(PASSIVE):
             if refused and operation.outcome.code in _COMPARED:
                 if kind == "exchange":
-                    findings.append(entities.passive_exchange_compared(operation))
+                    findings.append(redeclaration.passive_exchange_compared(operation))
                 else:
-                    findings.append(entities.passive_queue_compared(operation))
+                    findings.append(redeclaration.passive_queue_compared(operation))
             elif operation.outcome.ok and not operation.has(NO_WAIT):
                 if known is not None and known.state == GONE:
                     self.host.disbelieved.add(id(operation))
                     if kind == "exchange":
-                        findings.append(entities.passive_exchange_that_is_gone(operation, known.by))
+                        findings.append(redeclaration.passive_exchange_that_is_gone(operation, known.by))
                     else:
-                        findings.append(entities.passive_queue_that_is_gone(operation, known.by))
+                        findings.append(redeclaration.passive_queue_that_is_gone(operation, known.by))
             return
         if refused and operation.outcome.code == 506:
             if kind == "exchange":
@@ -226,15 +226,15 @@ class _Judge:
                     findings.append(entities.too_few_queues(operation, count))
             return
         made = None if known is None or known.state != THERE else known.made
-        what = [] if made is None else entities.differences(made, operation)
+        what = [] if made is None else redeclaration.differences(made, operation)
         if kind == "exchange":
             self._exchange_again(operation, made, what, known)
             return
         if refused and operation.outcome.code == 406:
             if made is not None and what == ["auto-delete"]:
-                findings.append(entities.other_auto_delete_refused(operation, made))
+                findings.append(redeclaration.other_auto_delete_refused(operation, made))
             elif what or (made is None and "inequivalent" in operation.outcome.text):
-                findings.append(entities.queue_declared_otherwise(operation, made, what))
+                findings.append(redeclaration.queue_declared_otherwise(operation, made, what))
         elif operation.outcome.ok and made is not None and self.host.lasting(known) is not None:
             what = [one for one in what if one != "arguments"]
             if made.has(EXCLUSIVE) and "durable" in what:
@@ -242,7 +242,7 @@ class _Judge:
             if "auto-delete" in what:
                 what.remove("auto-delete")  # one passage has it compared, another one ignored
             if what and operation.outcome.answer is not None:
-                findings.append(entities.unlike_queue_accepted(operation, made, what))
+                findings.append(redeclaration.unlike_queue_accepted(operation, made, what))
 
     def _exchange_again(
         self,
@@ -254,16 +254,18 @@ class _Judge:
         kind = _STANDARD.get(operation.exchange, "")
         if kind and operation.kind != kind:
             if operation.outcome.refused and operation.outcome.code in _UNLIKE:
-                self.findings.append(entities.exchange_declared_with_another_type(operation, kind, None))
+                self.findings.append(redeclaration.exchange_declared_with_another_type(operation, kind, None))
             return
         if made is None:
             return
         if operation.outcome.refused and operation.outcome.code in _COMPARED and "type" in what:
-            self.findings.append(entities.exchange_declared_with_another_type(operation, made.kind, made))
+            self.findings.append(
+                redeclaration.exchange_declared_with_another_type(operation, made.kind, made)
+            )
         elif operation.outcome.ok and operation.outcome.answer is not None:
             what = [one for one in what if one != "arguments"]
             if what and self.host.lasting(known) is not None:
-                self.findings.append(entities.unlike_exchange_accepted(operation, made, what))
+                self.findings.append(redeclaration.unlike_exchange_accepted(operation, made, what))
 
     # Exclusive queues
 
@@ -344,21 +346,21 @@ class _Judge:
         if operation.method == "queue.bind":
             binding = self.host.bound_before(operations, at)
             if binding is not None:
-                self.findings.append(entities.same_binding_of_a_queue_refused(operation, binding))
+                self.findings.append(bindings.same_binding_of_a_queue_refused(operation, binding))
                 return
             queue = self.host.known_before(operation, "queue", operation.queue)
             exchange = self.host.known_before(operation, "exchange", operation.exchange)
             if queue is None or exchange is None or queue.made is None or exchange.made is None:
                 return
             if queue.made.has(DURABLE) and not exchange.made.has(DURABLE):
-                self.findings.append(entities.durable_queue_not_bound_to_transient(operation, exchange.made))
+                self.findings.append(bindings.durable_queue_not_bound_to_transient(operation, exchange.made))
         elif operation.method == "exchange.bind":
             if operation.destination == operation.exchange:
-                self.findings.append(entities.binding_in_a_circle_refused(operation))
+                self.findings.append(bindings.binding_in_a_circle_refused(operation))
                 return
             binding = self.host.bound_before(operations, at)
             if binding is not None:
-                self.findings.append(entities.same_binding_of_an_exchange_refused(operation, binding))
+                self.findings.append(bindings.same_binding_of_an_exchange_refused(operation, binding))
 
     # Returned messages, and the rest
 
@@ -369,12 +371,12 @@ class _Judge:
         if not operation.exchange:
             made = self.host.lasting_queue(operation.key, operation)
             if made is not None:
-                self.findings.append(entities.own_name_does_not_lead_there(operation, made))
+                self.findings.append(bindings.own_name_does_not_lead_there(operation, made))
             return
         if self.host.is_direct(operation):
             binding = self.host.route_of(operation)
             if binding is not None:
-                self.findings.append(entities.bound_queue_not_reached(operation, binding))
+                self.findings.append(bindings.bound_queue_not_reached(operation, binding))
 
     def _not_cancelled(self, operation: TopologyOperation) -> None:
         """The server closed the channel over a cancel."""

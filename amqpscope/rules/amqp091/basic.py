@@ -8,6 +8,7 @@ from typing import Final
 
 from amqpscope.rules.amqp091 import (
     acknowledgement,
+    cancel,
     complaint,
     confirm,
     consumer,
@@ -63,9 +64,9 @@ def judge_method(case: Case091, channel: Channel, method: Method) -> None:
         elif isinstance(method, BasicConsume):
             consumer.judge_consume(case, channel, method)
         elif isinstance(method, BasicCancel):
-            consumer.judge_cancel(case, channel, method)
+            cancel.judge_cancel(case, channel, method)
         elif isinstance(method, BasicCancelOk):
-            consumer.judge_cancel_ok(case, channel, method)
+            cancel.judge_cancel_ok(case, channel, method)
         elif isinstance(method, BasicRecover):
             consumer.judge_recover(case, method)
         elif isinstance(method, BasicRecoverAsync):
@@ -89,9 +90,9 @@ def judge_method(case: Case091, channel: Channel, method: Method) -> None:
     elif isinstance(method, BasicConsumeOk):
         consumer.judge_consume_ok(case, channel, method)
     elif isinstance(method, BasicCancelOk):
-        consumer.judge_server_cancel_ok(case, channel, method)
+        cancel.judge_server_cancel_ok(case, channel, method)
     elif isinstance(method, BasicCancel):
-        consumer.judge_server_cancel(case)
+        cancel.judge_server_cancel(case)
     elif isinstance(method, ChannelClose):
         refused.judge_close(case, channel, method)
     elif isinstance(method, TxCommitOk):

@@ -1,4 +1,4 @@
-"""Channels: how they are opened and closed, and which methods are allowed on them in between.
+"""Channels: how they are closed, and which methods are allowed on them until then.
 
 Sources: the grammar of the class channel, channel.open, channel.close (amqp0-9-1.xml), sections 2.2.5 and
 2.3.7 of the general specification.
@@ -9,6 +9,8 @@ from typing import Final
 from amqpscope.limits import MAX_CLOSE_UNANSWERED
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
+from amqpscope.rules.amqp091.channel_open import judge_open
+from amqpscope.rules.amqp091.channel_state import closing_of, is_answered, state_of
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.closing import CloseReason
@@ -18,7 +20,6 @@ from amqpscope.tracking.amqp091.states import (
     CHANNEL,
     CLIENT_CLOSE_OK,
     CLIENT_CLOSES,
-    CLIENT_OPEN,
     OPEN,
     OPENING,
     SERVER_CLOSE_OK,
@@ -49,26 +50,6 @@ def _what(case: Case091) -> str:
     return f"{case.name} is sent on channel {case.record.frame.channel}"
 
 
-def _evidence(case: Case091) -> dict[str, object]:
-    channel = case.channel
-    state = "never opened" if channel is None else channel.state.lower()
-    return {"channel": int(case.record.frame.channel), "channel_state": state}
-
-
-def _closing(case: Case091, channel: Channel, mine: bool) -> CloseReason | None:
-    """The channel.close that the sender of the frame has sent on this channel, or that the other peer has
-    sent.
-    """
-    return channel.closed_by_client if case.me.by_client == mine else channel.closed_by_server
-
-
-def _answered(case: Case091, channel: Channel) -> bool:
-    """Whether the sender of the frame has answered the other peer's channel.close."""
-    if _closing(case, channel, False) is None or channel.state == BOTH_CLOSE:
-        return False
-    return channel.state != (SERVER_CLOSES if case.me.by_client else CLIENT_CLOSES)
-
-
 # Before it is open
 
 
@@ -89,144 +70,8 @@ def said_before_open(case: Case091) -> None:
     send channel.open-ok before any other method, and use only channel numbers that the client has opened.
     """
     why = "which is not open" if case.channel is None else "before channel.open-ok"
-    case.report(CH_OPEN_FIRST, f"{_what(case)}, {why}", CERTAIN, _evidence(case))
+    case.report(CH_OPEN_FIRST, f"{_what(case)}, {why}", CERTAIN, state_of(case))
     case.astray = ALL
-
-
-CH_OPEN_STATE: Final = RULES.rule(
-    "CH-OPEN-STATE", "MUST NOT", "tier A", by="client", answer="connection.close 504"
-)
-
-
-def opened_while_open(case: Case091, channel: Channel) -> None:
-    """A client sends channel.open for a channel that is already open.
-
-    Demands: A client does not send channel.open for a channel number that is already open.
-    Source: XML:channel.open.state
-    Evidence: whether the channel number is open
-    Why it matters: Brokers answer by closing the connection, which ends all other channels. The usual cause
-    is that two threads share a connection but not the list of its channels.
-    Silent when: the capture lacks octets that were sent after the channel was opened.
-    How to mend it: Assign channel numbers in one place per connection, under a lock. Send channel.open only
-    for a number that is not in use, and free the number after channel.close-ok.
-    """
-    case.report(
-        CH_OPEN_STATE,
-        f"channel.open is sent for channel {channel.number}, "
-        f"which is open since packet {channel.open_packet}",
-        CERTAIN,
-        _evidence(case),
-        [int(channel.open_packet)],
-    )
-
-
-CH_REUSE: Final = RULES.rule("CH-REUSE", "IMPLIED", "tier A", by="client", answer="connection.close 504")
-
-
-def reused_too_early(case: Case091, channel: Channel) -> None:
-    """A client opens a channel number again before channel.close-ok has ended the previous channel of that
-    number.
-
-    Demands: A client opens a channel number again only after channel.close-ok for the previous channel of
-    that number. The client waits for channel.close-ok if it closed the channel itself, or sends
-    channel.close-ok if the server closed the channel.
-    Source: G:channel; GS:2.3.7
-    Evidence: the order of channel.close, channel.close-ok and channel.open on the channel number
-    Why it matters: The peers may assign the answer for the old channel.close to the new channel. Brokers
-    close the connection.
-    Silent when: the capture lacks octets after the channel.close, or when both peers have closed the channel
-    and the client has sent its channel.close-ok.
-    How to mend it: Keep a channel number reserved after channel.close until channel.close-ok arrives. When
-    the server closes the channel, send channel.close-ok first and only then open the number again.
-    """
-    if _answered(case, channel):
-        return
-    closing = _closing(case, channel, True) or _closing(case, channel, False)
-    packet = 0 if closing is None else int(closing.packet)
-    case.report(
-        CH_REUSE,
-        f"channel.open is sent for channel {channel.number} although channel.close in packet "
-        f"{packet} is not answered yet",
-        CERTAIN,
-        _evidence(case),
-        [packet],
-    )
-
-
-CH_NUM_MAX: Final = RULES.rule("CH-NUM-MAX", "IMPLIED", "tier A", by="client", answer="connection.close 504")
-
-
-def number_above_limit(case: Case091) -> None:
-    """A client opens a channel whose number is above the agreed channel-max.
-
-    Demands: Channel numbers lie between 1 and the agreed channel-max.
-    Source: XML:connection.tune.channel-max (field doc); GS:4.2.3
-    Evidence: the channel-max in connection.tune-ok (0 means 65535), and the channel number of each frame
-    Why it matters: The broker may have no room for the channel and closes the connection. Some brokers do not
-    check the channel number and count only the open channels.
-    Silent when: the capture lacks connection.tune-ok or octets after it, or when the peers agreed on no
-    limit. Other rules report a channel.open for a channel that is already open, and more open channels than
-    channel-max.
-    How to mend it: Assign channel numbers from 1 to the channel-max sent in connection.tune-ok, and reuse
-    freed numbers instead of counting upwards.
-    """
-    limit = case.view.agreed.channel_max
-    case.report(
-        CH_NUM_MAX,
-        f"channel.open is sent for channel {case.record.frame.channel}, but channel-max is {limit}",
-        CERTAIN,
-        {"channel": int(case.record.frame.channel), "channel_max": int(limit)},
-        [int(case.view.agreed.packet)],
-    )
-    case.astray = ALL
-
-
-CH_COUNT_MAX: Final = RULES.rule(
-    "CH-COUNT-MAX", "IMPLIED", "tier A", by="client", answer="connection.close 530"
-)
-
-
-def too_many_open(case: Case091) -> None:
-    """A client opens more channels at once than the agreed channel-max allows.
-
-    Demands: A connection has at most channel-max open channels at a time.
-    Source: XML:connection.tune-ok.channel-max (field doc)
-    Evidence: the number of open channels, and the channel-max in connection.tune-ok
-    Why it matters: The broker closes the connection with reply-code 530. The usual cause is an application
-    that never closes its channels.
-    Silent when: the capture lacks connection.tune-ok or octets after it, or when the peers agreed on no
-    limit.
-    How to mend it: Count open channels and refuse locally to open one beyond channel-max. Applications should
-    reuse long-lived channels and close each channel that they no longer need, also on error paths.
-    """
-    view = case.view
-    case.report(
-        CH_COUNT_MAX,
-        f"channel.open is sent while {view.table.open} channels are open, but channel-max is "
-        f"{view.agreed.channel_max}",
-        CERTAIN,
-        {"channels": int(view.table.open), "channel_max": int(view.agreed.channel_max)},
-        [int(view.agreed.packet)],
-    )
-
-
-def _judge_open(case: Case091) -> bool:
-    """channel.open of a client."""
-    channel = case.channel
-    if channel is not None and not CHANNEL.allows(channel.state, CLIENT_OPEN):
-        if channel.whole:
-            if channel.is_open:
-                opened_while_open(case, channel)
-            else:
-                reused_too_early(case, channel)
-        return False
-    view = case.view
-    if view.agreed.channel_max > 0 and view.whole:
-        if view.table.open >= view.agreed.channel_max:
-            too_many_open(case)
-        elif case.record.frame.channel > view.agreed.channel_max:
-            number_above_limit(case)
-    return True
 
 
 # When it is closed
@@ -251,7 +96,7 @@ def said_after_own_close(case: Case091, closing: CloseReason) -> None:
         CH_CLOSE_SILENT,
         f"{_what(case)} after the sender's channel.close in packet {closing.packet}",
         CERTAIN,
-        _evidence(case),
+        state_of(case),
         [int(closing.packet)],
     )
     case.astray = ALL
@@ -280,7 +125,7 @@ def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
         f"{_what(case)} although the request arrived after the sender's channel.close in "
         f"packet {closing.packet}",
         CERTAIN,
-        _evidence(case),
+        state_of(case),
         [int(closing.packet)],
     )
 
@@ -303,13 +148,13 @@ def said_after_close_ok(case: Case091) -> None:
     closed it.
     """
     channel = case.channel
-    closing = None if channel is None else _closing(case, channel, False)
+    closing = None if channel is None else closing_of(case, channel, False)
     packet = 0 if closing is None else int(closing.packet)
     case.report(
         CH_CLOSEOK_LAST,
         f"{_what(case)} after channel.close-ok for the channel.close in packet {packet}",
         CERTAIN,
-        _evidence(case),
+        state_of(case),
         [packet],
     )
     case.astray = ALL
@@ -337,7 +182,7 @@ def close_ok_of_nothing(case: Case091) -> None:
         CH_CLOSEOK_UNSOLICITED,
         f"{_what(case)} although no channel.close waits for an answer",
         CERTAIN,
-        _evidence(case),
+        state_of(case),
     )
     case.astray = ALL
 
@@ -378,7 +223,7 @@ def judge_state(case: Case091, method: Method) -> bool:
             # These are most of the methods.
             return True
     if isinstance(method, ChannelOpen):
-        return _judge_open(case) if case.me.by_client else True
+        return judge_open(case) if case.me.by_client else True
     if isinstance(method, ChannelClose) and method.reply_code > 0 and method.reply_code not in _SOFT:
         closed_with_hard_code(case, method)
     if channel is None:
@@ -390,7 +235,9 @@ def judge_state(case: Case091, method: Method) -> bool:
         return False
     if not channel.whole:
         # A channel.close that crosses the other one has a reason, too.
-        return channel.is_open or (isinstance(method, ChannelClose) and _closing(case, channel, True) is None)
+        return channel.is_open or (
+            isinstance(method, ChannelClose) and closing_of(case, channel, True) is None
+        )
     if isinstance(method, ChannelCloseOk):
         if not CHANNEL.allows(channel.state, CLIENT_CLOSE_OK if case.me.by_client else SERVER_CLOSE_OK):
             close_ok_of_nothing(case)
@@ -402,10 +249,10 @@ def judge_state(case: Case091, method: Method) -> bool:
             said_before_open(case)
             return False
         return True
-    if _answered(case, channel):
+    if is_answered(case, channel):
         said_after_close_ok(case)
         return False
-    closing = _closing(case, channel, True)
+    closing = closing_of(case, channel, True)
     if closing is None:
         # The other peer has closed the channel. Methods that were on their way are no fault.
         return True
@@ -496,7 +343,7 @@ def judge_end(case: Case091, last: i64, over: bool) -> None:
         state = channel.state
         if (state != mine and state != BOTH_CLOSE) or not channel.whole:
             continue
-        closing = _closing(case, channel, False)
+        closing = closing_of(case, channel, False)
         if closing is None or not me.knowledge.confirmed(closing.end):
             continue
         waited = me.stalls.free(closing.time, last)
@@ -505,7 +352,7 @@ def judge_end(case: Case091, last: i64, over: bool) -> None:
         # If the clock was set back later, it may have been ahead before by as much.
         certainty = CERTAIN if over and waited - case.pace.back >= MAX_CLOSE_UNANSWERED else POSSIBLE
         case.channel = channel
-        if _closing(case, channel, True) is None:
+        if closing_of(case, channel, True) is None:
             close_never_answered(case, channel, closing, certainty)
         else:
             crossing_close_never_answered(case, channel, closing, certainty)

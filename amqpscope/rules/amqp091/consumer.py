@@ -1,19 +1,16 @@
-"""Consumers: basic.consume, basic.cancel, basic.get, basic.recover and their answers (class basic; RabbitMQ).
+"""Consumers: basic.consume, basic.get, basic.recover and their answers (class basic; RabbitMQ).
 
-The client chooses the consumer-tags of a channel. A RabbitMQ server may cancel a consumer, too.
+The client chooses the consumer-tags of a channel.
 """
 
 from typing import Final
 
-from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.model.certainty import POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import REPLIES, Consumer
-from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.amqp091.methods import (
-    BasicCancel,
-    BasicCancelOk,
     BasicConsume,
     BasicConsumeOk,
     BasicGet,
@@ -21,17 +18,12 @@ from dissectors.amqp091.methods import (
 )
 from dissectors.amqp091.tables import RABBITMQ
 from dissectors.values import Moment
-from dissectors.wire import i64
 
 __all__ = [
-    "judge_cancel",
-    "judge_cancel_ok",
     "judge_consume",
     "judge_consume_ok",
     "judge_get",
     "judge_recover",
-    "judge_server_cancel",
-    "judge_server_cancel_ok",
 ]
 
 RULES: Final = Rules("amqp091/consumer")
@@ -61,59 +53,6 @@ def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
         evidence={"consumer_tag": tag},
         others=[int(consumer.packet)],
     )
-
-
-B_CTAG_CHANNEL: Final = RULES.rule(
-    "B-CTAG-CHANNEL", "MUST NOT", "tier A", by="client", answer="connection.close 530"
-)
-
-
-def cancel_on_another_channel(case: Case091, tag: str, other: Channel) -> None:
-    """A client sends basic.cancel with the consumer-tag of a consumer that belongs to another channel.
-
-    Demands: A client cancels a consumer on the channel on which it started the consumer.
-    Source: XML:basic.consume.consumer-tag.02
-    Evidence: the consumer-tags in use on each channel, and the channel of the basic.cancel
-    Why it matters: The server cancels nothing, or closes the connection. The consumer keeps receiving
-    deliveries.
-    Silent when: the capture lacks the beginning of the channel.
-    How to mend it: Store the channel together with each consumer-tag, and send basic.cancel on the channel on
-    which basic.consume was sent.
-    """
-    case.report(
-        B_CTAG_CHANNEL,
-        f"consumer {tag!r} is on channel {other.number}",
-        evidence={"consumer_tag": tag, "other_channel": int(other.number)},
-        others=[int(other.consumers.live[tag].packet)],
-    )
-
-
-B_CANCEL_CTAG: Final = RULES.rule(
-    "B-CANCEL-CTAG",
-    "IMPLIED",
-    "tier A",
-    by="client",
-    warning="The specification only implies this rule and names no error for it.",
-)
-
-
-def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
-    """A client sends basic.cancel with a consumer-tag that no consumer on the channel has.
-
-    Demands: A basic.cancel names a consumer of the same channel.
-    Source: XML:basic.cancel.01; XML domain consumer-tag
-    Evidence: the consumer-tags in use on the channel, and those that the server has just cancelled
-    Why it matters: If the client meant another consumer, that consumer keeps receiving deliveries. If the
-    client meant no other consumer, the program has lost track of its consumers.
-    Silent when: the server has cancelled the consumer, when the queue of the consumer was deleted, when a
-    consumer was started without a consumer-tag, or when the capture lacks octets that were sent on the
-    channel before the basic.cancel. The finding is only possible, not certain, when the capture lacks any
-    octets of the connection, because another channel may have the consumer.
-    How to mend it: Cancel each consumer once, with the tag from basic.consume-ok. Remove the tag from the
-    client's list when the client sends basic.cancel, or when the channel closes.
-    """
-    reason = f"this channel has no consumer {tag!r}"
-    case.report(B_CANCEL_CTAG, reason, certainty, {"consumer_tag": tag})
 
 
 B_CTAG_ECHO: Final = RULES.rule(
@@ -171,95 +110,6 @@ def unusable_generated_tag(case: Case091, tag: str) -> None:
         f"consumer {tag!r} already exists on this channel" if tag else "the new consumer gets no consumer-tag"
     )
     case.report(B_CTAG_GEN, reason, evidence={"consumer_tag": tag})
-
-
-B_CANCELOK_TAG: Final = RULES.rule(
-    "B-CANCELOK-TAG",
-    "IMPLIED",
-    "tier A",
-    by="server",
-    warning="The specification only implies this rule and names no error for it.",
-)
-
-
-def other_consumer_cancelled(case: Case091, asked: str, tag: str) -> None:
-    """A server answers basic.cancel with a basic.cancel-ok that carries another consumer-tag.
-
-    Demands: A basic.cancel-ok repeats the consumer-tag of the basic.cancel.
-    Source: XML:basic.cancel-ok.consumer-tag
-    Evidence: the consumer-tags of basic.cancel and basic.cancel-ok
-    Why it matters: The client removes another consumer than the server does, so client and server no longer
-    agree on which consumers are active.
-    Silent when: the basic.cancel was not captured.
-    How to mend it: Copy the consumer-tag of the basic.cancel unchanged into basic.cancel-ok. When several
-    cancels are outstanding, answer each with its own tag.
-    """
-    case.report(
-        B_CANCELOK_TAG,
-        f"basic.cancel has consumer-tag {asked!r}, but basic.cancel-ok has {tag!r}",
-        evidence={"asked": asked, "consumer_tag": tag},
-    )
-
-
-B_CANCEL_NOTIFY_CAP: Final = RULES.rule(
-    "B-CANCEL-NOTIFY-CAP",
-    "IMPLIED",
-    "tier A",
-    by="server",
-    answer="connection.close 503 or connection.close 540",
-)
-
-
-def cancel_not_asked_for(case: Case091) -> None:
-    """A server sends basic.cancel to a client that has not announced the capability consumer_cancel_notify.
-
-    Demands: A server sends basic.cancel only to clients that announce the capability consumer_cancel_notify
-    with the value true.
-    Source: RMQ:docs/consumer-cancel; RMQX:basic.cancel
-    Evidence: the capabilities in connection.start-ok, and each basic.cancel of the server
-    Why it matters: According to the specification, only clients send basic.cancel. A client without the
-    capability does not know how to handle the method and closes the connection.
-    Silent when: connection.start-ok was not captured, or when amqpscope could not read it. The rule reports
-    the fault only once per connection.
-    How to mend it: Read the capabilities in the client-properties of connection.start-ok. Send basic.cancel
-    only if consumer_cancel_notify is true. If the capability is missing or false, end the consumer without
-    basic.cancel.
-    """
-    case.report_once(
-        B_CANCEL_NOTIFY_CAP,
-        "the client has not announced the capability consumer_cancel_notify",
-        CERTAIN,
-        {},
-    )
-
-
-B_CANCEL_NOTIFY_REPLY: Final = RULES.rule(
-    "B-CANCEL-NOTIFY-REPLY",
-    "IMPLIED",
-    "tier A",
-    by="client",
-    warning="The specification only implies this rule and names no error for it.",
-)
-
-
-def cancel_answered_needlessly(case: Case091, tag: str) -> None:
-    """A client sends basic.cancel-ok in answer to a server's basic.cancel that had no-wait set.
-
-    Demands: A client sends no basic.cancel-ok for a basic.cancel of the server that sets no-wait (RabbitMQ
-    always sets it).
-    Source: RMQX:basic.cancel; XML domain no-wait
-    Evidence: a basic.cancel of the server, and the client's basic.cancel-ok
-    Why it matters: The server waits for no answer, and may take the basic.cancel-ok for the answer to
-    something else.
-    Silent when: the server's basic.cancel was not captured.
-    How to mend it: Check the no-wait bit of a received basic.cancel. If no-wait is set, remove the consumer
-    and notify the application, but send no basic.cancel-ok.
-    """
-    case.report(
-        B_CANCEL_NOTIFY_REPLY,
-        f"the server's basic.cancel of consumer {tag!r} had no-wait set",
-        evidence={"consumer_tag": tag},
-    )
 
 
 B_CONSUME_QKNOWN: Final = RULES.rule(
@@ -488,29 +338,6 @@ def judge_get(case: Case091, channel: Channel, method: BasicGet) -> None:
         get_without_queue(case)
 
 
-def judge_cancel(case: Case091, channel: Channel, method: BasicCancel) -> None:
-    """A client's basic.cancel."""
-    tag = method.consumer_tag
-    if tag is None or tag in channel.consumers.live or not channel.whole or channel.state != OPEN:
-        return
-    if channel.consumers.nameless or channel.consumers.cancelled.get(tag, "client") != "client":
-        return
-    if tag not in channel.consumers.cancelled:
-        for other in case.view.some_channels():
-            if tag in other.consumers.live and other.is_open and other.whole:
-                cancel_on_another_channel(case, tag, other)
-                return
-    cancel_of_nobody(case, tag, CERTAIN if case.me.whole else POSSIBLE)
-
-
-def judge_cancel_ok(case: Case091, channel: Channel, method: BasicCancelOk) -> None:
-    """A client's basic.cancel-ok (RabbitMQ)."""
-    tag = method.consumer_tag
-    if tag is not None and channel.whole and channel.consumers.cancelled.get(tag) == "server":
-        if channel.requests.awaited(True, "basic.cancel-ok") < 0:
-            cancel_answered_needlessly(case, tag)
-
-
 def judge_recover(case: Case091, method: BasicRecover) -> None:
     """A client's basic.recover."""
     if not method.requeue and case.view.of_product("RabbitMQ"):
@@ -547,18 +374,3 @@ def judge_consume_ok(case: Case091, channel: Channel, method: BasicConsumeOk) ->
             if consumer.ready and other.is_open and not other.requests.cancelling(consumer.tag):
                 granted_beside_exclusive(case, consumer, other)
                 return
-
-
-def judge_server_cancel_ok(case: Case091, channel: Channel, method: BasicCancelOk) -> None:
-    """A server's basic.cancel-ok."""
-    tag = method.consumer_tag
-    at = channel.requests.awaited(False, "basic.cancel-ok")
-    if tag is not None and at >= 0 and channel.whole and channel.requests.by_client[at].subject != tag:
-        other_consumer_cancelled(case, channel.requests.by_client[at].subject, tag)
-
-
-def judge_server_cancel(case: Case091) -> None:
-    """A server's basic.cancel (RabbitMQ)."""
-    client = case.view.client
-    if client is not None and client.lacks("consumer_cancel_notify"):
-        cancel_not_asked_for(case)
