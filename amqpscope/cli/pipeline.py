@@ -5,7 +5,6 @@ import importlib.util
 import json
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from amqpscope.cli.judging import (
 )
 from amqpscope.cli.output import TextOrJson, say
 from amqpscope.cli.status import Status, worst
+from amqpscope.cli.table_rows import print_table, row_objects
 from amqpscope.errors import FilterError
 from amqpscope.model.note import INTERNAL
 from amqpscope.policy.policy import Policy
@@ -35,7 +35,7 @@ from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 __all__ = ["app"]
 
@@ -84,8 +84,6 @@ _EXTRA = ("pyspark", "pyarrow", "pandas")
 
 _TROUBLES_SHOWN = 20
 
-_WIDEST = 60
-"""Characters of a column in text."""
 
 app = typer.Typer(
     add_completion=False,
@@ -332,10 +330,10 @@ def summary(
         for question in QUESTIONS:
             frame = ask(spark, question)
             if form is TextOrJson.json:
-                answers[question.name] = _objects(frame)
+                answers[question.name] = row_objects(frame)
             else:
                 print(f"── {question.title}")
-                _print_table(frame)
+                print_table(frame)
                 print()
         if form is TextOrJson.json:
             print(json.dumps({"schema": "amqpscope/lake-summary/1", **answers}, indent=1))
@@ -363,10 +361,10 @@ def sql(
         try:
             frame = spark.sql(query)
             if form is TextOrJson.json:
-                for row in _objects(frame):
+                for row in row_objects(frame):
                     print(json.dumps(row))
             else:
-                _print_table(frame)
+                print_table(frame)
         except PySparkException as error:
             raise FilterError(f"query: {_first_line(error)}") from error
     return Status.FINE
@@ -468,50 +466,6 @@ def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
                 found.append(count(number, f"{'' if certainty == 'certain' else 'possible '}{severity}"))
     nothing = "nothing wrong found" if _anything(counts) else "nothing to check"
     print(f"  {', '.join(found) or nothing}")
-
-
-def _objects(frame: "DataFrame") -> list[dict[str, Any]]:
-    """Rows as objects for JSON."""
-    return [{name: _plain(value) for name, value in row.asDict(True).items()} for row in frame.collect()]
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, dict):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (bytes, bytearray)):
-        return value.hex()
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    return str(value)
-
-
-def _print_table(frame: "DataFrame") -> None:
-    """Rows in columns. All that is in them may have come off the wire."""
-    rows = [[_cell(value) for value in row] for row in frame.collect()]
-    names = [printable(name) for name in frame.columns]
-    widths = [max([len(name), *(len(row[column]) for row in rows)]) for column, name in enumerate(names)]
-    numeric = [dict(frame.dtypes)[name] in ("bigint", "int", "double") for name in frame.columns]
-    for line in (names, *rows):
-        cells = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(line, widths, numeric, strict=True)
-        ]
-        print("  ".join(cells).rstrip())
-    sys.stdout.flush()
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:g}" if abs(value) < 1 else f"{value:.1f}"
-    plain = _plain(value)
-    text = printable(plain if isinstance(plain, str) else json.dumps(plain))
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 
 def _first_line(error: BaseException) -> str:

@@ -72,7 +72,11 @@ def main(arguments: list[str]) -> int:
     """Write the page, or compare it. Returns the exit status: 1 if what is written differs."""
     parser = argparse.ArgumentParser(prog="amqpscope.tracking.diagrams")
     parser.add_argument("file", nargs="?", type=Path, default=FILE)
-    parser.add_argument("--check", action="store_true", help="compare with what is written, write nothing")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; exit with status 1 if the file differs from the tables",
+    )
     options = parser.parse_args(arguments)
     new = page()
     if not options.check:

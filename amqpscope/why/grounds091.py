@@ -148,7 +148,12 @@ class Grounds091(Grounds):
             self._blamed(found, body.class_id, body.method_id, everywhere, by_client)
         for step in ("connection.blocked", "connection.unblocked"):
             if name.startswith("connection."):
-                add_known(found, SETS_UP, "the server's notice about its resources", said.get((False, step)))
+                add_known(
+                    found,
+                    SETS_UP,
+                    "the server has blocked or unblocked the connection before",
+                    said.get((False, step)),
+                )
 
     def _on_channel(self, found: list[Ground], places: ChannelPlaces, number: int, by_client: bool) -> None:
         """What of the channel's life matters to everything on it."""

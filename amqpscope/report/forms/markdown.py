@@ -125,7 +125,9 @@ class MarkdownWriter(FindingWriter):
         self._out.write("\n" + "".join(lines) + "\n")
 
 
-FORM: Final = ReportForm("for a job summary or a comment", MarkdownWriter, (".md",), shows_fixed=True)
+FORM: Final = ReportForm(
+    "Markdown for a job summary or a comment", MarkdownWriter, (".md",), shows_fixed=True
+)
 
 
 def _sources(source: str) -> str:
