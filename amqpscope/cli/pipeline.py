@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
+from amqpscope.cli.inputs import DialectOption
 from amqpscope.cli.interruptible import interruptible
 from amqpscope.cli.judging import (
     STATUS_PANEL,
@@ -227,6 +228,7 @@ def run(
     configuration: Configuration = None,
     spec: SpecOption = None,
     profile: ProfileOption = None,
+    dialect: DialectOption = None,
     fail_on: FailOnOption = None,
     fail_on_possible: FailOnPossible = None,
     allow_empty: Annotated[
@@ -286,7 +288,9 @@ def run(
                 return Status.FINE
             files = sum(len(one.files) for one in analysis.plan.sets)
             with progress(spark, files, quiet) as tally:
-                outcome = analysis.write(out, chosen, tally, policy.profile, policy.spec, allow_missing)
+                outcome = analysis.write(
+                    *(out, chosen, tally, policy.profile, policy.spec, allow_missing, dialect or "")
+                )
             troubles = Lake(out).troubles()
     except BaseException:
         if analysis is not None:

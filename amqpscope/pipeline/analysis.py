@@ -17,6 +17,7 @@ from amqpscope.pipeline.inputs import shown
 from amqpscope.pipeline.lake import Lake, LakeFile
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
 from amqpscope.pipeline.references import AUTO
+from amqpscope.pipeline.rows import RowTerms
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.session import cores
 from amqpscope.pipeline.tasks import (
@@ -32,6 +33,7 @@ from amqpscope.pipeline.tasks import (
     TaskOutput,
     carrying,
 )
+from amqpscope.protocols import known_dialect
 from amqpscope.rules import profiles
 from amqpscope.rules.editions import FINAL, known
 
@@ -89,6 +91,7 @@ class Analysis:
         profile: str = profiles.AUTO,
         spec: str = FINAL,
         allow_missing: bool = False,
+        dialect: str = "",
     ) -> AnalysisResult:
         """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
 
@@ -97,18 +100,20 @@ class Analysis:
 
         tables: those that are wanted, beside `files`. Without `findings` nothing is judged. tally: see
         `amqpscope.pipeline.tally`. profile: which products' habits are notes only (`rules.profiles.under`).
-        spec: the edition of the specification that findings follow.
+        spec: the edition of the specification that findings follow. dialect: of AMQP 1.0 that all peers
+        speak, `final` or `draft2011`, "" to find out by the frames.
         """
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
             raise PipelineError(f"{unknown[0]}: there is no such table; the tables are {', '.join(TABLES)}")
         fit_to_replace(self.plan.sets, allow_missing)
         wanted = tuple(name for name in TABLES if name in {"files", *tables})
+        terms = RowTerms(profiles.valid(profile), known(spec), known_dialect(dialect))
         lake = Lake(path)
         self._lake = lake
         run, staging = lake.begin()
         try:
-            outlet = StagedFiles(staging, run, wanted, tally, profiles.valid(profile), known(spec))
+            outlet = StagedFiles(staging, run, wanted, tally, terms)
             report = self._run(outlet).collect()
         except BaseException as error:
             lake.abandon()

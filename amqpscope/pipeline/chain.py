@@ -27,6 +27,7 @@ __all__ = ["read_set", "table_for"]
 def table_for(recorder: Recorder, rows: Rows, name: str) -> ConnectionTable:
     """What analyses the connections of a capture set for these rows."""
     output = AnalysisOutput(records=recorder.needs_records, judge=rows.judges)
+    output.dialect = rows.terms.dialect
     return ConnectionTable(name, output, KeptConnections(every=False, ended=True, few_others=False))
 
 

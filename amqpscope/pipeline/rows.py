@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterator
 from datetime import date, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -34,7 +34,7 @@ from amqpscope.rules.profiles import AUTO, under
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wire import i64
 
-__all__ = ["Recorder", "Rows"]
+__all__ = ["USUAL_TERMS", "Recorder", "RowTerms", "Rows"]
 
 BATCH_ROWS = 16_384
 BATCH_TEXT = 8 * 1024 * 1024
@@ -53,26 +53,35 @@ _EPOCH = date(1970, 1, 1)
 _DAY: Final = 86_400 * 1_000_000_000
 
 
+class RowTerms(NamedTuple):
+    """How captures are read and judged for their rows.
+
+    profile: which habits are notes only (see `rules.profiles.under`). edition: of the specification, whose
+    text findings follow. dialect: of AMQP 1.0 that all peers speak, "" to find out by the frames.
+    """
+
+    profile: str = AUTO
+    edition: str = FINAL
+    dialect: str = ""
+
+
+USUAL_TERMS: Final = RowTerms()
+
+
 class Rows:
     """Rows of several tables. Only those of `wanted` tables are kept; all are counted.
-
-    edition: of the specification, whose text findings follow.
 
     They are kept by column: a million tuples would each be looked at by the garbage collector, again and
     again, for a quarter of all the time.
 
     counts: findings by (`finding`, severity, certainty), connections by (`connection`, protocol), files by
     (`file`, status) and, if they are not there, (`missing`,), frames by (`frame`,), and what amqpscope itself
-    failed on by (`mishap`, id of the connection, what is shown about it). profile: which habits are notes
-    only (see `rules.profiles.under`).
+    failed on by (`mishap`, id of the connection, what is shown about it).
     """
 
-    def __init__(
-        self, wanted: Collection[str] = tuple(TABLES), profile: str = AUTO, edition: str = FINAL
-    ) -> None:
+    def __init__(self, wanted: Collection[str] = tuple(TABLES), terms: RowTerms = USUAL_TERMS) -> None:
         self.wanted = frozenset(wanted)
-        self.profile = profile
-        self.edition = edition
+        self.terms = terms
         self.counts: Counter[tuple[str, ...]] = Counter()
         self._columns: dict[str, list[list[Any]]] = {name: _columns(name) for name in wanted}
         self._text = 0
@@ -224,7 +233,8 @@ class Recorder:
 
     def take_findings(self, findings: list[Finding]) -> None:
         """Findings, however they were made."""
-        for finding in under(following(findings, self._rows.edition), self._rows.profile):
+        terms = self._rows.terms
+        for finding in under(following(findings, terms.edition), terms.profile):
             self._finding(finding)
 
     def take_file_notes(self) -> list[Note]:

@@ -24,10 +24,8 @@ from amqpscope.pipeline.files import ranges
 from amqpscope.pipeline.flow import BLOCKS, FilePiece
 from amqpscope.pipeline.lake import PartWriter
 from amqpscope.pipeline.planner import Plan
-from amqpscope.pipeline.rows import Rows
+from amqpscope.pipeline.rows import USUAL_TERMS, Rows, RowTerms
 from amqpscope.pipeline.schemas import TABLES
-from amqpscope.rules.editions import FINAL
-from amqpscope.rules.profiles import AUTO
 
 __all__ = [
     "PIECES",
@@ -56,15 +54,11 @@ Batches = Iterator[pa.RecordBatch]
 
 
 class TaskOutput(ABC):
-    """Where rows go. tables: those that are made. schema: of the batches it gives.
-
-    profile: which products' habits are notes only.
-    """
+    """Where rows go. tables: those that are made. schema: of the batches it gives."""
 
     tables: tuple[str, ...] = tuple(TABLES)
-    profile: str = AUTO
+    terms: RowTerms = USUAL_TERMS
     schema: pa.Schema
-    edition: str = FINAL
 
     @abstractmethod
     def take(self, made: Iterator[tuple[str, pa.RecordBatch]], rows: Rows) -> Batches:
@@ -86,10 +80,7 @@ class OneTable(TaskOutput):
 
 
 class StagedFiles(TaskOutput):
-    """Writes tables into a staging directory, and gives a report. tally: an accumulator for the counts.
-
-    profile, edition: what findings follow.
-    """
+    """Writes tables into a staging directory, and gives a report. tally: an accumulator for the counts."""
 
     def __init__(
         self,
@@ -97,12 +88,10 @@ class StagedFiles(TaskOutput):
         run: str,
         tables: tuple[str, ...],
         tally: Any = None,
-        profile: str = AUTO,
-        edition: str = FINAL,
+        terms: RowTerms = USUAL_TERMS,
     ) -> None:
         self.tables = tables
-        self.profile = profile
-        self.edition = edition
+        self.terms = terms
         self.schema = REPORT
         self._staging = staging
         self._run = run
@@ -156,7 +145,7 @@ class Chain:
 
     def __call__(self, batches: Batches) -> Batches:
         calm_collector()
-        rows = Rows(self._outlet.tables, self._outlet.profile, self._outlet.edition)
+        rows = Rows(self._outlet.tables, self._outlet.terms)
         yield from self._outlet.take(self._read(batches, rows), rows)
 
     def _read(self, batches: Batches, rows: Rows) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -226,7 +215,7 @@ class Analyse:
 
     def __call__(self, batches: Batches) -> Batches:
         calm_collector()
-        rows = Rows(self._outlet.tables, self._outlet.profile, self._outlet.edition)
+        rows = Rows(self._outlet.tables, self._outlet.terms)
         blocks = flow.blocks_of(batch.select(BLOCKS.names) for batch in batches)
         summaries: list[tuple[int, bytes]] = []
         schema = self._outlet.schema
@@ -251,7 +240,7 @@ class Correlate:
         self._outlet = outlet
 
     def __call__(self, batches: Batches) -> Batches:
-        rows = Rows(self._outlet.tables, self._outlet.profile, self._outlet.edition)
+        rows = Rows(self._outlet.tables, self._outlet.terms)
         summaries: list[bytes] = []
         current = -1
         for batch in batches:

@@ -9,10 +9,12 @@ A connection may also have the name of a protocol that is recognised and not dec
 
 from typing import Final
 
+from amqpscope.errors import FilterError
 from amqpscope.protocols.amqp091 import Amqp091
 from amqpscope.protocols.amqp10 import Amqp10
 from amqpscope.protocols.amqp10_draft2011 import Amqp10Draft2011
 from amqpscope.protocols.interface import Protocol
+from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
 from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNDECODED, UNKNOWN
 from dissectors.foreign import NAMES
 
@@ -23,6 +25,7 @@ __all__ = [
     "detected",
     "in_its_terms",
     "is_amqp",
+    "known_dialect",
     "label",
     "protocol_of",
     "protocol_of_kind",
@@ -35,6 +38,13 @@ DIALECTS: Final[dict[tuple[str, str], str]] = {
     (one.usual or one.name, one.dialect): one.name for one in PROTOCOLS.values()
 }
 """The name of the protocol that stands for a dialect (`StreamDecoder.dialect`) of a detected one."""
+
+
+def known_dialect(name: str) -> str:
+    """The dialect of AMQP 1.0, if there is one of this name; "" stands for finding out. Else FilterError."""
+    if name not in ("", FINAL_2011, DRAFT_2011):
+        raise FilterError(f"dialect {name}: must be {FINAL_2011} or {DRAFT_2011}")
+    return name
 
 
 def detected() -> list[Protocol]:

@@ -17,7 +17,8 @@ from amqpscope.policy import Given, Policy
 from amqpscope.policy.configuration import Configuration
 from amqpscope.policy.selectors import selectors
 from amqpscope.policy.terms import COUNTING
-from amqpscope.pytest_plugin.judgement import Judgement, judge
+from amqpscope.protocols import known_dialect
+from amqpscope.pytest_plugin.judgement import CaptureOfTest, Judgement, judge
 from amqpscope.pytest_plugin.recording import PacketRecording
 from amqpscope.report.printable import printable
 from amqpscope.rules.profiles import weight
@@ -38,7 +39,7 @@ class Options(TypedDict, total=False):
     fail_on: from which severity on findings fail the test, `error`, `warning`, `note` or `never`.
     fail_on_possible: those that are not certain do, too. strict: as fail_on="warning" and fail_on_possible.
     allow: rules, or patterns of them, or severities, for which it does not fail here. allow_empty: there may
-    be no AMQP at all. select, ignore, profile, spec: as the options of `amqpscope check`.
+    be no AMQP at all. select, ignore, profile, spec, dialect: as the options of `amqpscope check`.
     """
 
     fail_on: Literal["error", "warning", "note", "never"]
@@ -50,6 +51,7 @@ class Options(TypedDict, total=False):
     ignore: str | Iterable[str]
     profile: str
     spec: str
+    dialect: str
 
 
 class AmqpCapture:
@@ -239,6 +241,7 @@ class _Terms:
         if "ignore" in options:
             given.ignore = _words(options["ignore"])
         try:
+            self._dialect = known_dialect(options.get("dialect", ""))
             self._policy = Policy(configuration, given, datetime.datetime.now().astimezone().date())
             self._allowed = selectors("allow", _words(options.get("allow", ())))
         except FilterError as error:
@@ -246,7 +249,7 @@ class _Terms:
 
     def judge(self, source: str | list[str], hint: str) -> Judgement:
         """What becomes of a capture. hint: what to look after if there is no AMQP in it."""
-        return judge(source, self._policy, self._allows, hint)
+        return judge(CaptureOfTest(source, self._dialect), self._policy, self._allows, hint)
 
     def _allows(self, finding: Finding) -> bool:
         return any(one.fits(finding.rule, weight(finding)) for one in self._allowed)

@@ -3,6 +3,7 @@
 import io
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from rich.console import Console
@@ -21,7 +22,7 @@ from amqpscope.report.timeline import Clock
 from amqpscope.report.verdict import FindingCounts, Verdicts, headline
 from amqpscope.report.writer import FindingWriter
 
-__all__ = ["Judgement", "judge"]
+__all__ = ["CaptureOfTest", "Judgement", "judge"]
 
 _WIDTH: Final = 118
 """Columns of a report: CI servers show that many, and pytest puts two in front."""
@@ -47,17 +48,16 @@ class Judgement:
 
 
 def judge(
-    source: str | Sequence[str], policy: Policy, allowed: Callable[[Finding], bool], hint: str
+    source: "CaptureOfTest", policy: Policy, allowed: Callable[[Finding], bool], hint: str
 ) -> Judgement:
-    """Read a capture to its end: a file, or several that are one.
+    """Read a capture to its end.
 
     allowed: whether a finding is let pass, beside those that the policy does. hint: what to look after if
     there is nothing to check. The remarks on entries of an allow-list that fitted nothing are left out: one
     test does not do everything that they are for.
     """
     report = _Report(policy, allowed)
-    one = source if isinstance(source, str) else _Together(source)
-    (judged,) = judge_under([one], policy, hearer=report, gather=False).captures
+    (judged,) = judge_under([source], policy, hearer=report, gather=False).captures
     reported = Judgement()
     reported.findings = report.findings
     reported.expired = report.expired
@@ -65,19 +65,26 @@ def judge(
         CaptureOutcome.failure,
         CaptureOutcome.empty,
     )
-    reported.text = report.text(hint, isinstance(source, str))
+    reported.text = report.text(hint, source.alone)
     return reported
 
 
-class _Together:
-    """Several files that are one capture."""
+class CaptureOfTest:
+    """A file, or several that are one capture. alone: it is one file.
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = paths
-        self.name = together(list(paths)) if paths else "no files"
+    dialect: of AMQP 1.0 that all peers speak, "" to find out by the frames.
+    """
+
+    def __init__(self, source: str | Sequence[str], dialect: str = "") -> None:
+        self.alone = isinstance(source, str)
+        paths = [source] if isinstance(source, str) else list(source)
+        self.name = together(paths) if paths else "no files"
+        self._source = source
+        self._dialect = dialect
 
     def open(self, options: CaptureOptions) -> Capture:
-        return Capture(self._paths, options)
+        """The capture. Raises CaptureError."""
+        return Capture(self._source, replace(options, dialect=self._dialect))
 
 
 class _Report(FindingWriter):

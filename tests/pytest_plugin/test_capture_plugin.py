@@ -30,6 +30,11 @@ import pytest
 def test_passes(amqp_capture):
     assert amqp_capture.check(CAPTURES / "demo.pcap") == []
 
+def test_dialect(amqp_capture):
+    path = CAPTURES / "draft2011" / "open_to_close.pcap"
+    assert amqp_capture.check(path, dialect="draft2011") == []
+    assert amqp_capture.check(path, dialect="final", fail_on="never") != []
+
 def test_passes_with_notes(amqp_capture):
     found = amqp_capture.check(str(CAPTURES / "rhea-any-interface.pcap"))
     assert [(one.rule, one.certain) for one in found] == [("amqp10/S-LINK-ONE", False)]
@@ -109,7 +114,7 @@ def test_checks(tmp_path: Path) -> None:
         "test_missing",
         "test_empty",
     }, done.stdout
-    assert sum(outcome == "PASSED" for outcome in reported.values()) == 6, done.stdout
+    assert sum(outcome == "PASSED" for outcome in reported.values()) == 7, done.stdout
     text = done.stdout
     assert "possible error amqp10/S-LINK-ONE by the client in packet 34: the link is already attached" in text
     assert "possible  The client may move its own link to the new session, which is allowed." in text
