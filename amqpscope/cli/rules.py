@@ -13,16 +13,10 @@ from amqpscope.cli.output import TextOrJson, read_or_not, say
 from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.cli.status import Status
 from amqpscope.conformance.coverage import (
-    CHECKED,
-    FAILED,
-    NOT_YET,
-    UNDECIDABLE,
     Coverage,
-    Proof,
     coverage,
     judged,
     standing,
-    status,
 )
 from amqpscope.conformance.elements import DECODING, draft_elements
 from amqpscope.conformance.pairs import CLEAN, LEGAL, VIOLATING, CapturePairs
@@ -35,16 +29,18 @@ from amqpscope.report.line import Line
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.report.profile_text import profile_lines
+from amqpscope.report.rule_json import STATUSES, proof_object, rule_object
 from amqpscope.report.rule_page import page_of_rule
 from amqpscope.report.rule_text import coverage_lines, list_lines, rule_lines
+from amqpscope.report.subject_text import page_of_subject, prefix_key, rules_with, subject_lines
 from amqpscope.rules.catalogue import Rule, catalogue, guards, named, severity
 from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.editions import FINAL, shown_in
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.profiles import PROFILES
-from amqpscope.rules.references import named_source, references
 from amqpscope.rules.registry import checked
-from amqpscope.rules.rule_names import nearest, rule_named
+from amqpscope.rules.rule_names import nearest, rule_named, rules_beginning
+from amqpscope.rules.subjects import SUBJECTS, subject_named
 
 __all__ = ["app"]
 
@@ -57,8 +53,23 @@ Each line begins with a sign: + the rule is checked, - the rule is not checked
 yet, . a capture cannot decide the rule. The id, the severity and the level of
 the rule follow, then who can break the rule and what the rule demands.
 
+The first letters of an id name the layer of the rule, for example L for link;
+`amqpscope rules explain L-` lists the rules of this layer.
+
 \b
 Exit status: 0 fine, 2 a failure (unknown option).
+"""
+
+_SEARCH_EPILOG = """\b
+Each word may be a part of a longer word; capital letters make no difference.
+
+\b
+Examples:
+  amqpscope rules search credit
+  amqpscope rules search heartbeat silence
+
+\b
+Exit status: 0 fine, 2 a failure (no rule has all of these words).
 """
 
 _EXPLAIN_EPILOG = """\b
@@ -69,6 +80,8 @@ breaks the rule.
 \b
 Examples:
   amqpscope rules explain L-CREDIT
+  amqpscope rules explain credit
+  amqpscope rules explain L-
   amqpscope rules explain amqp10/S-WIN-IN amqp10/D-TAG-LEN
   amqpscope rules explain --format markdown L-CREDIT > L-CREDIT.md
 
@@ -190,10 +203,39 @@ def list_rules(
         and (done is None or (row.id in checked()) == done)
     ]
     if form is TextOrJson.json:
-        _print_json({"schema": LIST_SCHEMA, "rules": [_object(row) for row in rows]})
+        _print_json({"schema": LIST_SCHEMA, "rules": [rule_object(row) for row in rows]})
     else:
         _print(list_lines(rows))
     return Status.FINE
+
+
+@app.command(
+    "search", cls=HelpfulCommand, epilog=_SEARCH_EPILOG, short_help="List the rules about these words."
+)
+def search_rules(
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="WORD", help="List the rules in whose id or explanation all of these words stand."
+        ),
+    ],
+    form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text,
+) -> int:
+    """List the rules about some words."""
+    rows = rules_with(words)
+    if form is TextOrJson.json:
+        _print_json({"schema": LIST_SCHEMA, "rules": [rule_object(row) for row in rows]})
+    elif rows:
+        _list(rows)
+    if not rows:
+        say(f"{' '.join(words)}: no rule has all of these words")
+        return Status.FAILURE
+    return Status.FINE
+
+
+def _list(rows: list[Rule]) -> None:
+    """A line per rule, and what the prefixes of their ids mean."""
+    _print([*list_lines(rows), *prefix_key(rows)])
 
 
 @app.command(
@@ -207,8 +249,9 @@ def explain(
         typer.Argument(
             metavar="RULE",
             help="Explain the rule with this id. The protocol may be left out: L-CREDIT "
-            "means amqp10/L-CREDIT. Notes such as capture/gap and remarks such as "
-            "config/ALLOW-EXPIRED are explained, too.",
+            "means amqp10/L-CREDIT. L- or L-* lists the rules with this beginning. Notes "
+            "such as capture/gap and remarks such as config/ALLOW-EXPIRED are explained, "
+            f"too, and so are subjects: {', '.join(one.name for one in SUBJECTS)}.",
         ),
     ],
     form: Annotated[
@@ -228,14 +271,19 @@ def explain(
     shown = False
     for given in rules:
         row, note, remark = rule_named(given), note_named(given), remark_named(given)
-        if row is None and note is None and not remark:
+        subject, several = subject_named(given), rules_beginning(given)
+        if row is None and note is None and not remark and subject is None and not several:
             say(f"{given}: there is no such rule; {nearest(given)}")
             result = Status.FAILURE
             continue
         if shown:
             print()
         shown = True
-        if remark:
+        if subject is not None:
+            print(page_of_subject(subject, pairs), end="") if as_page else _print(subject_lines(subject))
+        elif several:
+            _list(several)
+        elif remark:
             print(page_of_remark(remark), end="") if as_page else _print(remark_lines(remark))
         elif note is not None:
             print(page_of_note(note), end="") if as_page else _print(note_lines(note))
@@ -317,18 +365,18 @@ def show_coverage(
 
 def _show_coverage(proved: Coverage, form: TextOrJson) -> None:
     if form is TextOrJson.json:
-        counts = {how: sum(proof.status == how for proof in proved.rules) for how in _STATUSES}
+        counts = {how: sum(proof.status == how for proof in proved.rules) for how in STATUSES}
         _print_json(
             {
                 "schema": COVERAGE_SCHEMA,
-                "counts": {_STATUSES[how]: count for how, count in counts.items()},
-                "rules": [_proof_object(proof) for proof in proved.rules],
-                "guards": [_proof_object(proof) for proof in proved.guards],
+                "counts": {STATUSES[how]: count for how, count in counts.items()},
+                "rules": [proof_object(proof) for proof in proved.rules],
+                "guards": [proof_object(proof) for proof in proved.guards],
                 "xml_rules": [
                     {
                         "name": one.name,
                         "rules": list(one.rules),
-                        "status": _STATUSES[standing(one, proved)],
+                        "status": STATUSES[standing(one, proved)],
                         "reason": one.reason or None,
                     }
                     for one in named()
@@ -353,10 +401,6 @@ def _show_elements(form: TextOrJson) -> None:
     for one in elements:
         agrees = f" (as {one.agrees})" if one.agrees else ""
         print(f"{one.section:8} {one.kind:10} {one.name:{width}} {one.status}{agrees}")
-
-
-# Of JSON.
-_STATUSES = {CHECKED: "checked", FAILED: "failed", NOT_YET: "not-yet", UNDECIDABLE: "not-decidable"}
 
 
 def _print(lines: list[tuple[Line, int]]) -> None:
@@ -408,35 +452,6 @@ def list_profiles(form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text) -> int
     else:
         _print(profile_lines(PROFILES))
     return Status.FINE
-
-
-def _object(row: Rule) -> dict[str, Any]:
-    return {
-        "rule": row.id,
-        "layer": row.layer,
-        "severity": severity(row.id),
-        "requirement": row.requirement,
-        "basis": row.basis,
-        "breaker": row.breaker,
-        "status": _STATUSES[status(row)],
-        "text": row.text,
-        "spec": named_source(row.source),
-        "references": [one._asdict() for one in references(row.source)],
-        "observable": row.observable,
-        "reason": row.reason or None,
-        "evidence": row.evidence or None,
-        "expected_condition": row.answer or None,
-    }
-
-
-def _proof_object(proof: Proof) -> dict[str, Any]:
-    return {
-        "rule": proof.rule.id,
-        "layer": proof.rule.layer,
-        "status": _STATUSES[proof.status],
-        "reason": proof.rule.reason or None,
-        "failures": list(proof.failures),
-    }
 
 
 def _explain(row: Rule, pairs: CapturePairs) -> None:

@@ -23,7 +23,7 @@ from amqpscope.rules.editions import shown_in
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.references import references
 
-__all__ = ["PAGE", "escaped", "page_of_dialogue", "page_of_rule"]
+__all__ = ["PAGE", "drawn", "escaped", "page_of_dialogue", "page_of_rule"]
 
 PAGE = "README.md"
 """The file name of a page in its folder."""
@@ -80,13 +80,13 @@ def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
         ),
     ]
     if guard:
-        blocks += _drawn(pairs, row.id, LEGAL, "Legal", alone)
+        blocks += drawn(pairs, row.id, LEGAL, "Legal", alone)
         return _page(blocks)
     dialogues = pairs.of(row.id)
     for pair in dialogues[:1]:
         folder = "" if pair.folder == row.id else f"../{pair.folder.partition('/')[2]}/"
-        blocks += _drawn(pairs, pair.folder, VIOLATING, "Broken", alone, folder, shown_in(row.id))
-        blocks += _drawn(pairs, pair.folder, CLEAN, "Not broken", alone, folder, shown_in(row.id))
+        blocks += drawn(pairs, pair.folder, VIOLATING, "Broken", alone, folder, shown_in(row.id))
+        blocks += drawn(pairs, pair.folder, CLEAN, "Not broken", alone, folder, shown_in(row.id))
     if dialogues:
         blocks.append("## Captures")
         blocks.append(_table(row.id, dialogues, alone))
@@ -100,8 +100,8 @@ def page_of_dialogue(pair: Pair, pairs: CapturePairs) -> str:
     spec = shown_in(pair.rules[0])
     links = [_id(rule, pair.folder, False) for rule in pair.rules]
     blocks = [f"# {pair.folder}", f"A further example of a violation of {' and '.join(links)}."]
-    blocks += _drawn(pairs, pair.folder, VIOLATING, "Broken", False, "", spec)
-    blocks += _drawn(pairs, pair.folder, CLEAN, "Not broken", False, "", spec)
+    blocks += drawn(pairs, pair.folder, VIOLATING, "Broken", False, "", spec)
+    blocks += drawn(pairs, pair.folder, CLEAN, "Not broken", False, "", spec)
     blocks += ["## Captures", _table(pair.rules[0], [pair], False, pair.folder)]
     return _page(blocks)
 
@@ -148,7 +148,7 @@ def _sources(row: Rule) -> str:
     )
 
 
-def _drawn(
+def drawn(
     pairs: CapturePairs, folder: str, which: str, what: str, alone: bool, where: str = "", spec: str = "final"
 ) -> list[str]:
     """A capture as a ladder, under a heading. where: its folder, as seen from the page."""

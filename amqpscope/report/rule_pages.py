@@ -4,6 +4,7 @@
     amqp10/README.md             AMQP 1.0: its rules by layer, what is legal although it may look odd
     amqp10/L-CREDIT/README.md    a rule, beside its captures
     amqp091/...                  the same of AMQP 0-9-1
+    subjects/credit/README.md    how a mechanism of a protocol works: a few rules in their order
     capture/README.md            what notes about captures mean
     config/README.md             what is found in a configuration
 
@@ -16,13 +17,16 @@ from typing import Final
 from amqpscope.conformance.coverage import CHECKED, UNDECIDABLE, status
 from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, CapturePairs
 from amqpscope.policy.config_finding import REMARKS
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.capture_notes import CAPTURE_NOTES, page_of_note
 from amqpscope.report.config_finding_text import page_of_remark
 from amqpscope.report.rule_page import PAGE, escaped, page_of_dialogue, page_of_rule
 from amqpscope.report.rule_text import row_shown, severity_words, weight_shown
+from amqpscope.report.subject_text import page_of_subject
 from amqpscope.report.summary import protocol_name
 from amqpscope.rules.catalogue import Rule, catalogue, guards
 from amqpscope.rules.declaration import LAYERS
+from amqpscope.rules.subjects import SUBJECTS
 
 __all__ = ["MARK", "captures_of", "pages"]
 
@@ -63,6 +67,8 @@ def pages(pairs: CapturePairs) -> Iterator[tuple[str, str]]:
     yield f"config/{PAGE}", MARK + _remarks()
     for protocol in _protocols():
         yield f"{protocol}/{PAGE}", MARK + _index(protocol)
+    for subject in SUBJECTS:
+        yield f"subjects/{subject.name}/{PAGE}", MARK + page_of_subject(subject, pairs)
     for row in (*catalogue().values(), *guards().values()):
         yield f"{row.id}/{PAGE}", MARK + page_of_rule(row, pairs)
     for pair in pairs.pairs.values():
@@ -106,7 +112,11 @@ def _first_page() -> str:
     count = sum(len(note.codes) for note in CAPTURE_NOTES)
     lines.append(f"- [Notes about captures](capture/{PAGE}): {count}; they accuse no peer")
     lines.append(f"- [Findings about the configuration](config/{PAGE}): {len(REMARKS)}")
-    return "\n\n".join([*blocks, "\n".join(lines), "## Captures", _CAPTURES]) + "\n"
+    subjects = [
+        f"- [{one.title}](subjects/{one.name}/{PAGE}) ({protocol_name(one.protocol)})" for one in SUBJECTS
+    ]
+    parts = [*blocks, "\n".join(lines), "## Subjects", "\n".join(subjects), "## Captures", _CAPTURES]
+    return "\n\n".join(parts) + "\n"
 
 
 def _counts(rows: list[Rule]) -> str:
@@ -123,6 +133,9 @@ def _index(protocol: str) -> str:
         f"{_counts(rows)}. [All protocols](../{PAGE}).",
         f"{severity_words([row_shown(row, False) for row in rows])} The list includes rules that a capture "
         "cannot decide.",
+        "The letters before the first hyphen of an id name its layer: "
+        + ", ".join(f"{prefix} {layer}" for prefix, layer in PROTOCOLS[protocol].layers.items())
+        + ".",
     ]
     for layer in LAYERS:
         its = [row for row in rows if row.layer == layer]

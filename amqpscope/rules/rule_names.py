@@ -10,7 +10,7 @@ from amqpscope.errors import FilterError
 from amqpscope.rules.catalogue import Rule, catalogue, guards
 from amqpscope.rules.registry import renamed
 
-__all__ = ["nearest", "rule_named", "rules_like", "take_renamed"]
+__all__ = ["nearest", "rule_named", "rules_beginning", "rules_like", "take_renamed"]
 
 _NEAREST = 5
 
@@ -48,6 +48,18 @@ def _known() -> dict[str, Rule]:
 def rule_named(given: str) -> Rule | None:
     """The rule or guard of this id, None if there is none."""
     return _known().get(_current(given).strip().upper())
+
+
+def rules_beginning(given: str) -> list[Rule]:
+    """The rules whose ids begin like `L-`, `L-*` or `amqp10/L-CREDIT-`; none for any other text."""
+    wanted = given.strip().upper().removesuffix("*")
+    if not wanted.endswith("-"):
+        return []
+    return [
+        row
+        for name, row in catalogue().items()
+        if name.upper().startswith(wanted) or name.partition("/")[2].upper().startswith(wanted)
+    ]
 
 
 def rules_like(option: str, given: str) -> frozenset[str]:

@@ -21,6 +21,7 @@ from amqpscope.rules.catalogue import catalogue, guards, named, severity
 from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.references import named_source, references
 from amqpscope.rules.registry import checked
+from amqpscope.rules.subjects import SUBJECTS, Subject
 from dissectors import spec
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures" / "rules"
@@ -129,7 +130,12 @@ def test_explain_tells_the_row_the_words_and_draws_the_pair(capsys: pytest.Captu
     lines = result.lines
     assert lines[0] == "amqp10/L-CREDIT  error; level illegal; amqpscope checks the rule"
     assert f"  demands   {row.text}" in lines
-    assert "  source    AMQP 1.0, Part 2: Transport, 2.6.7 Flow Control" in lines
+    assert any(
+        line.startswith(
+            "  source    AMQP 1.0, Part 2: Transport, 2.6.7 Flow Control <https://docs.oasis-open.org/"
+        )
+        for line in lines
+    )
     assert "  broken by the sender of the link" in lines
     assert f"  answer    A correct peer answers with {row.answer}." in lines
     assert f"  evidence  {row.evidence}" in lines
@@ -451,3 +457,41 @@ def test_rules_alone_says_what_is_missing(capsys: pytest.CaptureFixture[str]) ->
     result = amqpscope(capsys, "rules")
     assert (result.status, result.out) == (2, "")
     assert "amqpscope rules --help" in result.err
+
+
+def test_rules_are_found_by_words(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "rules", "search", "Link-Credit", "zero")
+    assert (result.status, result.err) == (0, "")
+    assert any(line.startswith("+ amqp10/L-CREDIT ") for line in result.lines)
+    whole = json.loads(amqpscope(capsys, "rules", "search", "link-credit zero", "--format", "json").out)
+    assert len(whole["rules"]) == sum(line.startswith(("+", ".")) for line in result.lines)
+    nothing = amqpscope(capsys, "rules", "search", "zebra")
+    assert (nothing.status, nothing.out) == (2, "")
+    assert nothing.err == "amqpscope: zebra: no rule has all of these words\n"
+
+
+@pytest.mark.parametrize("given", ["TX-", "tx-*", "amqp091/TX-"])
+def test_a_beginning_lists_the_rules_that_have_it(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "rules", "explain", given)
+    listed = {line.split()[1] for line in result.lines if line[0] in "+-."}
+    expected = {name for name in catalogue() if f"/{given.rpartition('/')[2][:3].upper()}" in name}
+    assert listed == {name for name in expected if "/" not in given or name.startswith("amqp091/")}
+    assert "prefixes of amqp091: TX- tx" in result.lines
+    assert amqpscope(capsys, "rules", "explain", "L-CREDITS").status == 2
+
+
+@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda one: one.name)
+def test_a_subject_explains_rules_in_their_order(
+    subject: Subject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = amqpscope(capsys, "rules", "explain", subject.name)
+    assert result.status == 0
+    assert result.lines[0].startswith(subject.title)
+    shown = re.findall(r"^  \d (\S+)", result.out, re.MULTILINE)
+    assert tuple(shown) == subject.rules
+    assert subject.drawn in subject.rules
+    for name in subject.rules:
+        assert catalogue()[f"{subject.protocol}/{name}"].text in result.out
+    page = amqpscope(capsys, "rules", "explain", "--format", "markdown", subject.name).out
+    assert page.startswith(f"# {subject.title}\n")
+    assert page.count("```text") == 2

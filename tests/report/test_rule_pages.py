@@ -27,6 +27,7 @@ from amqpscope.rules.editions import shown_in
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.references import references
 from amqpscope.rules.registry import checked
+from amqpscope.rules.subjects import SUBJECTS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "captures" / "rules"
@@ -77,6 +78,7 @@ def test_there_is_a_page_for_every_rule_and_guard_and_further_dialogue() -> None
     expected = {f"{name}/README.md" for name in (*catalogue(), *guards(), *PAIRS.pairs)}
     expected |= {"README.md", "capture/README.md", *(f"{protocol}/README.md" for protocol in PROTOCOLS)}
     expected.add("config/README.md")
+    expected |= {f"subjects/{one.name}/README.md" for one in SUBJECTS}
     assert set(PAGES) == expected
 
 
