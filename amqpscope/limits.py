@@ -206,9 +206,9 @@ nothing."""
 MAX_LAYERS: Final = 8
 """Layers between TCP and AMQP, one in the other. Real ones have three: PROXY, TLS, WebSocket."""
 
-MAX_LAYER_OPENING: Final = 4096
+MAX_LAYER_OPENING: Final = 16_384
 """First octets of a direction by which a layer is recognised. The longest opening is an HTTP request for
-WebSocket: some hundreds."""
+WebSocket with a token: some thousands."""
 
 MAX_LAYER_HELD: Final = 256 * 1024
 """Octets of a connection that are held while it is open which layer begins: what both peers send until they
@@ -242,9 +242,9 @@ MAX_TLS_FAILED_RECORDS: Final = 64
 one's.
 """
 
-MAX_TLS_PLACES: Final = 16_384
-"""Records of a direction of which it is known where their octets stand in TCP, so that acknowledgements can
-be translated. A peer has few unacknowledged records; a frame may go over a thousand.
+MAX_LAYER_PLACES: Final = 16_384
+"""Places of a layer's stream of which it is known where their octets stand in TCP, so that acknowledgements
+can be translated. A peer has few unacknowledged records; a frame may go over a thousand.
 """
 
 MAX_TLS_WAITING: Final = 1024 * 1024
@@ -264,6 +264,18 @@ MAX_TLS_ALERTS: Final = 8
 
 MAX_TLS_NAMES: Final = 16
 """Names of one certificate that are reported."""
+
+MAX_INFLATED: Final = 64 * 1024 * 1024
+"""Octets that the compressed WebSocket messages of a direction may have whatever they are made of."""
+
+MAX_INFLATED_RATIO: Final = 100
+"""Octets beyond these for each compressed octet. Deflate reaches 1032; messages reach 20."""
+
+MAX_INFLATE_KEPT: Final = 1024 * 1024
+"""Octets of a compressed WebSocket message that are kept, so that another process can continue it."""
+
+MAX_WEBSOCKET_CLOSES: Final = 4
+"""Close frames of one connection that are reported. Each peer sends one."""
 
 MAX_WAITING_RECORDS: Final = 8
 """Records of one connection that wait until it is known who the client is. Both sides' protocol headers and

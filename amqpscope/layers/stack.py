@@ -13,6 +13,7 @@ To add a kind of layer, write a `LayerKind` like `ProxyKind` and add it to `LAYE
 
 from typing import Any, Final
 
+from amqpscope.layers.http_kinds import ConnectKind, WebSocketKind
 from amqpscope.layers.interface import (
     BEGINS,
     MORE,
@@ -32,7 +33,9 @@ from dissectors.wire import i64
 
 __all__ = ["LAYERS", "LayerStack", "may_begin"]
 
-LAYERS: Final[dict[str, LayerKind]] = {one.name: one for one in (ProxyKind(), TlsKind())}
+LAYERS: Final[dict[str, LayerKind]] = {
+    one.name: one for one in (ProxyKind(), TlsKind(), ConnectKind(), WebSocketKind())
+}
 """By name, in the order in which they are asked."""
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from amqpscope.model.peer_name import UNNAMED, PeerName
 from amqpscope.model.tls_facts import TlsFacts
+from amqpscope.model.websocket_facts import WebSocketFacts
 from amqpscope.reassembly.client import client_direction
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.reassembly.stalls import NO_STALLS, Stalls
@@ -28,12 +29,14 @@ class Connection:
     ends: address and port of the end that sends in direction 0, and of the other.
     client: the direction in which the client sends, -1 while more may tell; the ports are believed till then.
     protocol: `amqp10`, another name from `dissectors.detect`, or "" while undecided.
-    encrypted: its octets are ciphertext that is not read (from the start, or after a TLS header). proxied: a
-    PROXY header stands before the client's octets: its end of the TCP connection is a load balancer's. tls:
-    what its TLS shows, None without TLS. frames: how many were given out. began: the time (ns) of the first.
-    stalls: when the sender of each direction could not write. names: how the sender of each direction
-    introduces itself, as soon as it has. failed: amqpscope failed while it read this connection, and gave it
-    up there (`note.mishap`).
+    encrypted: its octets are ciphertext that is not read (from the start, or after a TLS header).
+    proxied: a PROXY header stands before the client's octets: its end of the TCP connection is a load
+    balancer's.
+    tls, websocket: what these layers show, None without them.
+    frames: how many were given out. began: the time (ns) of the first.
+    stalls: when the sender of each direction could not write.
+    names: how the sender of each direction introduces itself, as soon as it has.
+    failed: amqpscope failed while it read this connection, and gave it up there (`note.mishap`).
     """
 
     def __init__(self, capture: str, stream: int, instance: int, key: bytes) -> None:
@@ -46,6 +49,7 @@ class Connection:
         self.encrypted: bool = False
         self.proxied: bool = False
         self.tls: TlsFacts | None = None
+        self.websocket: WebSocketFacts | None = None
         self.frames: i64 = 0
         self.began: i64 = 0
         self.stalls: tuple[Stalls, Stalls] = (NO_STALLS, NO_STALLS)
@@ -110,6 +114,7 @@ class Connection:
             self.failed,
             None if self.tls is None else self.tls.dump(),
             tuple((one.name, one.product, int(one.packet)) for one in self.names),
+            None if self.websocket is None else self.websocket.dump(),
         )
 
     @staticmethod
@@ -117,13 +122,14 @@ class Connection:
         """The object of what `dump` returned."""
         connection = Connection(state[0], state[1], state[2], state[3])
         connection.client, connection.protocol, connection.encrypted, connection.proxied = state[4:8]
-        connection.frames, connection.began, connection.failed, tls, names = state[8:]
+        connection.frames, connection.began, connection.failed, tls, names, websocket = state[8:]
         connection.tls = None if tls is None else TlsFacts.load(tls)
         first, second = names
         connection.names = (
             PeerName(first[0], first[1]).bounded(first[2]),
             PeerName(second[0], second[1]).bounded(second[2]),
         )
+        connection.websocket = None if websocket is None else WebSocketFacts.load(websocket)
         return connection
 
     def peer(self, direction: i64) -> str:

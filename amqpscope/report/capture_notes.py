@@ -110,6 +110,17 @@ CAPTURE_NOTES: Final = (
         " have ended it",
     ),
     CaptureNote(
+        ("capture/connect",),
+        "the client asked an HTTP proxy for a tunnel (CONNECT), and got it",
+        "request and answer are skipped, and both streams begin after them; the server's end of the TCP "
+        "connection is the proxy's",
+    ),
+    CaptureNote(
+        ("capture/websocket",),
+        "WebSocket frames of one direction cannot be read any more; the note names the reason",
+        "what follows in this direction is missing, as if it was not captured",
+    ),
+    CaptureNote(
         ("capture/tls",),
         "TLS secrets were given, and a connection was not decrypted; the note names the reason",
         "the connection counts as encrypted: nothing is reported about what it carries",

@@ -16,6 +16,7 @@ from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
 from amqpscope.report.tls import tls_diagnoses, tls_object
+from amqpscope.report.websocket import websocket_diagnoses, websocket_object
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.detect import FOREIGN_PROTOCOLS
 
@@ -109,7 +110,7 @@ def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) 
         wrong = _misdirected(analysis, protocol_name(spoken), answer)
         if wrong is not None:
             found.insert(0, wrong)
-    return tls_diagnoses(analysis) + found
+    return tls_diagnoses(analysis) + websocket_diagnoses(analysis.connection) + found
 
 
 def _misdirected(analysis: ConnectionAnalysis, name: str, answer: str) -> Diagnosed | None:
@@ -153,6 +154,7 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview 
         "protocol": connection.protocol or None,
         "encrypted": connection.encrypted,
         "tls": tls_object(connection),
+        "websocket": websocket_object(connection),
         "start": iso(min(int(fact.first_time) for fact in seen)) if seen else None,
         "end": iso(max(int(fact.last_time) for fact in seen)) if seen else None,
         "octets": {peer: int(fact.delivered) for peer, fact in facts.items()},

@@ -15,6 +15,7 @@ from amqpscope.report.printable import cells, in_quotes, printable, wrap
 from amqpscope.report.summary import diagnoses, protocol_name, tcp_end
 from amqpscope.report.tls import tls_lines
 from amqpscope.report.value_text import text_word
+from amqpscope.report.websocket import websocket_lines
 
 __all__ = ["connection_lines", "count"]
 
@@ -44,6 +45,7 @@ def connection_lines(
     for peer, direction in ((CLIENT, client), (SERVER, 1 - client)):
         lines.append(_peer(analysis, known, peer, direction))
     lines += tls_lines(analysis.connection)
+    lines += websocket_lines(analysis.connection)
     lines += _numbers(analysis, known, client)
     if known is None:
         return lines + [_diagnosed(one) for one in diagnoses(analysis, None)]

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from typing import Any, Final
 
 from amqpscope.layers.interface import LayerStream
+from amqpscope.layers.places import Places
 from amqpscope.layers.tls.ciphers import Aead12, RecordCipher, Traffic13, load_cipher
 from amqpscope.layers.tls.session import APPLICATION, EARLY, Held, TlsSession
 from amqpscope.limits import (
@@ -22,7 +23,6 @@ from amqpscope.limits import (
     MAX_TLS_FAILED_RECORDS,
     MAX_TLS_HANDSHAKE,
     MAX_TLS_LOST_RECORDS,
-    MAX_TLS_PLACES,
     MAX_TLS_RECORD,
     MAX_TLS_TRIALS,
     MAX_TLS_TRIALS_ALL,
@@ -82,9 +82,7 @@ class TlsStream(LayerStream):
         self.messages = bytearray()
         # Octets handed on; at which octet of TCP's stream how many of them were there.
         self.given = 0
-        self.outer: list[int] = []
-        self.inners: list[int] = []
-        self.forgotten = False
+        self.places = Places()
         # 0-RTT data of which it is not known whether the server takes them.
         self.early: list[tuple[bytes, int, Provenance]] = []
         self.early_octets = 0
@@ -95,10 +93,7 @@ class TlsStream(LayerStream):
         self.at = offset
 
     def inner(self, outer: int) -> int:
-        index = bisect_right(self.outer, outer) - 1
-        if index >= 0:
-            return self.inners[index]
-        return -1 if self.forgotten else 0
+        return self.places.inner(outer)
 
     def data(self, offset: int, buf: bytes, start: int, end: int, provenance: Provenance) -> None:
         if self.session.lacking:
@@ -428,12 +423,7 @@ class TlsStream(LayerStream):
 
     def place(self, outer: int) -> None:
         """All octets handed on so far are carried by the first `outer` of TCP's."""
-        self.outer.append(outer)
-        self.inners.append(self.given)
-        if len(self.outer) > 2 * MAX_TLS_PLACES:
-            del self.outer[:MAX_TLS_PLACES]
-            del self.inners[:MAX_TLS_PLACES]
-            self.forgotten = True
+        self.places.add(outer, self.given)
 
     def be_opaque(self) -> None:
         """The records cannot be read."""
@@ -452,11 +442,11 @@ class TlsStream(LayerStream):
         """The state, as plain values."""
         return (
             tuple(cipher.dump() for cipher in self.chain),
-            (self.opaque, self.blind, self.searching, self.forgotten),
+            (self.opaque, self.blind, self.searching),
             (self.at, self.missing, self.failed, self.trials, self.skip, self.given, self.early_octets),
             (bytes(self.pending), self.tail, bytes(self.messages)),
             tuple((offset, place.dump()) for offset, place in self.pieces),
-            (tuple(self.outer), tuple(self.inners)),
+            self.places.dump(),
             tuple((octets, outer, place.dump()) for octets, outer, place in self.early),
         )
 
@@ -464,12 +454,12 @@ class TlsStream(LayerStream):
         """Go on where `dump` left off."""
         chain, flags, numbers, octets, pieces, places, early = state
         self.chain = [load_cipher(cipher) for cipher in chain]
-        self.opaque, self.blind, self.searching, self.forgotten = flags
+        self.opaque, self.blind, self.searching = flags
         self.at, self.missing, self.failed, self.trials, self.skip, self.given, self.early_octets = numbers
         pending, self.tail, messages = octets
         self.pending, self.messages = bytearray(pending), bytearray(messages)
         self.pieces = [(offset, Provenance(*place)) for offset, place in pieces]
-        self.outer, self.inners = list(places[0]), list(places[1])
+        self.places = Places.load(places)
         self.early = [(data, outer, Provenance(*place)) for data, outer, place in early]
 
 

@@ -1,0 +1,124 @@
+"""Layers that begin with an exchange of HTTP: a tunnel through a proxy (CONNECT), and WebSocket."""
+
+import re
+from typing import Any, Final
+
+from amqpscope.layers.head_stream import HeadStream
+from amqpscope.layers.http_head import Head, head_of
+from amqpscope.layers.interface import BEGINS, MORE, NONE, Layer, LayerContext, LayerKind, LayerOpening
+from amqpscope.limits import MAX_LAYER_OPENING
+from dissectors.wire import i64
+
+__all__ = ["ConnectKind", "WebSocketKind"]
+
+_ANSWER: Final = b"HTTP/1."
+
+_TARGET: Final = re.compile(r"[A-Za-z0-9.\-]{1,253}:[0-9]{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:[0-9]{1,5}")
+"""The target of CONNECT: a host and a port."""
+
+
+class _Exchange:
+    """A request and the response to it. client: the direction of the request."""
+
+    def __init__(self, client: int, request: Head, response: Head) -> None:
+        self.client: int = client
+        self.request: Head = request
+        self.response: Head = response
+
+
+class ConnectKind(LayerKind):
+    """A client asks a proxy for a tunnel (RFC 9110, section 9.3.6), and gets it."""
+
+    def __init__(self) -> None:
+        super().__init__("connect")
+
+    def begins(self, first: LayerOpening, second: LayerOpening) -> i64:
+        verdict: i64 = _begins(b"CONNECT ", first, second)
+        if verdict != BEGINS:
+            return verdict
+        return BEGINS if _exchange(b"CONNECT ", first, second).response.status // 100 == 2 else NONE
+
+    def layer(self, first: LayerOpening, second: LayerOpening, context: LayerContext) -> Layer:
+        exchange = _exchange(b"CONNECT ", first, second)
+        words = exchange.request.line.split(" ")
+        target = words[1] if len(words) > 1 else ""
+        named = target if _TARGET.fullmatch(target) else "another server"
+        context.notes.add("capture/connect", 0, 0, f"an HTTP proxy connects the client with {named}")
+        request, response = exchange.request.size, exchange.response.size
+        return ConnectLayer(request, response) if exchange.client == 0 else ConnectLayer(response, request)
+
+    def load(self, state: tuple[Any, ...], context: LayerContext) -> Layer:
+        layer = ConnectLayer(0, 0)
+        for stream, its in zip(layer.heads, state, strict=True):
+            stream.restore(its)
+        return layer
+
+
+class ConnectLayer(Layer):
+    """Takes the request and the response off. first, second: octets of the heads of both directions."""
+
+    def __init__(self, first: int, second: int) -> None:
+        self.heads: list[HeadStream] = [HeadStream(first), HeadStream(second)]
+        super().__init__("connect", self.heads[0], self.heads[1])
+
+    def dump(self) -> tuple[object, ...]:
+        return tuple(stream.dump() for stream in self.heads)
+
+
+class WebSocketKind(LayerKind):
+    """A client asks for WebSocket (RFC 6455, section 4), and the server answers."""
+
+    def __init__(self) -> None:
+        super().__init__("websocket")
+
+    def begins(self, first: LayerOpening, second: LayerOpening) -> i64:
+        verdict: i64 = _begins(b"GET ", first, second)
+        if verdict != BEGINS:
+            return verdict
+        wanted = _exchange(b"GET ", first, second).request.words("upgrade")
+        return BEGINS if "websocket" in [word.lower() for word in wanted] else NONE
+
+    def layer(self, first: LayerOpening, second: LayerOpening, context: LayerContext) -> Layer:
+        from amqpscope.layers.websocket.layer import WebSocketLayer
+
+        exchange = _exchange(b"GET ", first, second)
+        layer = WebSocketLayer(context, exchange.client)
+        layer.agree(exchange.request, exchange.response)
+        return layer
+
+    def load(self, state: tuple[Any, ...], context: LayerContext) -> Layer:
+        from amqpscope.layers.websocket.layer import WebSocketLayer
+
+        return WebSocketLayer.load(state, context)
+
+
+def _begins(method: bytes, first: LayerOpening, second: LayerOpening) -> i64:
+    """Whether a request with this method and the response to it come first."""
+    if first.passed or second.passed:
+        return NONE
+    return max(_asks(method, first, second), _asks(method, second, first))
+
+
+def _asks(method: bytes, client: LayerOpening, server: LayerOpening) -> i64:
+    """Whether one of them asks with this method, and the other one answers."""
+    begins = client.octets.startswith(method) or method.startswith(client.octets)
+    if not client.octets or not begins:
+        return NONE
+    if server.octets[: len(_ANSWER)] != _ANSWER[: len(server.octets)]:
+        return NONE
+    verdict: i64 = BEGINS
+    for opening in (client, server):
+        if opening.octets.find(b"\r\n\r\n") < 0:
+            if opening.closed or len(opening.octets) >= MAX_LAYER_OPENING:
+                return NONE
+            verdict = MORE
+    return verdict
+
+
+def _exchange(method: bytes, first: LayerOpening, second: LayerOpening) -> _Exchange:
+    """The request and the response that come first."""
+    client = 0 if _asks(method, first, second) == BEGINS else 1
+    request = head_of(first.octets if client == 0 else second.octets)
+    response = head_of(second.octets if client == 0 else first.octets)
+    assert request is not None and response is not None
+    return _Exchange(client, request, response)

@@ -1,0 +1,57 @@
+"""Where octets that a stream hands on stand in the stream below it."""
+
+from bisect import bisect_right
+from typing import Any
+
+from amqpscope.limits import MAX_LAYER_PLACES
+
+__all__ = ["Places"]
+
+
+class Places:
+    """Marks in ascending order: so many octets below carry so many above.
+
+    Of very many only the newest are kept; what lies before them is not known.
+    """
+
+    def __init__(self) -> None:
+        self._outer: list[int] = []
+        self._inner: list[int] = []
+        # Which marks the octets above reach one by one with those below.
+        self._even: list[bool] = []
+        self._forgotten = False
+
+    def add(self, outer: int, inner: int, even: bool = False) -> None:
+        """The first `outer` octets below carry `inner` ones. even: the last ones are carried one by one."""
+        self._outer.append(outer)
+        self._inner.append(inner)
+        self._even.append(even)
+        if len(self._outer) > 2 * MAX_LAYER_PLACES:
+            del self._outer[:MAX_LAYER_PLACES]
+            del self._inner[:MAX_LAYER_PLACES]
+            del self._even[:MAX_LAYER_PLACES]
+            self._forgotten = True
+
+    def inner(self, outer: int) -> int:
+        """How many octets the first `outer` ones below carry; -1 if that is not known any more."""
+        index = bisect_right(self._outer, outer)
+        known = self._inner[index - 1] if index else 0
+        if not index and self._forgotten:
+            return -1
+        if index < len(self._outer) and self._even[index]:
+            return max(known, self._inner[index] - (self._outer[index] - outer))
+        return known
+
+    def dump(self) -> tuple[Any, ...]:
+        """The state, as plain values."""
+        return (tuple(self._outer), tuple(self._inner), tuple(self._even), self._forgotten)
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Places":
+        """The object of what `dump` returned."""
+        places = Places()
+        outer, inner, even, places._forgotten = state
+        places._outer = list(outer)
+        places._inner = list(inner)
+        places._even = list(even)
+        return places

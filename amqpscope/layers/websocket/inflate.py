@@ -1,0 +1,90 @@
+"""permessage-deflate (RFC 7692): messages of one direction are compressed, maybe with those before them."""
+
+import zlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+from amqpscope.limits import MAX_INFLATE_KEPT, MAX_INFLATED, MAX_INFLATED_RATIO
+
+__all__ = ["Inflater"]
+
+_TAIL: Final = b"\0\0\xff\xff"
+"""What the sender takes off the end of a message (section 7.2.1)."""
+
+_PIECE: Final = 256 * 1024
+
+
+_WINDOW: Final = 32 * 1024
+"""Octets behind which nothing refers back."""
+
+
+class Inflater:
+    """Decompresses the messages of a direction. takeover: a message may refer to those before it."""
+
+    def __init__(self, takeover: bool) -> None:
+        self.takeover = takeover
+        # Why nothing more can be decompressed; "" while it can.
+        self.failed = ""
+        # How many octets were taken and given, in all.
+        self.taken = 0
+        self.given = 0
+        # What the inflater knew when the message began, the octets of the message since, and what it knows
+        # now.
+        self.before = b""
+        self.message = b""
+        self.window = b""
+        self.inflater = zlib.decompressobj(-15)
+
+    def feed(self, octets: bytes, last: bool) -> Iterator[bytes]:
+        """What these octets of a message are, in pieces. last: they end it."""
+        self.taken += len(octets)
+        if len(self.message) < MAX_INFLATE_KEPT:
+            self.message += octets
+        rest = octets + _TAIL if last else octets
+        try:
+            while rest and not self.failed:
+                piece = self.inflater.decompress(rest, _PIECE)
+                rest = self.inflater.unconsumed_tail
+                self.given += len(piece)
+                self.window = (self.window + piece)[-_WINDOW:]
+                if self.given > MAX_INFLATED + MAX_INFLATED_RATIO * self.taken:
+                    self.failed = "the compressed messages are larger than any real ones"
+                elif piece:
+                    yield piece
+                elif not rest:
+                    break
+        except zlib.error:
+            self.failed = "a compressed message is damaged"
+        if last:
+            self.begin(self.window if self.takeover else b"")
+
+    def begin(self, window: bytes) -> None:
+        """A message begins that may refer to this."""
+        if not self.takeover:
+            self.inflater = zlib.decompressobj(-15)
+        self.before = self.window = window
+        self.message = b""
+
+    def lose(self) -> None:
+        """Octets of a message are missing."""
+        if self.takeover:
+            self.failed = "compressed octets are missing, which later messages refer to"
+        self.begin(b"")
+
+    def dump(self) -> tuple[Any, ...]:
+        """The state, as plain values."""
+        return (self.takeover, self.failed, self.taken, self.given, self.before, self.message)
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "Inflater":
+        """The object of what `dump` returned."""
+        inflater = Inflater(state[0])
+        _, inflater.failed, taken, given, before, message = state
+        if len(message) >= MAX_INFLATE_KEPT:
+            inflater.failed = inflater.failed or "a compressed message is too large to be continued"
+        inflater.inflater = zlib.decompressobj(-15, zdict=before) if before else zlib.decompressobj(-15)
+        inflater.before = inflater.window = before
+        for _ in inflater.feed(message, False) if not inflater.failed else ():
+            pass  # it was given already
+        inflater.taken, inflater.given = taken, given
+        return inflater

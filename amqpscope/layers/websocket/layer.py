@@ -1,0 +1,58 @@
+"""The WebSocket layer of a connection."""
+
+from typing import Any
+
+from amqpscope.layers.http_head import Head
+from amqpscope.layers.interface import Layer, LayerContext
+from amqpscope.layers.websocket.stream import WebSocketStream
+from amqpscope.limits import MAX_TLS_NAMES
+from amqpscope.model.websocket_facts import WebSocketFacts
+
+__all__ = ["WebSocketLayer"]
+
+
+class WebSocketLayer(Layer):
+    """Two streams of frames behind a handshake. client: the direction of the client."""
+
+    def __init__(self, context: LayerContext, client: int) -> None:
+        connection = context.notes.connection
+        self.facts = connection.websocket or WebSocketFacts()
+        self.facts.client = client
+        connection.websocket = self.facts
+        if not connection.protocol:
+            connection.protocol = "http"
+        self.streams = (
+            WebSocketStream(context, self.facts, 0, client == 0),
+            WebSocketStream(context, self.facts, 1, client == 1),
+        )
+        super().__init__("websocket", *self.streams)
+
+    def agree(self, request: Head, response: Head) -> None:
+        """What the handshake agrees on (RFC 6455, section 4; RFC 7692, section 7.1)."""
+        facts = self.facts
+        facts.offered = [word[:255] for word in request.words("sec-websocket-protocol")[:MAX_TLS_NAMES]]
+        facts.subprotocol = response.fields.get("sec-websocket-protocol", "")[:255]
+        facts.status, facts.reason = response.status, response.reason[:255]
+        parameters = [
+            word.split("=")[0].strip().lower()
+            for word in response.fields.get("sec-websocket-extensions", "").split(";")
+        ]
+        facts.deflate = parameters[0] == "permessage-deflate"
+        client = self.streams[int(facts.client)]
+        server = self.streams[1 - int(facts.client)]
+        client.take_head(request, "client_no_context_takeover" not in parameters, facts.deflate)
+        server.take_head(response, "server_no_context_takeover" not in parameters, facts.deflate)
+        if facts.status != 101:
+            client.dead = server.dead = True
+
+    def dump(self) -> tuple[Any, ...]:
+        return (int(self.facts.client), [stream.dump() for stream in self.streams])
+
+    @staticmethod
+    def load(state: tuple[Any, ...], context: LayerContext) -> "WebSocketLayer":
+        """The object of what `dump` returned."""
+        client, streams = state
+        layer = WebSocketLayer(context, client)
+        for stream, its in zip(layer.streams, streams, strict=True):
+            stream.restore(its)
+        return layer
