@@ -59,6 +59,7 @@ check: $(INSTALLED)
 	$(BIN)/python -m amqpscope rules pages --check captures/rules
 	$(BIN)/python -m amqpscope.cli.manual --check
 	$(BIN)/python -m amqpscope.tracking.diagrams --check
+	$(BIN)/python -m amqpscope.schemas --check
 	$(BIN)/zizmor --offline --quiet action.yml .github
 
 docs:

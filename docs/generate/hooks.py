@@ -28,9 +28,12 @@ def on_files(files: Any, config: Any) -> Any:
         "reference/link-types.md": reference.link_types(),
         "reference/tables.md": reference.tables(),
         "reference/api.md": reference.api(),
+        "reference/schemas.md": reference.schemas(),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
     }
     pages |= {f"development/{name}.md": text for name, text in reference.development().items()}
+    for path in sorted((ROOT / "amqpscope" / "schemas").glob("*.json")):
+        files.append(File.generated(config, f"reference/schemas/{path.name}", abs_src_path=str(path)))
     for path in sorted(RULES.rglob("*")):
         name = f"rules/{path.relative_to(RULES).as_posix()}"
         if path.suffix == ".md":

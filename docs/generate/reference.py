@@ -7,7 +7,7 @@ import importlib.util
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from amqpscope.capture import link_layer
 from amqpscope.cli.config import DEFAULTS
@@ -15,6 +15,7 @@ from amqpscope.cli.manual import Option, described
 from amqpscope.policy.allow_list import SCOPES
 from amqpscope.policy.configuration import KEYS
 from amqpscope.rules.profiles import PROFILES
+from amqpscope.schemas.declared import COMMON, SCHEMAS
 
 ROOT: Final = Path(__file__).parent.parent.parent
 
@@ -193,6 +194,49 @@ def tables() -> str:
         rows = ((f"`{column.name}`", f"`{column.type}`", escaped(column.meaning)) for column in one.columns)
         text += table(("column", "type", "meaning"), rows)
     return text
+
+
+# ---- the schemas ----------------------------------------------------------------------------------------
+
+
+def schemas() -> str:
+    """Every JSON Schema with its fields."""
+    text = (
+        "# JSON Schemas\n\nOf every object that a command writes (2020-12). The package has them, too: "
+        '`amqpscope.schemas.schema("findings")`.\n\n'
+    )
+    text += table(
+        ("object", "written by", "schema"),
+        (
+            (f"`amqpscope/{name}/1`", str(one["description"]), f"[{name}-1.json](schemas/{name}-1.json)")
+            for name, one in SCHEMAS.items()
+        ),
+    )
+    for name, one in COMMON.items():
+        text += f"\n## {name}\n\n{one['description']}\n\n"
+        rows = (
+            (f"`{field}`", _type(part), part.get("description", ""))
+            for field, part in one["properties"].items()
+        )
+        text += table(("field", "type", "meaning"), rows)
+    return text
+
+
+def _type(part: dict[str, Any]) -> str:
+    """The type of a field in a few words."""
+    if "anyOf" in part:
+        return " or ".join(_type(one) for one in part["anyOf"])
+    if "enum" in part:
+        return " or ".join(f"`{word}`" for word in part["enum"])
+    if "const" in part:
+        return f"`{part['const']}`"
+    if "$ref" in part:
+        return part["$ref"].rpartition("/")[2]
+    if part.get("type") == "array":
+        return f"list of {_type(part['items'])}"
+    if "properties" in part:
+        return "{" + ", ".join(part["properties"]) + "}"
+    return str(part.get("type", "anything"))
 
 
 # ---- the Python API -------------------------------------------------------------------------------------

@@ -1,0 +1,607 @@
+"""The declarations: every object, and the objects that several have in common."""
+
+from typing import Any, Final
+
+from amqpscope.schemas.shapes import (
+    ANY,
+    FLAG,
+    INDEX,
+    NUMBER,
+    PEER,
+    TEXT,
+    TIME,
+    Schema,
+    any_of,
+    listed,
+    mapped,
+    named,
+    nullable,
+    per_peer,
+    record,
+    said,
+)  # fmt: skip
+
+__all__ = ["COMMON", "SCHEMAS", "document"]
+
+SEVERITY: Final = any_of("error", "warning", "note")
+PACKET: Final = record({"capture": TEXT, "packet": INDEX})
+REFERENCES: Final = listed(record({"text": TEXT, "address": TEXT}))
+SEEN: Final = record({"packet": INDEX, "name": TEXT})
+
+_FRAME: Final[dict[str, Schema]] = {
+    "capture": said(TEXT, "the file"),
+    "packet": said(INDEX, "the packet of the frame's first octet"),
+    "last_packet?": said(INDEX, "the packet of its last octet, if that is another one"),
+    "time": said(TIME, "of the first octet, ISO 8601 UTC with nanoseconds"),
+    "connection": said(TEXT, "client>server#n"),
+    "peer": said(PEER, "who sent it"),
+    "protocol": said(nullable(TEXT), "amqp10, amqp10-draft2011, amqp091"),
+    "kind": said(TEXT, "header, amqp, sasl, method, content-header, body, heartbeat, unknown, skipped"),
+    "name": said(TEXT, "transfer, sasl-init, basic.publish, undecodable, ..."),
+    "channel": said(nullable(INDEX), "null where there is none"),
+    "size": said(INDEX, "octets on the wire"),
+    "fields": said(mapped(ANY), "by the names of the specification"),
+    "problems": listed(
+        record(
+            {
+                "code": said(TEXT, "in capitals the id of the rule that is broken"),
+                "offset": said(INDEX, "in the frame"),
+                "path": said(TEXT, "of the value, such as attach.source.filter[0]"),
+                "reason": TEXT,
+            }
+        )
+    ),
+    "payload?": said(INDEX, "octets of a message in this frame"),
+    "message?": said(nullable(mapped(ANY)), "the message that this frame completes"),
+    "link?": said(TEXT, "the name of its link, or of its consumer"),
+    "address?": said(nullable(TEXT), "the address of its link, or exchange and queue"),
+}
+
+_FINDING: Final[dict[str, Schema]] = {
+    "rule": said(TEXT, "its id with the namespace, such as amqp10/L-CREDIT"),
+    "severity": SEVERITY,
+    "certainty": any_of("certain", "possible"),
+    "requirement": said(nullable(TEXT), "the level in the specification"),
+    "message": said(TEXT, "one sentence with the values"),
+    "spec": said(nullable(TEXT), "document and section"),
+    "references": said(nullable(REFERENCES), "the same as public addresses"),
+    "edition": said(nullable(TEXT), "the text that the finding follows: final, csd01, csprd02"),
+    "profile": said(nullable(TEXT), "the profile that makes it a note"),
+    "capture": said(nullable(TEXT), "the file"),
+    "packet": said(nullable(INDEX), "the packet of the offending frame's first octet"),
+    "time": said(nullable(TIME), "its time"),
+    "packets": said(listed(PACKET), "all packets that matter, the offending one first"),
+    "connection": said(nullable(TEXT), "client>server#n"),
+    "protocol": nullable(TEXT),
+    "peer": said(nullable(PEER), "who is at fault"),
+    "channel": nullable(INDEX),
+    "session": said(nullable(INDEX), "counts the begins of a connection"),
+    "link": nullable(record({"name": TEXT, "sender": PEER})),
+    "delivery_id": nullable(INDEX),
+    "expected_condition": said(nullable(TEXT), "the error that a correct peer answers with"),
+    "reaction": said(
+        nullable(
+            record(
+                {
+                    "frame": said(TEXT, "or FIN, RST"),
+                    "condition": nullable(TEXT),
+                    "after_seconds": NUMBER,
+                    "packet": INDEX,
+                }
+            )
+        ),
+        "the error of the other peer for it",
+    ),
+    "evidence": said(nullable(mapped(ANY)), "the state before, as named values"),
+    "fingerprint": said(TEXT, "the same for the same finding in another run"),
+    "overridden?": said(nullable(SEVERITY), "the rule's own severity, where the configuration sets another"),
+    "suppressed?": said(
+        nullable(record({"by": any_of("allow", "baseline"), "reason": TEXT})), "why it does not count"
+    ),
+    "amended?": said(FLAG, "`sniff` alone: written again, with the reaction"),
+}
+
+_NOTE: Final[dict[str, Schema]] = {
+    "code": TEXT,
+    "severity?": {"const": "note"},
+    "packet": nullable(INDEX),
+    "connection": nullable(TEXT),
+    "detail": TEXT,
+}
+
+_STALLED: Final = nullable(record({"window_seconds": NUMBER, "resent_seconds": NUMBER}))
+
+_CONNECTION: Final[dict[str, Schema]] = {
+    "capture?": TEXT,
+    "connection": said(TEXT, "client>server#n"),
+    "tcp_stream": said(INDEX, "Wireshark's number"),
+    "client": said(TEXT, "address and port"),
+    "server": said(TEXT, "address and port"),
+    "protocol": nullable(TEXT),
+    "encrypted": FLAG,
+    "tls": said(nullable(mapped(ANY)), "versions, names and alerts of TLS, if there was any"),
+    "websocket": said(nullable(mapped(ANY)), "its handshake and its ends, if there was any"),
+    "start": nullable(TIME),
+    "end": nullable(TIME),
+    "octets": said(per_peer(INDEX), "sent by each"),
+    "missing": said(per_peer(INDEX), "of these not captured"),
+    "retransmitted": per_peer(INDEX),
+    "captured_twice": per_peer(INDEX),
+    "could_not_write": said(
+        nullable(record({"client?": _STALLED, "server?": _STALLED})), "how long TCP stopped them"
+    ),
+    "midstream": said(FLAG, "the capture begins in the middle"),
+    "tcp_ended": per_peer(nullable(any_of("fin", "rst"))),
+    "diagnoses": listed(record({"code": TEXT, "packet": nullable(INDEX), "text": TEXT})),
+}
+
+_SUMMARY: Final[dict[str, Schema]] = {
+    **_CONNECTION,
+    "closed_in_packet?": per_peer(nullable(INDEX)),
+    "frames?": per_peer(INDEX),
+    "containers?": per_peer(nullable(TEXT)),
+    "products?": per_peer(nullable(TEXT)),
+    "sasl?": record({"mechanism": nullable(TEXT), "outcome": nullable(TEXT)}),
+    "sessions?": said(INDEX, "sessions, or channels"),
+    "messages?": per_peer(INDEX),
+    "message_octets?": per_peer(INDEX),
+    "frames_with_problems?": INDEX,
+    "errors?": listed(
+        record(
+            {
+                "packet": INDEX,
+                "peer": PEER,
+                "in": said(TEXT, "the frame"),
+                "condition": TEXT,
+                "description": nullable(TEXT),
+                "link": nullable(TEXT),
+                "count": INDEX,
+            }
+        )
+    ),
+    "errors_not_listed?": INDEX,
+    "links?": listed(
+        record(
+            {
+                "name": TEXT,
+                "sender": PEER,
+                "source": nullable(TEXT),
+                "target": nullable(TEXT),
+                "transfers": INDEX,
+                "messages": INDEX,
+                "aborted": INDEX,
+                "octets": INDEX,
+                "ended": nullable(TEXT),
+                "error": nullable(TEXT),
+            }
+        )
+    ),
+    "links_not_listed?": INDEX,
+}
+
+_BASELINE: Final[dict[str, Schema]] = {
+    "rule": TEXT,
+    "peer": TEXT,
+    "message": said(TEXT, "without its numbers"),
+    "fingerprint": TEXT,
+    "captures": said(mapped(INDEX), "by capture how many"),
+}
+
+_KNOWLEDGE: Final = record(
+    {
+        "must_have_read": nullable(SEEN),
+        "could_have_read": nullable(SEEN),
+        "perhaps_read": listed(SEEN),
+        "perhaps_read_count": INDEX,
+        "on_its_way": nullable(SEEN),
+        "on_its_way_count": INDEX,
+    }
+)
+_EXPLAINED: Final = record(
+    {
+        "frame": nullable(named("frame")),
+        "knew": record({"client?": _KNOWLEDGE, "server?": _KNOWLEDGE}, "what each peer had read"),
+        "grounds": listed(
+            record(
+                {
+                    "effect": said(TEXT, "grants, limits, forbids, lacks, sets up, belongs to"),
+                    "what": TEXT,
+                    "packet": nullable(INDEX),
+                    "known": said(nullable(TEXT), "whether its sender had read it"),
+                    "frame": nullable(named("frame")),
+                }
+            )
+        ),
+        "findings": listed(named("finding")),
+        "followed": listed(record({"what": TEXT, "packet": INDEX, "frame": nullable(named("frame"))})),
+    }
+)
+_END: Final = record(
+    {
+        "state": TEXT,
+        "whole": FLAG,
+        "on_its_way": INDEX,
+        "max_frame_size": nullable(INDEX),
+        "channel_max": nullable(INDEX),
+        "stall": nullable(
+            record({"cause": any_of("window", "resent"), "packet": INDEX, "seconds": nullable(NUMBER)})
+        ),
+        "idle_seconds": nullable(NUMBER),
+    }
+)
+_HALF: Final = nullable(
+    record(
+        {
+            "channel": nullable(INDEX),
+            "state": TEXT,
+            "next_outgoing_id": nullable(INDEX),
+            "next_incoming_id": nullable(INDEX),
+            "may_send_transfers": nullable(INDEX),
+            "outgoing_window": nullable(INDEX),
+            "unsettled": INDEX,
+        }
+    )
+)
+_STATE: Final = record(
+    {
+        "client": _END,
+        "server": _END,
+        "blocked": FLAG,
+        "sessions": listed(
+            record(
+                {
+                    "session": INDEX,
+                    "client": _HALF,
+                    "server": _HALF,
+                    "links": listed(
+                        record(
+                            {
+                                "name": TEXT,
+                                "sender": PEER,
+                                "sender_state": nullable(TEXT),
+                                "receiver_state": nullable(TEXT),
+                                "credit": nullable(INDEX),
+                                "delivery_count": nullable(INDEX),
+                                "drain": FLAG,
+                                "unsettled": INDEX,
+                                "unfinished": FLAG,
+                            }
+                        )
+                    ),
+                    "more_links": INDEX,
+                }
+            )
+        ),
+        "channels": listed(
+            record(
+                {
+                    "channel": INDEX,
+                    "state": TEXT,
+                    "prefetch": nullable(INDEX),
+                    "last_delivery_tag": INDEX,
+                    "unacknowledged": INDEX,
+                    "confirming": FLAG,
+                    "published": INDEX,
+                    "unconfirmed": INDEX,
+                    "transacted": FLAG,
+                    "client_stopped": FLAG,
+                    "server_stopped": FLAG,
+                    "awaits_answer_to": nullable(TEXT),
+                    "consumers": listed(
+                        record(
+                            {
+                                "tag": TEXT,
+                                "queue": TEXT,
+                                "no_ack": FLAG,
+                                "prefetch": nullable(INDEX),
+                                "unacknowledged": nullable(INDEX),
+                            }
+                        )
+                    ),
+                    "more_consumers": INDEX,
+                }
+            )
+        ),
+    },
+    "the two peers before the packet",
+)
+
+_PACKET_EXPLAINED: Final[dict[str, Schema]] = {
+    "capture": TEXT,
+    "packet": INDEX,
+    "origin": nullable(PACKET),
+    "time": TIME,
+    "from": TEXT,
+    "to": TEXT,
+    "octets": INDEX,
+    "flags": said(listed(TEXT), "of TCP"),
+    "connection": nullable(TEXT),
+    "protocol": nullable(TEXT),
+    "peer": nullable(PEER),
+    "before": nullable(_STATE),
+    "frames": listed(_EXPLAINED),
+    "more_frames": INDEX,
+    "end_of_stream": nullable(_EXPLAINED),
+    "findings": said(listed(named("finding")), "those that no frame of the packet has"),
+    "named_by": said(listed(named("finding")), "findings elsewhere that name this packet"),
+    "packets": said(mapped(listed(named("frame"))), "frames of the packets that these findings name"),
+}
+_ENDS_EXPLAINED: Final[dict[str, Schema]] = {
+    "capture": TEXT,
+    "connections": listed(
+        record(
+            {
+                "connection": TEXT,
+                "protocol": nullable(TEXT),
+                "endings": listed(
+                    record(
+                        {
+                            "thing": TEXT,
+                            "what": TEXT,
+                            "peer": nullable(PEER),
+                            "condition": nullable(TEXT),
+                            "packet": nullable(INDEX),
+                            "frame": nullable(named("frame")),
+                            "because": listed(
+                                record(
+                                    {
+                                        "what": TEXT,
+                                        "sure": said(FLAG, "a cause; otherwise it only came before"),
+                                        "packet": nullable(INDEX),
+                                        "frame": nullable(named("frame")),
+                                        "finding": nullable(named("finding")),
+                                    }
+                                )
+                            ),
+                        }
+                    )
+                ),
+                "more": INDEX,
+            }
+        )
+    ),
+}
+
+_RUN: Final = record(
+    {
+        "capture": TEXT,
+        "connections": INDEX,
+        "frames": INDEX,
+        "encrypted": INDEX,
+        "connections_not_compared": INDEX,
+        "findings_not_listed": INDEX,
+    }
+)
+_SIDE: Final = nullable(
+    record(
+        {
+            "connection": TEXT,
+            "tcp_stream": INDEX,
+            "frames": INDEX,
+            "midstream": FLAG,
+            "compared_up_to_packet": nullable(INDEX),
+            "why_not_further": nullable(TEXT),
+        }
+    )
+)
+_SAYING: Final = nullable(record({"said": TEXT, "packet": INDEX, "frame": nullable(named("frame"))}))
+_DIFFERENCE: Final[dict[str, Schema]] = {
+    "subject": TEXT,
+    "where": listed(record({"what": TEXT, "label": TEXT})),
+    "peer": PEER,
+    "negotiated": FLAG,
+    "place": INDEX,
+    "fields": listed(record({"field": TEXT, "a": nullable(TEXT), "b": nullable(TEXT)})),
+    "a": _SAYING,
+    "b": _SAYING,
+}
+
+_RULE: Final[dict[str, Schema]] = {
+    "rule": TEXT,
+    "layer": TEXT,
+    "severity": SEVERITY,
+    "requirement": TEXT,
+    "basis": TEXT,
+    "breaker": any_of("client", "server", "sender", "receiver", "either"),
+    "status": TEXT,
+    "text": TEXT,
+    "spec": TEXT,
+    "references": REFERENCES,
+    "observable": any_of("yes", "partial", "no"),
+    "reason": nullable(TEXT),
+    "evidence": nullable(TEXT),
+    "expected_condition": nullable(TEXT),
+}
+_PROVED: Final = record(
+    {"rule": TEXT, "layer": TEXT, "status": TEXT, "reason": nullable(TEXT), "failures": listed(TEXT)}
+)
+_SETTING: Final = record({"value": ANY, "from": any_of("file", "default"), "line": nullable(INDEX)})
+
+COMMON: Final[dict[str, Schema]] = {
+    "frame": record(_FRAME, "A frame, as `read --format ndjson` writes it."),
+    "finding": record(_FINDING, "A finding, as `check --format ndjson` writes it."),
+    "note": record(_NOTE, "A note about a capture."),
+}
+"""Objects of which several others consist, by their names in `$defs`."""
+
+SCHEMAS: Final[dict[str, Schema]] = {
+    "frames": record(
+        {
+            "frames": listed(named("frame")),
+            "captures": listed(
+                record({"capture": TEXT, "error": nullable(TEXT), "notes": listed(named("note"))})
+            ),
+        },
+        "`read --format json`",
+    ),
+    "findings": record(
+        {
+            "findings": listed(named("finding")),
+            "connections": listed(record(_CONNECTION)),
+            "captures": listed(
+                record(
+                    {
+                        "capture": TEXT,
+                        "size": said(nullable(INDEX), "null for a pipe"),
+                        "status": any_of("ok", "partial", "unreadable"),
+                        "reason": nullable(TEXT),
+                        "protocols": said(mapped(INDEX), "TCP connections by protocol"),
+                        "ignored": said(INDEX, "findings left out by the configuration"),
+                        "notes": listed(named("note")),
+                    }
+                )
+            ),
+            "fixed": said(listed(record(_BASELINE)), "entries of the baseline that were not found again"),
+        },
+        "`check --format json`",
+    ),
+    "summary": record(
+        {
+            "capture": TEXT,
+            "connections": listed(record(_SUMMARY)),
+            "connections_not_listed": INDEX,
+            "notes": listed(named("note")),
+        },
+        "`summary --format json`",
+    ),
+    "census": record(
+        {
+            "capture": TEXT,
+            "connections": INDEX,
+            "frames": listed(record({"name": TEXT, "client": INDEX, "server": INDEX})),
+            "frames_with_problems": INDEX,
+            "octets": INDEX,
+            "missing": INDEX,
+        },
+        "`read --count --format json`",
+    ),
+    "why": {
+        "description": "`why --format json`: a packet, or with `--end` the ends of connections",
+        "anyOf": [record(_PACKET_EXPLAINED), record(_ENDS_EXPLAINED)],
+    },
+    "diff": record(
+        {
+            "same": FLAG,
+            "all_told_apart": FLAG,
+            "a": _RUN,
+            "b": _RUN,
+            "connections": listed(
+                record(
+                    {
+                        "same": FLAG,
+                        "protocol": nullable(TEXT),
+                        "a": _SIDE,
+                        "b": _SIDE,
+                        "peers": listed(
+                            record({"peer": PEER, "field": TEXT, "a": nullable(TEXT), "b": nullable(TEXT)})
+                        ),
+                        "differences": listed(record(_DIFFERENCE)),
+                        "differences_count": INDEX,
+                        "differences_exact": FLAG,
+                        "first": nullable(
+                            record(
+                                {
+                                    **_DIFFERENCE,
+                                    "before": record(
+                                        {"a": listed(named("frame")), "b": listed(named("frame"))}
+                                    ),
+                                }
+                            )
+                        ),
+                    }
+                )
+            ),
+            "findings": listed(
+                record(
+                    {"fingerprint": TEXT, "a": INDEX, "b": INDEX, "counts": FLAG, "finding": named("finding")}
+                )
+            ),
+        },
+        "`diff --format json`",
+    ),
+    "baseline": record({"findings": listed(record(_BASELINE))}, "`check --write-baseline`"),
+    "configuration": record(
+        {
+            "file": nullable(TEXT),
+            "settings": mapped(_SETTING),
+            "severity": listed(
+                record({"rule": TEXT, "severity": SEVERITY, "rules": INDEX, "line": nullable(INDEX)})
+            ),
+            "allow": listed(
+                record(
+                    {
+                        "rule": listed(TEXT),
+                        "reason": TEXT,
+                        "scope": mapped(listed(TEXT)),
+                        "expires": nullable(TEXT),
+                        "expired": FLAG,
+                        "rules": INDEX,
+                        "line": nullable(INDEX),
+                    }
+                )
+            ),
+        },
+        "`config show --format json`",
+    ),
+    "rules": record({"rules": listed(record(_RULE))}, "`rules list --format json`"),
+    "coverage": record(
+        {
+            "counts": mapped(INDEX),
+            "rules": listed(_PROVED),
+            "guards": listed(_PROVED),
+            "xml_rules": listed(
+                record({"name": TEXT, "rules": listed(TEXT), "status": TEXT, "reason": nullable(TEXT)})
+            ),
+        },
+        "`rules coverage --format json`",
+    ),
+    "profiles": record(
+        {
+            "profiles": listed(
+                record(
+                    {
+                        "name": TEXT,
+                        "product": TEXT,
+                        "marks": listed(
+                            record({"field": TEXT, "pattern": TEXT, "version_below": nullable(TEXT)})
+                        ),
+                        "habits": listed(
+                            record(
+                                {
+                                    "rule": TEXT,
+                                    "does": TEXT,
+                                    "source": TEXT,
+                                    "frames": nullable(listed(TEXT)),
+                                    "path": nullable(TEXT),
+                                }
+                            )
+                        ),
+                    }
+                )
+            )
+        },
+        "`rules profiles --format json`",
+    ),
+    "lake-summary": {
+        **record({}, "`pipeline summary --format json`: for each question the rows of its answer"),
+        "additionalProperties": listed(mapped(ANY)),
+    },
+}
+"""Each object by its name in `schema`, without that field."""
+
+
+def document(name: str) -> dict[str, Any]:
+    """A whole schema, with the definitions that it uses."""
+    constant = {"const": f"amqpscope/{name}/1"}
+    body = dict(SCHEMAS[name])
+    for one in body.get("anyOf", [body]):
+        one["properties"] = {"schema": constant, **one["properties"]}
+        one["required"] = ["schema", *(key for key in one["required"] if key != "schema")]
+    used = [key for key in COMMON if f"#/$defs/{key}" in str(body)]
+    made = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:amqpscope:{name}:1",
+        "title": f"amqpscope/{name}/1",
+        **body,
+    }
+    return made | ({"$defs": {key: COMMON[key] for key in used}} if used else {})
