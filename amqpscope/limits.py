@@ -578,6 +578,15 @@ MAX_SUMMARY_LINKS: Final = 4096
 """Links of one connection that a summary lists; the rest are counted. Nobody reads more, and a peer that
 attaches for ever would take all memory."""
 
+MAX_SUMMARY_ADDRESSES: Final = 4
+"""Addresses of each kind that a summary remembers of a connection of AMQP 0-9-1: it names three."""
+
+MAX_SUMMARY_ROWS: Final = 10_000
+"""Connections that are lines of a summary, some 10 MB. Of the others, those in order are only counted."""
+
+MAX_SUMMARY_DETAILS: Final = 20
+"""Connections of which a summary shows more than a line, where there are many."""
+
 MAX_SUMMARY_ERRORS: Final = 256
 """Different errors of one connection that a summary lists; the rest are counted, for the same reasons."""
 

@@ -1,6 +1,7 @@
 """`amqpscope summary`: what happened on each connection."""
 
 import json
+import shlex
 import sys
 from abc import ABC, abstractmethod
 from typing import Annotated
@@ -23,13 +24,18 @@ from amqpscope.cli.selection import check_connection, is_connection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
+from amqpscope.limits import MAX_SUMMARY_DETAILS, MAX_SUMMARY_ROWS
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection
 from amqpscope.protocols import is_amqp
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.connection_summary import ConnectionOverview
+from amqpscope.report.line import Line
 from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import CaptureSummary, connection_object, summary_json
+from amqpscope.report.summary_table import FINE, ConnectionFindings, SummaryRow, table_lines
 from amqpscope.report.summary_text import connection_lines, count
 
 __all__ = ["EPILOG", "summary"]
@@ -97,10 +103,12 @@ def _summarise(
     one: CaptureArgument, wanted: str | None, everything: bool, form: TextOrJson, allow_empty: bool
 ) -> Status:
     gathered = CaptureSummary()
-    with one.open(CaptureOptions(keep=False, ended=True)) as capture:
-        writer = _JsonWriter() if form is TextOrJson.json else _TextWriter()
+    text = form is TextOrJson.text
+    with one.open(CaptureOptions(keep=False, ended=True, judge=text)) as capture:
+        writer = _TextWriter(capture, wanted is not None) if text else _JsonWriter()
 
         def over() -> None:
+            writer.take(capture.take_findings())
             for analysis in capture.take_ended():
                 connection = analysis.connection
                 known = gathered.take(connection)
@@ -148,6 +156,10 @@ class _Writer(ABC):
         self.others = 0
 
     @abstractmethod
+    def take(self, findings: list[Finding]) -> None:
+        """The next findings, if there are any: those of a connection before it is over, but for some."""
+
+    @abstractmethod
     def add(self, analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> None:
         """One connection, which is over. known: what its frames said, None if it had none."""
 
@@ -158,6 +170,9 @@ class _Writer(ABC):
 
 class _JsonWriter(_Writer):
     """One object, in one line."""
+
+    def take(self, findings: list[Finding]) -> None:
+        """The object has no findings."""
 
     def add(self, analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> None:
         self.reported.put(int(analysis.order), json.dumps(connection_object(analysis, known)))
@@ -171,24 +186,97 @@ class _JsonWriter(_Writer):
 
 
 class _TextWriter(_Writer):
-    """For people: a few lines a connection."""
+    """For people: of a few connections all there is; of many a table, and of those that went wrong more.
 
-    def __init__(self) -> None:
+    asked: the connections were chosen by name, so all there is of each is shown.
+    """
+
+    def __init__(self, capture: Capture, asked: bool) -> None:
         super().__init__()
         self._painter, self._width = painter()
+        self._asked = asked
+        self._file = shlex.quote(printable(capture.path)) if capture.path else ""
+        self._findings: dict[Connection, ConnectionFindings] = {}
+        self._rows: list[SummaryRow] = []
+        # Connections that are no rows: there are too many, and they are in order.
+        self._more = 0
+        # What is shown of connections that went wrong, and of the first few, by their order.
+        self._details: dict[int, str] = {}
+
+    def take(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            found = self._findings.get(finding.connection)
+            if found is None:
+                found = self._findings[finding.connection] = ConnectionFindings()
+            found.add(finding)
 
     def add(self, analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> None:
-        lines = [self._painter.paint(line, 6) for line in connection_lines(analysis, known, self._width)]
-        self.reported.put(int(analysis.order), "\n".join(lines))
+        found = self._findings.get(analysis.connection) or ConnectionFindings()
+        row = SummaryRow(analysis, known, found)
+        wrong = row.rank < FINE
+        if len(self._rows) < MAX_SUMMARY_ROWS or wrong:
+            self._rows.append(row)
+            self._findings[analysis.connection] = found
+        else:
+            self._more += 1
+            self._findings.pop(analysis.connection, None)
+        if self._asked:
+            self.reported.put(row.order, self._text(analysis, known, found))
+        elif len(self._details) < (MAX_SUMMARY_DETAILS if wrong else _FEW):
+            self._details[row.order] = self._text(analysis, known, found)
+
+    def _text(
+        self, analysis: ConnectionAnalysis, known: ConnectionOverview | None, found: ConnectionFindings
+    ) -> str:
+        """All that is shown of one connection."""
+        lines = [*connection_lines(analysis, known, self._width), *found.lines(self._file)]
+        return "\n".join([self._painter.paint(line, 6) for line in lines])
 
     def write(self, capture: Capture) -> None:
+        self._rows.sort(key=lambda row: (row.rank, row.order))
+        number = len(self._rows) + self._more
+        wrong = sum(row.rank < FINE for row in self._rows)
+        head = f"{printable(capture.name)}: {count(number, 'connection')}"
+        if number > _FEW and wrong:
+            head += f", {wrong} went wrong"
         others = self.others + capture.connections_not_kept
-        head = f"{printable(capture.name)}: {count(len(self.reported), 'connection')}"
         if others:
             head += f", {count(others, 'other')} not shown"
-        print(self._painter.paint([("rule", head)], 2))
-        for _, text in self.reported:
-            print(f"\n{text}")
+        self._print([[("rule", head)]])
+        if self._asked:
+            for _, text in self.reported:
+                print(f"\n{text}")
+        elif number <= _FEW:
+            for order in sorted(self._details):
+                print(f"\n{self._details[order]}")
+        else:
+            self._write_many(wrong)
         for text, style, hang in note_lines(capture.notes):
             print(self._painter.paint([(style, f"note: {printable(text)}")], hang))
         self.reported.close()
+
+    def _write_many(self, wrong: int) -> None:
+        """A table of the connections that went wrong, more about them, and a table of the others."""
+        rows = self._rows
+        if wrong:
+            self._print([[], *table_lines(rows[:wrong], self._width)])
+            if self._file:
+                self._print([[("key", "next: "), ("", f"amqpscope why --end {self._file}")]])
+        detailed = [self._details[row.order] for row in rows[:wrong] if row.order in self._details]
+        for text in detailed:
+            print(f"\n{text}")
+        if len(detailed) < wrong:
+            more = f"{wrong - len(detailed)} more that went wrong: --connection shows each in full"
+            self._print([[], [("note", more)]])
+        if len(rows) > wrong:
+            self._print([[], *table_lines(rows[wrong:], self._width)])
+        if self._more:
+            self._print([[("dim", f"and {count(self._more, 'more connection')} in order")]])
+
+    def _print(self, lines: list[Line]) -> None:
+        for line in lines:
+            print(self._painter.paint(line, 2))
+
+
+_FEW = 3
+"""Connections of a capture that are shown in full."""

@@ -1,6 +1,6 @@
 """The data of one connection for a summary, for any protocol."""
 
-from amqpscope.limits import MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
+from amqpscope.limits import MAX_SUMMARY_ADDRESSES, MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
 from amqpscope.model.passwords import without_password
 from amqpscope.model.peer_name import PeerName
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
@@ -75,6 +75,9 @@ class ConnectionOverview:
         self.session_word = protocol.session_word
         self.links: dict[Link, LinkSummary] = {}
         self.links_dropped = 0
+        # Of AMQP 0-9-1: the first exchanges or queues that the client publishes to, and queues it takes from.
+        self.targets: dict[str, None] = {}
+        self.sources: dict[str, None] = {}
         self.messages = {CLIENT: 0, SERVER: 0}
         self.message_octets = {CLIENT: 0, SERVER: 0}
         self.problems = 0
@@ -95,6 +98,16 @@ class ConnectionOverview:
         if name is not None:
             self.containers[peer] = name.name
             self.products[peer] = name.product
+
+    def publishes_to(self, exchange: str, routing_key: str) -> None:
+        """The client of AMQP 0-9-1 publishes a message."""
+        if len(self.targets) < MAX_SUMMARY_ADDRESSES:
+            self.targets[without_password(exchange or routing_key)] = None
+
+    def takes_from(self, queue: str) -> None:
+        """The client of AMQP 0-9-1 consumes from a queue, or gets messages from it."""
+        if len(self.sources) < MAX_SUMMARY_ADDRESSES:
+            self.sources[without_password(queue)] = None
 
     def met(self, link: Link) -> None:
         """A link begins, or is met again."""

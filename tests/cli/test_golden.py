@@ -69,7 +69,7 @@ def test_what_is_printed(
 
 # Of a large capture, what a person sees first.
 FIRST_SCREEN = 40
-NIGHT = {"night.check": ["check"]}
+NIGHT = {"night.check": ["check"], "night.summary": ["summary"]}
 WIDTHS = (80, 120)
 
 
@@ -99,7 +99,8 @@ def test_the_first_screen_of_a_large_capture(
     on_a_terminal(monkeypatch, night.parent, width)
     result = amqpscope(capsys, *NIGHT[name], "night.pcap")
     assert max(map(len, result.lines)) <= width
-    assert len(result.lines) <= 60
+    if name == "night.check":
+        assert len(result.lines) <= 60
     shown = result.lines[:FIRST_SCREEN]
     for culprit in ("till", "cart", "desk"):
         assert any(culprit in line for line in shown)

@@ -306,7 +306,16 @@ def test_what_a_server_answers_wrongly_is_not_said_to_be_let_pass() -> None:
 
 
 def test_a_full_stop_is_no_part_of_code(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = commands(capsys, "check", "--format", "markdown", ROOT / "rhea-transfer-before-attach.pcap").out
+    shown = commands(
+        capsys,
+        "check",
+        "--full",
+        "--possible",
+        "--notes",
+        "--format",
+        "markdown",
+        ROOT / "rhea-transfer-before-attach.pcap",
+    ).out
     assert "`" in shown
     assert ".`" not in shown
 
@@ -318,7 +327,18 @@ FORMS = ["text", "json", "ndjson", "markdown", "junit", "sarif", "github"]
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_tells_of_a_refusal(capsys: pytest.CaptureFixture[str], form: str) -> None:
     path = ROOT / "rules" / "amqp091" / "Q-BIND-XEXIST" / "violating.pcap"
-    shown = commands(capsys, "check", "--format", form, "--select", "Q-BIND-XEXIST", path)
+    shown = commands(
+        capsys,
+        "check",
+        "--full",
+        "--possible",
+        "--notes",
+        "--format",
+        form,
+        "--select",
+        "Q-BIND-XEXIST",
+        path,
+    )
     text = shown.out + shown.err
     if "json" in form:
         assert '"frame": "channel.close", "condition": "404"' in " ".join(text.split())
@@ -328,7 +348,16 @@ def test_every_form_tells_of_a_refusal(capsys: pytest.CaptureFixture[str], form:
 
 
 def test_frames_around_a_finding_are_shown_as_they_were_captured(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = commands(capsys, "check", "--profile", "none", ROOT / "pika-two-threads.pcap").out
+    shown = commands(
+        capsys,
+        "check",
+        "--full",
+        "--possible",
+        "--notes",
+        "--profile",
+        "none",
+        ROOT / "pika-two-threads.pcap",
+    ).out
     around: list[int] = []
     excerpts = 0
     for line in shown.splitlines():
@@ -353,7 +382,7 @@ OF_AN_EARLIER_FRAME = [
 def test_the_frame_at_fault_is_marked(capsys: pytest.CaptureFixture[str], rule: str) -> None:
     path = ROOT / "rules" / "amqp091" / rule / "violating.pcap"
     (finding,) = findings_of(path, f"amqp091/{rule}")
-    shown = commands(capsys, "check", "--select", rule, path).lines
+    shown = commands(capsys, "check", "--full", "--possible", "--notes", "--select", rule, path).lines
     (marked,) = [line for line in shown if line.startswith("  >>")]
     assert marked.split()[1] == str(finding.packet)
     assert finding.frame in marked

@@ -13,6 +13,9 @@ from amqpscope.tracking.amqp091.introduction import introduction
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.methods import (
+    BasicConsume,
+    BasicGet,
+    BasicPublish,
     BasicReturn,
     ChannelClose,
     ConnectionClose,
@@ -57,6 +60,10 @@ def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
             summary.closed[record.peer] = int(record.packet)
     elif isinstance(body, ChannelClose):
         _failed(summary, record, body.reply_code, body.reply_text)
+    elif isinstance(body, BasicPublish):
+        summary.publishes_to(body.exchange or "", body.routing_key or "")
+    elif isinstance(body, (BasicConsume, BasicGet)):
+        summary.takes_from(body.queue or "")
     elif isinstance(body, BasicReturn):
         _failed(summary, record, body.reply_code, body.reply_text)
 
