@@ -102,9 +102,6 @@ def _about_option(command: str, option: str, words: list[str]) -> str:
     for one in own:
         if "--format" in one["names"] and name.removeprefix("--") in one["metavar"].split("|"):
             return f"use --format {name.removeprefix('--')}"
-    near = difflib.get_close_matches(name, [one for each in own for one in each["names"]], n=1, cutoff=0.75)
-    if near:
-        return f"did you mean {near[0]}?"
     having = [
         f"`{other}`"
         for other, each in table.items()
@@ -112,6 +109,9 @@ def _about_option(command: str, option: str, words: list[str]) -> str:
     ]
     if having and len(having) < len(table) // 2:
         return f"{name} is an option of {_and(having)}"
+    near = difflib.get_close_matches(name, [one for each in own for one in each["names"]], n=1, cutoff=0.75)
+    if near:
+        return f"did you mean {near[0]}?"
     return ""
 
 

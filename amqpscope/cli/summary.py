@@ -115,6 +115,7 @@ def _summarise(
                 if (wanted is None or is_connection(connection, wanted)) and (
                     everything or connection.frames or is_amqp(connection.protocol)
                 ):
+                    writer.taken += 1
                     try:
                         writer.add(analysis, known)
                     except Exception as error:
@@ -133,7 +134,7 @@ def _summarise(
             # What was read so far is worth having, above all of a live capture.
             capture.stop()
             over()
-            if not (len(writer.reported) or writer.others):
+            if not (writer.taken or writer.others):
                 raise
             broken = error
         writer.write(capture)
@@ -148,11 +149,13 @@ def _summarise(
 class _Writer(ABC):
     """Writes the summary of a capture when all is read.
 
-    reported: what is written of each connection, by their order. others: connections that are not shown.
+    reported: what is written of each connection, by their order. taken: connections that are shown; others:
+    those that are not.
     """
 
     def __init__(self) -> None:
         self.reported = Backlog()
+        self.taken = 0
         self.others = 0
 
     @abstractmethod

@@ -47,7 +47,9 @@ def test_a_summary(options: list[str], status: int, whole: Path, capsys: pytest.
         assert len(ours["connections"]) == 1
         assert ours["connections"][0]["sessions"] == theirs["connections"][0]["sessions"]
     else:
-        assert result.lines[1:] == expected.splitlines()[1:]
+        # Standard input cannot be read again.
+        alone = [line for line in expected.splitlines() if not line.startswith("  next: ")]
+        assert result.lines[1:] == alone[1:]
         assert len(result.lines) > 5
 
 

@@ -50,8 +50,8 @@ def test_every_form_tells_every_connection_in_order(
     reported = json.loads(command(capsys, "summary", "--format", "json", many).out)
     assert [one["tcp_stream"] for one in reported["connections"]] == streams
     text = command(capsys, "summary", many).out
-    assert [int(number) for number in re.findall(r"^connection (\d+) ", text, re.MULTILINE)] == streams
-    assert text.startswith(f"{many}: {MANY} connections\n\n")
+    assert [int(number) for number in re.findall(r"^ +(\d+)  ", text, re.MULTILINE)] == streams
+    assert text.startswith(f"{many}: {MANY} connections, {MANY} went wrong\n\n")
     checked = command(capsys, "check", "--format", "json", many)
     reported = json.loads(checked.out)
     assert [one["tcp_stream"] for one in reported["connections"]] == streams
