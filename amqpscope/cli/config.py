@@ -2,13 +2,13 @@
 
 import json
 import os
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.judging import ConfigOption, NoConfig, configuration_of, today
-from amqpscope.cli.output import TextOrJson, say
+from amqpscope.cli.output import ObjectFormat, TextOrJson, say
 from amqpscope.cli.status import Status
 from amqpscope.errors import ConfigurationError
 from amqpscope.policy.configuration import NAME, Configuration
@@ -47,15 +47,7 @@ def config() -> None:
 def show(
     config: ConfigOption = None,
     no_config: NoConfig = False,
-    form: Annotated[
-        TextOrJson,
-        typer.Option(
-            "--format",
-            metavar="text|json",
-            show_default=False,
-            help="Set the output format. text: for people (default); json: one JSON object.",
-        ),
-    ] = TextOrJson.text,
+    form: ObjectFormat = TextOrJson.text,
 ) -> int:
     """Show each setting that `check` uses in this directory, and where the setting comes from."""
     configuration = configuration_of(config, no_config)

@@ -21,7 +21,7 @@ from amqpscope.cli.judging import (
     given_of,
     today,
 )
-from amqpscope.cli.output import TextOrJson, notes_to_stderr, read_or_not, say
+from amqpscope.cli.output import ObjectFormat, TextOrJson, notes_to_stderr, read_or_not, say
 from amqpscope.cli.status import Status
 from amqpscope.diff.comparison import Comparison, compare
 from amqpscope.diff.excerpts import ComparedFrames, wanted_of
@@ -84,15 +84,7 @@ def diff(
             "Connections that are equal are shown, too.",
         ),
     ] = False,
-    form: Annotated[
-        TextOrJson,
-        typer.Option(
-            "--format",
-            metavar="text|json",
-            show_default=False,
-            help="Set the output format. text: for people (default); json: one JSON object.",
-        ),
-    ] = TextOrJson.text,
+    form: ObjectFormat = TextOrJson.text,
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     config: ConfigOption = None,

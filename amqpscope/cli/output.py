@@ -5,14 +5,25 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Annotated, TextIO
+
+import typer
 
 from amqpscope.input.capture import Capture
 from amqpscope.model.note import Note
 from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
 
-__all__ = ["ProgressMeter", "TextOrJson", "leave_stdout", "notes_to_stderr", "progress", "read_or_not", "say"]
+__all__ = [
+    "ObjectFormat",
+    "ProgressMeter",
+    "TextOrJson",
+    "leave_stdout",
+    "notes_to_stderr",
+    "progress",
+    "read_or_not",
+    "say",
+]
 
 # Smaller files are read before anyone looks.
 _WORTH_A_BAR = 32 * 1024 * 1024
@@ -23,6 +34,18 @@ class TextOrJson(enum.StrEnum):
 
     text = "text"
     json = "json"
+
+
+ObjectFormat = Annotated[
+    TextOrJson,
+    typer.Option(
+        "--format",
+        metavar="text|json",
+        show_default=False,
+        help="Set the output format. text: for people (default); json: one JSON object.",
+    ),
+]
+"""Option of the commands whose JSON is one object."""
 
 
 def leave_stdout() -> None:

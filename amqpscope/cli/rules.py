@@ -9,7 +9,7 @@ import typer
 
 from amqpscope.cli.help import HelpfulCommand
 from amqpscope.cli.inputs import Dialect
-from amqpscope.cli.output import TextOrJson, read_or_not, say
+from amqpscope.cli.output import ObjectFormat, TextOrJson, read_or_not, say
 from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.cli.status import Status
 from amqpscope.conformance.coverage import (
@@ -149,14 +149,6 @@ class Severity(enum.StrEnum):
     note = "note"
 
 
-_FORMAT = typer.Option(
-    "--format",
-    metavar="text|json",
-    show_default=False,
-    help="Set the output format. text: for people (default); json: one JSON object.",
-)
-
-
 @app.command("list", cls=HelpfulCommand, epilog=_LIST_EPILOG, short_help="List every rule, one per line.")
 def list_rules(
     protocol: Annotated[
@@ -181,7 +173,7 @@ def list_rules(
             " rules that it does not check (--unchecked).",
         ),
     ] = None,
-    form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text,
+    form: ObjectFormat = TextOrJson.text,
 ) -> int:
     """List the rules of the catalogue, checked or not."""
     layers = tuple(name.strip().lower() for name in ",".join(layer).split(",")) if layer else LAYERS
@@ -219,7 +211,7 @@ def search_rules(
             metavar="WORD", help="List the rules in whose id or explanation all of these words stand."
         ),
     ],
-    form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text,
+    form: ObjectFormat = TextOrJson.text,
 ) -> int:
     """List the rules about some words."""
     rows = rules_with(words)
@@ -341,7 +333,7 @@ def show_coverage(
             help="Use the captures in this folder instead of the captures installed with amqpscope.",
         ),
     ] = None,
-    form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text,
+    form: ObjectFormat = TextOrJson.text,
     dialect: Annotated[
         Dialect | None,
         typer.Option(
@@ -416,7 +408,7 @@ def _print_json(whole: dict[str, Any]) -> None:
 @app.command(
     "profiles", cls=HelpfulCommand, epilog=_PROFILES_EPILOG, short_help="List known product deviations."
 )
-def list_profiles(form: Annotated[TextOrJson, _FORMAT] = TextOrJson.text) -> int:
+def list_profiles(form: ObjectFormat = TextOrJson.text) -> int:
     """List products, the rules that each product is known to break, and the sources."""
     if form is TextOrJson.json:
         _print_json(

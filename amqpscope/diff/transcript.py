@@ -22,7 +22,7 @@ from amqpscope.limits import (
     MAX_COMPARED_SAYINGS,
     MAX_GENERATED_NAMES,
 )
-from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.model.volatile import normalize_address
 from amqpscope.report.links import LinkNames
 
@@ -30,6 +30,8 @@ __all__ = [
     "CONFIRMS",
     "DELIVERIES",
     "GETS",
+    "LABEL",
+    "OTHER",
     "OUTCOMES",
     "RETURNS",
     "SETTLEMENTS",
@@ -51,6 +53,12 @@ CONFIRMS = "confirms"
 GETS = "outcomes of gets"
 RETURNS = "returns"
 """What a broker says of each publish, what a client of each message that it got, and what comes back."""
+
+LABEL = 48
+"""Characters of a name that a part is shown by."""
+
+OTHER = {CLIENT: SERVER, SERVER: CLIENT}
+"""The other one of two peers."""
 
 _NONE_LATE: frozenset[int] = frozenset()
 

@@ -17,6 +17,8 @@ from amqpscope.diff.transcript import (
     CONFIRMS,
     DELIVERIES,
     GETS,
+    LABEL,
+    OTHER,
     OUTCOMES,
     RETURNS,
     Names,
@@ -60,10 +62,6 @@ from dissectors.amqp091.tables import FieldTable
 from dissectors.protocol_header import ProtocolHeader
 
 __all__ = ["Transcript091"]
-
-_LABEL = 48
-
-_OTHER = {CLIENT: SERVER, SERVER: CLIENT}
 
 _WAITING_REQUESTS = 1000
 _SUCCESS = 200
@@ -114,7 +112,7 @@ class Transcript091(Transcript, Listener091):
 
     def take(self, record: FrameRecord, links: LinkNames) -> None:
         """The next frame, whose events it takes."""
-        self.late = _OTHER[record.peer] in self._closed
+        self.late = OTHER[record.peer] in self._closed
         self._conversation.take(record)
 
     def finish(self) -> None:
@@ -139,7 +137,7 @@ class Transcript091(Transcript, Listener091):
             part = TranscriptPart("channel", str(int(channel.number)), self.frames)
             self.part.parts.append(part)
             known = self._channels[channel] = _Channel(part)
-        self.late = self.late or _OTHER[record.peer] in known.closed
+        self.late = self.late or OTHER[record.peer] in known.closed
         return known
 
     # The connection
@@ -192,7 +190,7 @@ class Transcript091(Transcript, Listener091):
             value = table.get(name)
             if isinstance(value, str):
                 self.who[peer, reported] = word(
-                    mask_numbers(value) if reported == "container" else value, _LABEL
+                    mask_numbers(value) if reported == "container" else value, LABEL
                 )
 
     # Methods
@@ -222,7 +220,7 @@ class Transcript091(Transcript, Listener091):
         if channel is None or not self.may_have(channel.part.parts):
             return
         queue = self._names.of(method.queue or "")
-        part = TranscriptPart("consumer", word(queue, _LABEL), self.frames)
+        part = TranscriptPart("consumer", word(queue, LABEL), self.frames)
         part.marks.add(queue)
         channel.part.parts.append(part)
         part.settled = method.no_ack

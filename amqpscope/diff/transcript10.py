@@ -15,6 +15,8 @@ from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, Entry
 from amqpscope.diff.forms10 import CanonicalFrames10
 from amqpscope.diff.transcript import (
     DELIVERIES,
+    LABEL,
+    OTHER,
     OUTCOMES,
     SETTLEMENTS,
     Names,
@@ -23,7 +25,7 @@ from amqpscope.diff.transcript import (
     TranscriptPart,
 )
 from amqpscope.limits import MAX_COMPARED_UNSETTLED
-from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.model.records import CLIENT, Connection, FrameRecord
 from amqpscope.model.volatile import mask_numbers
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import word
@@ -51,10 +53,6 @@ from dissectors.amqp10.values import Map
 from dissectors.amqp10_draft2011.message import DraftMessage
 
 __all__ = ["Transcript10"]
-
-_LABEL = 48
-
-_OTHER = {CLIENT: SERVER, SERVER: CLIENT}
 
 _LACKING = {"begin": "a free channel", "attach": "a name"}
 """What else than a link a frame on a session may lack."""
@@ -112,7 +110,7 @@ class Transcript10(Transcript, Listener10):
 
     def take(self, record: FrameRecord, links: LinkNames) -> None:
         """The next frame, whose events it takes."""
-        self.late = _OTHER[record.peer] in self._closed
+        self.late = OTHER[record.peer] in self._closed
         links.of(record)
         if len(self._closed) == 2:
             self.over = True
@@ -169,14 +167,14 @@ class Transcript10(Transcript, Listener10):
             self.say(part, record.peer, record.peer, self._forms.of(record.frame))
 
     def _introduced(self, peer: str, body: Open) -> None:
-        self.who[peer, "container"] = word(mask_numbers(body.container_id or ""), _LABEL)
+        self.who[peer, "container"] = word(mask_numbers(body.container_id or ""), LABEL)
         if isinstance(body.hostname, str) and peer == CLIENT and body.hostname.startswith("vhost:"):
             self.part.marks.add(body.hostname)
         if isinstance(body.properties, Map):
             for name in ("product", "version"):
                 value = body.properties.get(name)
                 if isinstance(value, str):
-                    self.who[peer, name] = word(value, _LABEL)
+                    self.who[peer, name] = word(value, LABEL)
 
     # Sessions
 
@@ -200,21 +198,21 @@ class Transcript10(Transcript, Listener10):
             if not link.detached:
                 _dropped(link, one, record.peer)
         self._say(known.part, record)
-        if session.ended_by(_OTHER[record.peer]):
+        if session.ended_by(OTHER[record.peer]):
             del self._sessions[session]
             for link in known.links:
                 del self._links[link]
 
     def _session(self, peer: str, session: Session) -> _Session | None:
         """What is kept of a session that a peer says something on, None if its begin was not captured."""
-        self.late = self.late or session.ended_by(_OTHER[peer])
+        self.late = self.late or session.ended_by(OTHER[peer])
         return self._sessions.get(session)
 
     def _link(self, peer: str, link: Link | None) -> _Link | None:
         """What is kept of a link that a peer says something on."""
         if link is None:
             return None
-        self.late = self.late or link.detached_by(_OTHER[peer])
+        self.late = self.late or link.detached_by(OTHER[peer])
         return self._links.get(link)
 
     def stray(self, record: FrameRecord, session: Session | None) -> None:
@@ -244,14 +242,14 @@ class Transcript10(Transcript, Listener10):
         if known is None:
             if not self.may_have(around.part.parts):
                 return
-            part = TranscriptPart("link", word(link.name, _LABEL), self.frames)
+            part = TranscriptPart("link", word(link.name, LABEL), self.frames)
             part.keys = [link.sender, mask_numbers(link.name)]
             around.part.parts.append(part)
             known = self._links[link] = around.links[link] = _Link(part)
         self._learn(peer, body)
         address = _address(body, link.sender, self._names)
         if address:
-            known.part.label = word(address, _LABEL)
+            known.part.label = word(address, LABEL)
             for part in (known.part, around.part, self.part):
                 part.marks.add(f"{link.sender} sends: {address}")
         self._say(known.part, record)
@@ -270,7 +268,7 @@ class Transcript10(Transcript, Listener10):
         known = self._link(record.peer, link)
         if known is None:
             return
-        if not link.detached_by(_OTHER[record.peer]):
+        if not link.detached_by(OTHER[record.peer]):
             _dropped(link, known, record.peer)
         _broken(known.part, record.peer, body.error)
         self._say(known.part, record)

@@ -6,7 +6,7 @@ from amqpscope.model.records import Counter, FrameRecord
 from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["Census", "FrameCount"]
+__all__ = ["FRAMES_OF_AMQP10", "Census", "FrameCount"]
 
 
 class FrameCount:
@@ -56,8 +56,7 @@ class Census(Counter):
         ]
 
 
-_ORDER: Final = (
-    "header",
+FRAMES_OF_AMQP10: Final = (
     "sasl-mechanisms",
     "sasl-init",
     "sasl-challenge",
@@ -74,6 +73,9 @@ _ORDER: Final = (
     "close",
     "empty",
 )
+"""Frames of AMQP 1.0 by their names, in the order of a conversation."""
+
+_ORDER: Final = ("header", *FRAMES_OF_AMQP10)
 
 
 def _order(item: tuple[str, FrameCount]) -> tuple[int, str]:

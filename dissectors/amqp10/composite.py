@@ -541,12 +541,16 @@ class Reader(ValueReader):
             return None
         code: i64 = self.buf[self.pos]
         if code == 0xA1 or code == 0xB1:
-            value = self.named_value(owner, index)
-            if isinstance(value, str):
-                return value
-            self.keep(owner, index, value)
-            return None
+            return self.any_string(owner, index)
         self.other(owner, index, "string")
+        return None
+
+    def any_string(self, owner: Composite, index: i64) -> str | None:
+        """The next value, which is a string in some encoding."""
+        value = self.named_value(owner, index)
+        if isinstance(value, str):
+            return value
+        self.keep(owner, index, value)
         return None
 
     def symbol(self, owner: Composite, index: i64) -> Symbol | None:

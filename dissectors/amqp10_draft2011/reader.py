@@ -250,11 +250,7 @@ class DraftReader(Reader):
             return None
         code: i64 = self.buf[self.pos]
         if code == 0xA2 or code == 0xB2:
-            value = self.named_value(owner, index)
-            if isinstance(value, str):
-                return value
-            self.keep(owner, index, value)
-            return None
+            return self.any_string(owner, index)
         return self.string(owner, index)
 
     def positioned(self, owner: Composite, index: i64, requires: str) -> object:

@@ -33,6 +33,7 @@ from amqpscope.report.amqp10.secrets import hides_body, hides_field, hides_raw, 
 from amqpscope.report.amqp10.summary import summarize
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.digits import digits
+from amqpscope.report.frame_counts import FRAMES_OF_AMQP10
 from amqpscope.report.json_renderer import JsonRenderer, float_json, hidden_json, problems_json, text_json
 from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import hides_octets, is_secret_key
@@ -360,25 +361,6 @@ def message_json(message: Message, hidden: bool, bodies: bool) -> str:
 # What the reports ask
 
 
-_NAMES: Final = (
-    "sasl-mechanisms",
-    "sasl-init",
-    "sasl-challenge",
-    "sasl-response",
-    "sasl-outcome",
-    "open",
-    "begin",
-    "attach",
-    "flow",
-    "transfer",
-    "disposition",
-    "detach",
-    "end",
-    "close",
-    "empty",
-)
-
-
 class Amqp10JsonRenderer(JsonRenderer):
     """AMQP 1.0 as data."""
 
@@ -386,7 +368,7 @@ class Amqp10JsonRenderer(JsonRenderer):
         self._quick: QuickMessages = QuickMessages()
 
     def names(self) -> tuple[str, ...]:
-        return _NAMES
+        return FRAMES_OF_AMQP10
 
     def guards(self, record: FrameRecord, link: Link | None, names: LinkNames) -> bool:
         frame = record.frame

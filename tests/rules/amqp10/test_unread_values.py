@@ -7,6 +7,7 @@ tries every field in every way.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from support import amqp10_encode as amqp
@@ -101,15 +102,20 @@ def garbled_name(name: bytes) -> Callable[[], Dialogue]:
     return dialogue
 
 
-def role_of_a_disposition() -> Dialogue:
-    """The one that declares a transaction."""
-    d = Dialogue()
-    d.linked(client={"target": amqp.coordinator()}, server={"target": amqp.coordinator()})
+def declared(d: Dialogue, **disposition: Any) -> None:
+    """A link for work under the transaction T, which the client declares on its control link."""
     d.client.attach(SENDER, handle=1, name="work")
     d.server.attach(RECEIVER, handle=1, name="work")
     d.server.flow(handle=1, link_credit=10)
     d.client.transfer(amqp.amqp_value(amqp.declare()))
-    d.server.disposition(0, role=NO_BOOLEAN, state=amqp.declared(txn_id=b"T"))
+    d.server.disposition(0, state=amqp.declared(txn_id=b"T"), **disposition)
+
+
+def role_of_a_disposition() -> Dialogue:
+    """The one that declares a transaction."""
+    d = Dialogue()
+    d.linked(client={"target": amqp.coordinator()}, server={"target": amqp.coordinator()})
+    declared(d, role=NO_BOOLEAN)
     state = amqp.transactional_state(txn_id=b"T")
     d.client.transfer(handle=1, state=state)
     d.server.disposition(1, state=amqp.transactional_state(txn_id=b"T", outcome=amqp.accepted()))
@@ -123,11 +129,7 @@ def transactional_state_in_a_map() -> Dialogue:
     """The server names the transaction that the client meant."""
     d = Dialogue()
     d.linked(client={"target": amqp.coordinator()}, server={"target": amqp.coordinator()})
-    d.client.attach(SENDER, handle=1, name="work")
-    d.server.attach(RECEIVER, handle=1, name="work")
-    d.server.flow(handle=1, link_credit=10)
-    d.client.transfer(amqp.amqp_value(amqp.declare()))
-    d.server.disposition(0, state=amqp.declared(txn_id=b"T"))
+    declared(d)
     d.client.transfer(handle=1, state=IN_A_MAP)
     d.server.disposition(1, state=amqp.transactional_state(txn_id=b"T", outcome=amqp.accepted()))
     d.goodbye()
@@ -143,11 +145,7 @@ def control_link(**garbled: bytes) -> Callable[[], Dialogue]:
         d.client.frame(amqp.attach(initial_delivery_count=0, **given))
         d.server.attach(RECEIVER, target=amqp.coordinator())
         d.server.flow(handle=0, delivery_count=0, link_credit=10)
-        d.client.attach(SENDER, handle=1, name="work")
-        d.server.attach(RECEIVER, handle=1, name="work")
-        d.server.flow(handle=1, link_credit=10)
-        d.client.transfer(amqp.amqp_value(amqp.declare()))
-        d.server.disposition(0, state=amqp.declared(txn_id=b"T"))
+        declared(d)
         d.client.transfer(handle=1, state=amqp.transactional_state(txn_id=b"T"))
         d.server.disposition(1, state=amqp.transactional_state(txn_id=b"T", outcome=amqp.accepted()))
         d.goodbye()
