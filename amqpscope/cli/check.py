@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, Merge, Paths, Via, inputs
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, Merge, Paths, Via, inputs, key_logs_of
 from amqpscope.cli.judging import (
     POLICY_PANEL,
     AllowEmpty,
@@ -272,7 +272,7 @@ def check(
     if most is None:
         most = values.get("max-per-rule", _MOST)
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
-    captures = inputs(paths, merge, via, dialect, tls_keylog)
+    captures = inputs(paths, merge, via, dialect, key_logs_of(tls_keylog, configuration))
     reports = Reports(form, outputs, most, captures, policy, Detail(possible, notes, full, quiet), wanted)
     if write is not None:
         may_be_written(write)

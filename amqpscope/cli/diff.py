@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, secrets_of
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, key_logs_of, secrets_of
 from amqpscope.cli.judging import (
     AllowEmpty,
     ConfigOption,
@@ -111,8 +111,9 @@ def diff(
         spec=spec,
         profile=profile,
     )
-    policy = Policy(configuration_of(config, no_config), given, today())
-    secrets = secrets_of(tls_keylog)
+    configuration = configuration_of(config, no_config)
+    policy = Policy(configuration, given, today())
+    secrets = secrets_of(key_logs_of(tls_keylog, configuration))
     with (
         ReplayableCapture(one, policy.profile, policy.spec, dialect=dialect or "", secrets=secrets) as a,
         ReplayableCapture(other, policy.profile, policy.spec, dialect=dialect or "", secrets=secrets) as b,

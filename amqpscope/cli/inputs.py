@@ -17,6 +17,7 @@ from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions, together
 from amqpscope.input.key_log import key_logs
 from amqpscope.layers.secrets import Secrets
+from amqpscope.policy.configuration import Configuration
 from amqpscope.report.outcome import nothing_to
 from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
 
@@ -30,6 +31,7 @@ __all__ = [
     "Via",
     "capture_status",
     "inputs",
+    "key_logs_of",
     "same_file",
     "secrets_of",
 ]
@@ -130,6 +132,11 @@ class CaptureArgument:
             raise CaptureError(self.refusal)
         options = replace(options, dialect=self.dialect, secrets=self.secrets)
         return Capture(self.paths[0] if len(self.paths) == 1 else self.paths, options, via=self.via)
+
+
+def key_logs_of(given: list[str] | None, configuration: Configuration) -> list[str]:
+    """The key logs that options name, or if there are none the configuration."""
+    return given or [configuration.path(name) for name in configuration.values.get("tls-keylog", [])]
 
 
 def secrets_of(keylogs: list[str] | None, growing: bool = False) -> Secrets | None:

@@ -9,7 +9,7 @@ import typer
 from amqpscope.capture.live.opening import list_interfaces, open_source
 from amqpscope.capture.live.privileges import give_up
 from amqpscope.cli import quantities
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, same_file, secrets_of
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, key_logs_of, same_file, secrets_of
 from amqpscope.cli.judging import (
     AllowEmpty,
     BaselineOption,
@@ -300,7 +300,8 @@ def sniff(
         spec=spec,
         profile=profile,
     )
-    policy = Policy(configuration_of(config, no_config), given, today())
+    configuration = configuration_of(config, no_config)
+    policy = Policy(configuration, given, today())
     selection = Selection(address=address, only=parse_names(",".join(only)) if only else None)
     for option, number in (("--files", files), ("--count", most)):
         if number is not None and number < 1:
@@ -320,7 +321,7 @@ def sniff(
         raise FilterError("--top: cannot be combined with --quiet, --format or -w -")
     if path not in (None, "-") and "-" in (interfaces or []) and same_file(path, "-"):
         raise FilterError(f"--write {path}: is the file that standard input reads")
-    secrets = secrets_of(tls_keylog, growing=True)
+    secrets = secrets_of(key_logs_of(tls_keylog, configuration), growing=True)
     with open_source(interfaces or ["any"], packet_filter, any_port) as source:
         give_up()
         recording = None

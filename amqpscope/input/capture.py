@@ -23,7 +23,7 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.merging import Merge
 from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
-from amqpscope.input.key_log import LaterBlocks
+from amqpscope.input.key_log import LaterBlocks, key_logs
 from amqpscope.layers.secrets import Secrets
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
@@ -307,25 +307,42 @@ class Capture:
         self.close()
 
 
-def read(source: File | Sequence[File], *, messages: bool = True) -> Iterator[FrameRecord]:
+def read(
+    source: File | Sequence[File], *, messages: bool = True, tls_keylog: Sequence[str] = ()
+) -> Iterator[FrameRecord]:
     """The frame records of a capture: path, `-`, or an open binary file; or several of these, read as one.
+
+    tls_keylog: paths of files with the secrets of its TLS, in the format of SSLKEYLOGFILE.
 
     Raises CaptureError at once when it cannot be opened, and on the first record when it is no capture.
     """
-    return _records(Capture(source, CaptureOptions(messages=messages, keep=False)))
+    secrets = key_logs(tls_keylog) if tls_keylog else None
+    return _records(Capture(source, CaptureOptions(messages=messages, keep=False, secrets=secrets)))
 
 
-def check(source: File | Sequence[File], *, profile: str = AUTO, spec: str = FINAL) -> Iterator[Finding]:
+def check(
+    source: File | Sequence[File],
+    *,
+    profile: str = AUTO,
+    spec: str = FINAL,
+    tls_keylog: Sequence[str] = (),
+) -> Iterator[Finding]:
     """The findings of a capture: path, `-`, or an open binary file; or several of these, read as one.
 
     profile: `auto`, `none`, or names of products, whose habits are notes only. spec: the edition of the
-    specification that they follow, `final`, `csd01` or `csprd02` (see `Capture`).
+    specification that they follow, `final`, `csd01` or `csprd02` (see `Capture`). tls_keylog: as of `read`.
 
     Raises CaptureError at once when it cannot be opened, and on the first finding when it is no capture.
     """
-    return _findings(
-        Capture(source, CaptureOptions(keep=False, records=False, judge=True, profile=profile, spec=spec))
+    options = CaptureOptions(
+        keep=False,
+        records=False,
+        judge=True,
+        profile=profile,
+        spec=spec,
+        secrets=key_logs(tls_keylog) if tls_keylog else None,
     )
+    return _findings(Capture(source, options))
 
 
 def _findings(capture: Capture) -> Iterator[Finding]:

@@ -39,12 +39,17 @@ LAYERS: Final[dict[str, LayerKind]] = {
 """By name, in the order in which they are asked."""
 
 
+_AMQP: Final = b"AMQP"
+"""The first octets of nearly every stream, with which no layer begins."""
+
 # What holding a piece costs beside its octets.
 _EACH: Final = 128
 
 
 def may_begin(octets: bytes, direction: i64, opener: bool) -> bool:
     """Whether a layer may begin with a direction's first octets. opener: it may be the TCP client's."""
+    if octets.startswith(_AMQP):
+        return False
     opening = LayerOpening(octets, True, opener)
     other = LayerOpening(b"", True, True)
     first, second = (opening, other) if direction == 0 else (other, opening)

@@ -304,6 +304,7 @@ KEYS: Final[dict[str, Callable[[_Reader, str, Any], object]]] = {
     "output": _Reader.texts,
     "baseline": _Reader.text,
     "max-per-rule": _Reader.count,
+    "tls-keylog": _Reader.texts,
 }
 """Every key, with what takes its value."""
 

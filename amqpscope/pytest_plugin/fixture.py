@@ -2,6 +2,8 @@
 
 import datetime
 import hashlib
+import importlib.util
+import os
 import re
 from collections.abc import Iterable, Sequence
 from os import PathLike, fspath
@@ -12,6 +14,8 @@ from typing import Final, Literal, TypedDict, Unpack
 import pytest
 
 from amqpscope.errors import CaptureError, FilterError, NotPermitted, NotPossible
+from amqpscope.input.key_log import key_logs
+from amqpscope.layers.secrets import Secrets
 from amqpscope.model.finding import Finding
 from amqpscope.policy import Given, Policy
 from amqpscope.policy.configuration import Configuration
@@ -39,7 +43,8 @@ class Options(TypedDict, total=False):
     fail_on: from which severity on findings fail the test, `error`, `warning`, `note` or `never`.
     fail_on_possible: those that are not certain do, too. strict: as fail_on="warning" and fail_on_possible.
     allow: rules, or patterns of them, or severities, for which it does not fail here. allow_empty: there may
-    be no AMQP at all. select, ignore, profile, spec, dialect: as the options of `amqpscope check`.
+    be no AMQP at all. select, ignore, profile, spec, dialect, tls_keylog: as the options of `amqpscope
+    check`. Without tls_keylog, the file that the environment variable SSLKEYLOGFILE names.
     """
 
     fail_on: Literal["error", "warning", "note", "never"]
@@ -52,6 +57,7 @@ class Options(TypedDict, total=False):
     profile: str
     spec: str
     dialect: str
+    tls_keylog: str | PathLike[str] | Iterable[str | PathLike[str]]
 
 
 class AmqpCapture:
@@ -241,6 +247,7 @@ class _Terms:
         if "ignore" in options:
             given.ignore = _words(options["ignore"])
         try:
+            self._key_logs = _paths(options.get("tls_keylog", ()))
             self._dialect = known_dialect(options.get("dialect", ""))
             self._policy = Policy(configuration, given, datetime.datetime.now().astimezone().date())
             self._allowed = selectors("allow", _words(options.get("allow", ())))
@@ -249,7 +256,20 @@ class _Terms:
 
     def judge(self, source: str | list[str], hint: str) -> Judgement:
         """What becomes of a capture. hint: what to look after if there is no AMQP in it."""
-        return judge(CaptureOfTest(source, self._dialect), self._policy, self._allows, hint)
+        try:
+            secrets = self._secrets()
+        except FilterError as error:
+            raise ValueError(str(error).removeprefix("--")) from None
+        return judge(CaptureOfTest(source, self._dialect, secrets), self._policy, self._allows, hint)
+
+    def _secrets(self) -> Secrets | None:
+        """Those of the key logs as they are now; without one, of the file that the process writes to."""
+        if self._key_logs:
+            return key_logs(self._key_logs)
+        written = os.environ.get("SSLKEYLOGFILE", "")
+        if not written or importlib.util.find_spec("cryptography") is None:
+            return None
+        return key_logs([written], growing=True)
 
     def _allows(self, finding: Finding) -> bool:
         return any(one.fits(finding.rule, weight(finding)) for one in self._allowed)
@@ -262,6 +282,10 @@ def _warn(node: pytest.Item, texts: list[str]) -> None:
 
 def _words(given: str | Iterable[str]) -> list[str]:
     return [given] if isinstance(given, str) else list(given)
+
+
+def _paths(given: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[str]:
+    return [fspath(given)] if isinstance(given, str | PathLike) else [fspath(one) for one in given]
 
 
 def _file_name(node: str) -> str:

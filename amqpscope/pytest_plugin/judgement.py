@@ -9,6 +9,7 @@ from typing import Final
 from rich.console import Console
 
 from amqpscope.input.capture import Capture, CaptureOptions, together
+from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import MAX_TEST_FINDINGS
 from amqpscope.model.finding import Finding
 from amqpscope.policy import CaptureOutcome, Policy
@@ -72,19 +73,23 @@ def judge(
 class CaptureOfTest:
     """A file, or several that are one capture. alone: it is one file.
 
-    dialect: of AMQP 1.0 that all peers speak, "" to find out by the frames.
+    dialect: of AMQP 1.0 that all peers speak, "" to find out by the frames. secrets: what TLS is
+    decrypted with.
     """
 
-    def __init__(self, source: str | Sequence[str], dialect: str = "") -> None:
+    def __init__(
+        self, source: str | Sequence[str], dialect: str = "", secrets: Secrets | None = None
+    ) -> None:
         self.alone = isinstance(source, str)
         paths = [source] if isinstance(source, str) else list(source)
         self.name = together(paths) if paths else "no files"
         self._source = source
         self._dialect = dialect
+        self._secrets = secrets
 
     def open(self, options: CaptureOptions) -> Capture:
         """The capture. Raises CaptureError."""
-        return Capture(self._source, replace(options, dialect=self._dialect))
+        return Capture(self._source, replace(options, dialect=self._dialect, secrets=self._secrets))
 
 
 class _Report(FindingWriter):

@@ -20,6 +20,8 @@ from amqpscope.errors import FilterError
 from amqpscope.input.capture import CaptureOptions
 from amqpscope.input.key_log import KeyLog, key_logs
 from amqpscope.layers.secrets import Secrets
+from amqpscope.policy.configuration import Configuration
+from amqpscope.pytest_plugin.fixture import AmqpCapture
 
 from .test_tls import recorded, talk
 
@@ -181,3 +183,49 @@ def test_no_secret_is_shown(
         if line and not line.startswith(b"#"):
             assert line.split()[2].decode()[:32].lower() not in shown
             assert json.dumps(bytes.fromhex(line.split()[2].decode()).decode("latin1"))[1:-1] not in shown
+
+
+def files(path: Path, recording: TlsRecording) -> tuple[Path, Path]:
+    capture, keys = path / "a.pcap", path / "keys.txt"
+    capture.write_bytes(capture_of(recording).pcap())
+    keys.write_bytes(recording.keylog)
+    return capture, keys
+
+
+def test_from_python(tmp_path: Path, recording: TlsRecording) -> None:
+    capture, keys = files(tmp_path, recording)
+    frames = [one.frame.name for one in amqpscope.read(capture, tls_keylog=[str(keys)])]
+    assert frames[0] == "header" and "transfer" in frames
+    rules = [one.rule for one in amqpscope.check(capture, profile="none", tls_keylog=[str(keys)])]
+    assert "amqp10/L-CREDIT" in rules
+    assert list(amqpscope.read(capture)) == []
+
+
+def test_a_configuration_that_names_key_logs(tmp_path: Path, recording: TlsRecording) -> None:
+    capture, _ = files(tmp_path, recording)
+    config = tmp_path / "amqpscope.toml"
+    config.write_text('tls-keylog = "keys.txt"\n')
+    shown = CliRunner().invoke(app, ["check", "--config", str(config), str(capture)]).stdout
+    assert "amqp10/L-CREDIT" in shown
+    same = CliRunner().invoke(app, ["diff", "--config", str(config), str(capture), str(capture)]).stdout
+    config.write_text("")
+    assert (
+        "nothing to check" in CliRunner().invoke(app, ["check", "--config", str(config), str(capture)]).stdout
+    )
+    assert (
+        same != CliRunner().invoke(app, ["diff", "--config", str(config), str(capture), str(capture)]).stdout
+    )
+
+
+def test_in_tests(
+    tmp_path: Path, recording: TlsRecording, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture, keys = files(tmp_path, recording)
+    fixture = AmqpCapture(request.node, "off", tmp_path, None, Configuration())
+    monkeypatch.delenv("SSLKEYLOGFILE", raising=False)
+    assert fixture.check(capture, fail_on="never", allow_empty=True) == []
+    assert fixture.check(capture, fail_on="never", tls_keylog=keys) != []
+    with pytest.raises(ValueError, match="tls-keylog"):
+        fixture.check(capture, tls_keylog=[str(tmp_path / "none")])
+    monkeypatch.setenv("SSLKEYLOGFILE", str(keys))
+    assert fixture.check(capture, fail_on="never") != []

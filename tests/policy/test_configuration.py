@@ -80,6 +80,7 @@ def test_every_key(folder: Path) -> None:
         output = ["a.xml", "text:b"]
         max-per-rule = 7
         baseline = "known.json"
+        tls-keylog = "keys.txt"
         [severity]
         S-WIN-IN = "note"
         """,
@@ -97,6 +98,7 @@ def test_every_key(folder: Path) -> None:
         "output": ["a.xml", "text:b"],
         "max-per-rule": 7,
         "baseline": "known.json",
+        "tls-keylog": ["keys.txt"],
         "severity": {"S-WIN-IN": "note"},
     }
     assert {*found.values} | {"allow"} == {*KEYS}
