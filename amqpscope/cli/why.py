@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import sys
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.model.records import Connection
 from amqpscope.report.painter import painter
+from amqpscope.report.printable import printable
 from amqpscope.rules.profiles import AUTO, valid
 from amqpscope.why.endings import endings_of
 from amqpscope.why.endings_text import endings_lines, wanted_of
@@ -45,7 +47,8 @@ Each earlier frame is shown with its effect on the explained frame:
   matters to  a finding names the earlier frame
 
 \b
-With --end, each end is traced back to its cause: a finding, the method that a
+With --end, what ended in order is left out, unless there are few connections
+or --connection is given. Each other end is traced back to its cause: a finding, the method that a
 close names, an earlier error, or a silence. An event that came before the end
 but is not proven to be the cause is reported as `perhaps`.
 
@@ -270,7 +273,8 @@ def _ends(material: ReplayableCapture, which: str | None, form: TextOrJson, belo
         paint = painter()[0].paint
         if below:
             print()
-        for line, hang in endings_lines(material.name, found, scenes, more):
+        file = shlex.quote(printable(material.path)) if material.path else ""
+        for line, hang in endings_lines(material.name, found, scenes, more, which is not None, file):
             print(paint(line, hang))
     if nothing:
         sys.stdout.flush()

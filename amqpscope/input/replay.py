@@ -57,6 +57,11 @@ class ReplayableCapture:
         """What it is called."""
         return together([_name(path) for path in self._paths])
 
+    @property
+    def path(self) -> str:
+        """Where it is, if it is one file that can be read again; else ""."""
+        return self._paths[0] if len(self._paths) == 1 and self._paths[0] != "-" else ""
+
     def _file(self, path: str) -> str | BinaryIO:
         if path != "-":
             return path

@@ -151,6 +151,17 @@ class Ending(NamedTuple):
         """Whether a peer ended this, and not only what is around it."""
         return self.mark is not None or (self.thing == "connection" and self.peer != "")
 
+    @property
+    def in_order(self) -> bool:
+        """Whether nothing is to be explained: a peer ended this without an error and without anything before
+        that may be the cause, or it ended with what is around it, or it has not ended.
+        """
+        if self.condition:
+            return False
+        if not self.itself:
+            return True
+        return self.mark is not None and not self.steps
+
 
 class StreamEnd(NamedTuple):
     """The end of the stream that ended first: its time (ns), the peer, `fin` or `rst`, and the packet."""

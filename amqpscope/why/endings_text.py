@@ -23,6 +23,9 @@ __all__ = ["endings_lines", "wanted_of"]
 _SHOWN = 20
 """Ends of a connection that are shown, besides those with an error, of which as many are."""
 
+_FEW = 3
+"""Connections of a capture of which everything is shown."""
+
 _LONGEST = 100
 _LABEL = 9
 
@@ -46,32 +49,71 @@ def wanted_of(found: list[tuple[Following, list[Ending]]]) -> dict[int, Wanted]:
 
 
 def endings_lines(
-    name: str, found: list[tuple[Following, list[Ending]]], excerpts: dict[int, ExplainedFrames], more: int
+    name: str,
+    found: list[tuple[Following, list[Ending]]],
+    excerpts: dict[int, ExplainedFrames],
+    more: int,
+    everything: bool,
+    file: str,
 ) -> Iterator[tuple[Line, int]]:
     """All of it: lines, each with the columns before its continuation, -1 for one that may be cut.
 
-    more: connections beyond those that were found.
+    more: connections beyond those that were found. everything: what ended in order is shown, too; so it is of
+    few connections. file: as a command names the capture, "" if none can.
     """
+    everything = everything or len(found) <= _FEW
     yield [("rule", f"{printable(name)}: {count(len(found) + more, 'connection')}")], 4
+    in_order = 0
     for following, endings in found:
-        connection = following.connection
-        shown: list[tuple[Line, int]] = [([], -1), (heading(connection), 4)]
-        of = excerpts[int(connection.stream)]
-        reported: set[tuple[int, int]] = set()
-        listed = _listed(endings)
-        for ending in listed:
-            shown += _ending(ending, of, reported)
-        still = len([ending for ending in endings[1:] if not ending.peer])
-        if still:
-            shown.append(([("dim", f"{count(still, 'other')} have not ended")], 4))
-        left = len(endings) - len(listed) - still + following.more
-        if left:
-            shown.append(([("dim", f"and {left} more, without an error (--format json)")], 4))
-        yield from shown
+        shown = _listed(endings)
+        if not everything:
+            shown = [ending for ending in shown if not ending.in_order]
+            if not shown:
+                in_order += 1
+                continue
+        yield from _connection(following, endings, shown, excerpts[int(following.connection.stream)], file)
+    if in_order:
+        yield [], -1
+        text = f"{count(in_order, 'connection')} ended in order, or not at all (--connection shows one)"
+        yield [("dim", text)], 4
     if more:
         yield [], -1
         text = f"and {count(more, 'connection')} more, not shown here (--connection shows one)"
         yield [("note", text)], 4
+
+
+def _connection(
+    following: Following, endings: list[Ending], listed: list[Ending], of: ExplainedFrames, file: str
+) -> Iterator[tuple[Line, int]]:
+    """One connection. listed: what is shown of its endings."""
+    yield [], -1
+    yield heading(following.connection), 4
+    reported: set[tuple[int, int]] = set()
+    for ending in listed:
+        yield from _ending(ending, of, reported)
+    still = len([ending for ending in endings[1:] if not ending.peer])
+    if still:
+        yield [("dim", f"{count(still, 'other')} have not ended")], 4
+    left = len(endings) - len(listed) - still + following.more
+    if left:
+        yield [("dim", f"and {left} more, without an error (--format json)")], 4
+    packet = _next_packet(following, listed)
+    if packet and file:
+        yield [("key", "next: "), ("", f"amqpscope why {file} {packet}")], 4
+
+
+def _next_packet(following: Following, listed: list[Ending]) -> int:
+    """The packet that explains most: of the finding that is the cause, else of the end; 0 for none."""
+    for ending in listed:
+        for step in ending.steps:
+            if step.finding is not None:
+                return int(step.finding.packet)
+    first = next((ending for ending in listed if not ending.in_order), None)
+    if first is None:
+        return 0
+    if first.mark is not None:
+        return first.mark.packet
+    return 0 if following.stream_end is None else following.stream_end.packet
 
 
 def _listed(endings: list[Ending]) -> list[Ending]:

@@ -69,7 +69,7 @@ def test_what_is_printed(
 
 # Of a large capture, what a person sees first.
 FIRST_SCREEN = 40
-NIGHT = {"night.check": ["check"], "night.summary": ["summary"]}
+NIGHT = {"night.check": ["check"], "night.summary": ["summary"], "night.why-end": ["why", "--end"]}
 WIDTHS = (80, 120)
 
 
