@@ -708,3 +708,6 @@ first ten; a challenge of many rounds, and what is sent without waiting for the 
 MAX_PEER_NAME: Final = 256
 """Characters that are kept of a name by which a peer introduces itself, and of its product. Container-ids are
 often random names of some 40 characters."""
+
+MAX_LADDER_FRAMES: Final = 2_000
+"""Frames that `read --ladder` draws: more than anybody looks at, and they are kept until the end."""

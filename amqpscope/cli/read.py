@@ -20,7 +20,8 @@ from amqpscope.cli.inputs import (
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.selection import Selection, parse_bound, parse_channels, parse_names
 from amqpscope.cli.status import Status, worst
-from amqpscope.cli.writers import CensusWriter, FramesJsonWriter, FrameWriter, TimelineWriter
+from amqpscope.cli.timeline_writers import LadderWriter, TimelineWriter
+from amqpscope.cli.writers import CensusWriter, FramesJsonWriter, FrameWriter
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.report.links import LinkNames
@@ -61,6 +62,9 @@ tcp.stream. #7 means delivery-id 7, in AMQP 0-9-1 delivery-tag 7. A link is
 shown as ADDRESS (NAME). incoming-window=2048@7 means that the window has room
 for 2048 transfers, and that the first of them has transfer-id 7.
 
+An error or warning of `check` appears below its frame, after !!, and the
+answer of the other peer below the frame that gives it, after ->.
+
 Passwords, responses of a login and security tokens are never shown.
 
 Colours are used on a terminal only. The environment variable NO_COLOR turns
@@ -73,6 +77,7 @@ Examples:
   amqpscope read -v --connection 3 --from +1.5 --to +2 traffic.pcap
   amqpscope read --address 'orders*' --only transfer,problem traffic.pcap
   amqpscope read --only basic.publish,basic.return,channel traffic.pcap
+  amqpscope read --ladder --connection 3 --from 1200 --to 1230 traffic.pcap
   amqpscope read --merge rotated/capture.pcap*
   amqpscope read --format ndjson --bodies traffic.pcap | jq .message.body
   tcpdump -w - port 5672 | amqpscope read -
@@ -201,6 +206,23 @@ def read(
             "output, the option has the same effect as -vv.",
         ),
     ] = False,
+    no_verdicts: Annotated[
+        bool,
+        typer.Option(
+            "--no-verdicts",
+            rich_help_panel=_HOW,
+            help="Do not show findings below their frames. Reading is faster then.",
+        ),
+    ] = False,
+    drawn: Annotated[
+        bool,
+        typer.Option(
+            "--ladder",
+            rich_help_panel=_HOW,
+            help="Draw the frames as arrows between client and server. Use --connection, --from "
+            "and --to to choose some.",
+        ),
+    ] = False,
     count: Annotated[
         bool,
         typer.Option("--count", rich_help_panel=_HOW, help="Show only the number of frames of each name."),
@@ -229,12 +251,23 @@ def read(
     )
     if limit is not None and limit < 1:
         raise FilterError(f"--limit {limit}: must be at least 1")
+    if drawn and (count or form is not ReadFormat.text):
+        raise FilterError("--ladder: cannot be combined with --count or --format")
     captures = inputs(paths, merge, via, dialect, tls_keylog)
     writer: FrameWriter
-    if count:
+    if drawn:
+        writer = LadderWriter()
+    elif count:
         writer = CensusWriter(form is not ReadFormat.text)
     elif form is ReadFormat.text:
-        writer = TimelineWriter(time.value, max(verbose, 2 if bodies else 0), several=len(captures) > 1)
+        writer = TimelineWriter(
+            time.value,
+            max(verbose, 2 if bodies else 0),
+            several=len(captures) > 1,
+            # Malformed frames say themselves what is wrong with them.
+            verdicts=not no_verdicts and not selection.only_problems,
+            holds="-" not in paths,
+        )
     else:
         writer = FramesJsonWriter(form is ReadFormat.json, bodies or verbose >= 2)
     statuses = []
@@ -264,9 +297,10 @@ def _read_one(
     counter = writer.counter()
     if left is not None or not selection.everything:
         counter = None
+    judges = writer.judges
     messages = writer.messages or selection.messages
     try:
-        options = CaptureOptions(messages=messages, keep=False, ended=True, counter=counter)
+        options = CaptureOptions(messages=messages, keep=False, ended=True, counter=counter, judge=judges)
         with one.open(options) as capture:
             name = capture.name
             writer.begin(capture, names)
@@ -291,6 +325,8 @@ def _read_one(
                                     if left == 0:
                                         break
                         writer.flush()
+                    if judges:
+                        writer.found(capture.take_findings())
                     for analysis in capture.take_ended():
                         names.forget(analysis.connection)
                         selection.forget(analysis.connection)
@@ -298,6 +334,8 @@ def _read_one(
                     meter.update()
                     if left == 0:
                         break
+                if judges:
+                    writer.found(capture.take_findings())
             writer.finish(capture)
             if left == 0:
                 return Status.FAILURE if capture.failed else Status.FINE, left

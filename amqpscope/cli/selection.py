@@ -185,6 +185,9 @@ class Selection:
         self._link = _pattern(link)
         self._address = _pattern(address)
         self._only = only
+        self._names = frozenset() if only is None else only - {PROBLEM, ERROR}
+        self._problems = only is not None and PROBLEM in only
+        self._errors = only is not None and ERROR in only
         self._first = first
         self._last = last
         self._origin = 0
@@ -193,8 +196,10 @@ class Selection:
         """No criterion was given."""
         self.links = link is not None or address is not None
         """A frame's link is looked at."""
-        self.messages = only is not None and PROBLEM in only
+        self.messages = self._problems
         """A frame's message is looked at."""
+        self.only_problems = only == frozenset({PROBLEM})
+        """Only malformed frames are asked for."""
         texts = {
             "--connection": connection,
             "--link": link,
@@ -259,16 +264,14 @@ class Selection:
         return address is None or any(address.match(name) for name in finding.addresses)
 
     def _named(self, record: FrameRecord) -> bool:
-        only = self._only
-        assert only is not None
         frame = record.frame
-        if frame.name in only or frame.kind in only or frame.name.partition(".")[0] in only:
+        names = self._names
+        if names and (frame.name in names or frame.kind in names or frame.name.partition(".")[0] in names):
             return True
-        form = FORMS.of(frame)
-        if PROBLEM in only:
-            if frame.problems or (record.message is not None and form.message_problems(record)):
+        if self._problems:
+            if frame.problems or (record.message is not None and FORMS.of(frame).message_problems(record)):
                 return True
-        return ERROR in only and form.reports_error(frame)
+        return self._errors and FORMS.of(frame).reports_error(frame)
 
     def _addressed(self, record: FrameRecord, link: Link | None) -> bool:
         assert self._address is not None

@@ -1,30 +1,30 @@
-"""The forms in which `amqpscope read` writes frames: a timeline, JSON, or a count."""
+"""The forms in which `amqpscope read` writes frames for programs and counts them."""
 
 import json
 import sys
 
 from amqpscope.cli.output import notes_to_stderr
 from amqpscope.input.capture import Capture
+from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, Counter, FrameRecord
 from amqpscope.report.frame_counts import Census
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
-from amqpscope.report.notes import note_lines
-from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
-from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.tracking.amqp10.identity import Link
 
-__all__ = ["CensusWriter", "FrameWriter", "FramesJsonWriter", "TimelineWriter"]
+__all__ = ["CensusWriter", "FrameWriter", "FramesJsonWriter"]
 
 
 class FrameWriter:
     """Writes the frames of several captures in one form.
 
     messages: wants messages put together. names: wants each frame's link. streaming: writes while reading.
+    judges: wants findings.
     """
 
+    judges = False
     messages = True
     names = True
     streaming = True
@@ -45,6 +45,9 @@ class FrameWriter:
     def frame(self, record: FrameRecord, link: Link | None) -> None:
         """One frame."""
 
+    def found(self, findings: list[Finding]) -> None:
+        """These findings are complete."""
+
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""
 
@@ -60,53 +63,6 @@ class FrameWriter:
 
     def end(self) -> None:
         """All captures are read."""
-
-
-class TimelineWriter(FrameWriter):
-    """One line a frame, for people."""
-
-    def __init__(self, time_format: str, verbosity: int, several: bool) -> None:
-        self._painter, _ = painter()
-        self._time_format = time_format
-        self._verbosity = verbosity
-        self._several = several
-        self._lines: list[str] = []
-        self._clock = Clock(time_format)
-        self._names = LinkNames()
-        self._timeline = Timeline(self._clock, verbosity, self._names)
-
-    def begin(self, capture: Capture, names: LinkNames) -> None:
-        self._clock = Clock(self._time_format)
-        self._names = names
-        self._timeline = Timeline(self._clock, self._verbosity, names)
-        if self._several:
-            self._lines.append(self._painter.paint([("rule", f"══ {printable(capture.name)}")]))
-
-    def start(self, time: int) -> None:
-        self._clock.start(time)
-
-    def block(self, records: list[FrameRecord]) -> None:
-        for record in records:
-            self.frame(record, self._names.of(record))
-        self.flush()
-
-    def frame(self, record: FrameRecord, link: Link | None) -> None:
-        for line, hang in self._timeline.lines(record, link):
-            self._lines.append(self._painter.paint(line, hang))
-
-    def forget(self, connection: Connection) -> None:
-        self._timeline.forget(connection)
-
-    def flush(self) -> None:
-        if self._lines:
-            sys.stdout.write("\n".join(self._lines) + "\n")
-            sys.stdout.flush()
-            self._lines = []
-
-    def finish(self, capture: Capture) -> None:
-        for text, style, hang in note_lines(capture.notes):
-            self._lines.append(self._painter.paint([(style, f"note: {printable(text)}")], hang))
-        self.flush()
 
 
 _LINES_AT_ONCE = 256

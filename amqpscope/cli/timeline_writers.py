@@ -1,0 +1,229 @@
+"""The forms in which `amqpscope read` shows frames to people: a timeline with findings, or ladders."""
+
+import sys
+from collections.abc import Iterable
+from typing import Final
+
+from amqpscope.cli.writers import FrameWriter
+from amqpscope.input.capture import Capture
+from amqpscope.limits import MAX_LADDER_FRAMES
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import END_OF_STREAM, Connection, FrameRecord
+from amqpscope.report.ladder import WIDTH, ladder
+from amqpscope.report.line import INDENT, Line
+from amqpscope.report.links import LinkNames
+from amqpscope.report.notes import note_lines
+from amqpscope.report.painter import painter
+from amqpscope.report.printable import printable
+from amqpscope.report.summary_text import count
+from amqpscope.report.timeline import Clock, Timeline, heading
+from amqpscope.report.verdict import answer, headline, kind
+from amqpscope.rules.peer_error import FIN, RST
+from amqpscope.rules.profiles import weight
+from amqpscope.tracking.amqp10.identity import Link
+
+__all__ = ["LadderWriter", "TimelineWriter"]
+
+_WIDEST: Final = 100
+"""Columns of a ladder on a terminal that has more."""
+
+_Place = tuple[Connection, int, int, str]
+
+
+class _ShownFrame:
+    """The text of a frame, and what is found at it, which is shown below it."""
+
+    def __init__(self, record: FrameRecord, text: str) -> None:
+        frame = record.frame
+        self.place: _Place = (record.connection, int(record.direction), int(frame.offset), frame.name)
+        # A rule that learns of a fault later knows of the frame where it ends.
+        self.end: _Place = (*self.place[:2], int(frame.offset + frame.size), frame.name)
+        self.packet = int(record.packet)
+        self.codes = {problem.code for problem in frame.problems}
+        self.text = text
+        self.below: list[str] = []
+
+
+class TimelineWriter(FrameWriter):
+    """One line a frame, for people, with each finding below its frame and the answer to it.
+
+    Findings that need later frames come a block later, so the frames of a block are held back until the next
+    one is read: holds. What comes even later is shown where it comes.
+    """
+
+    def __init__(self, time_format: str, verbosity: int, several: bool, verdicts: bool, holds: bool) -> None:
+        self.judges = verdicts
+        self._holds = verdicts and holds
+        self._painter, _ = painter()
+        self._time_format = time_format
+        self._verbosity = verbosity
+        self._several = several
+        self._held: list[_ShownFrame] = []
+        self._frames: list[_ShownFrame] = []
+        self._lines: list[str] = []
+        # Where findings go: the frames that are not written yet, by their places, ends and packets.
+        self._places: dict[_Place, _ShownFrame] = {}
+        self._ends: dict[_Place, _ShownFrame] = {}
+        self._packets: dict[tuple[Connection, int, int], _ShownFrame] = {}
+        self._shown: set[Connection] = set()
+        self._clock = Clock(time_format)
+        self._names = LinkNames()
+        self._timeline = Timeline(self._clock, verbosity, self._names)
+
+    def begin(self, capture: Capture, names: LinkNames) -> None:
+        self._clock = Clock(self._time_format)
+        self._names = names
+        self._timeline = Timeline(self._clock, self._verbosity, names)
+        self._shown = set()
+        if self._several:
+            self._lines.append(self._painter.paint([("rule", f"══ {printable(capture.name)}")]))
+
+    def start(self, time: int) -> None:
+        self._clock.start(time)
+
+    def block(self, records: list[FrameRecord]) -> None:
+        for record in records:
+            self.frame(record, self._names.of(record))
+        self.flush()
+
+    def frame(self, record: FrameRecord, link: Link | None) -> None:
+        lines = [self._painter.paint(line, hang) for line, hang in self._timeline.lines(record, link)]
+        if self.judges:
+            self._keep(_ShownFrame(record, "\n".join(lines)))
+        else:
+            self._lines += lines
+
+    def _keep(self, frame: _ShownFrame) -> None:
+        self._frames.append(frame)
+        self._shown.add(frame.place[0])
+        self._places[frame.place] = frame
+        self._ends[frame.end] = frame
+        self._packets.setdefault((*frame.place[:2], frame.packet), frame)
+
+    def found(self, findings: list[Finding]) -> None:
+        for finding in findings:
+            if weight(finding) != "note" and finding.connection in self._shown:
+                self._put(finding)
+
+    def _put(self, finding: Finding) -> None:
+        """Put a finding below its frame, and the answer below the frame that gives it."""
+        spot, connection = finding.spot, finding.connection
+        direction = int(spot.direction)
+        place = (connection, direction, int(spot.offset), spot.name)
+        at = self._places.get(place) or self._ends.get(place)
+        if at is None:
+            if spot.name != END_OF_STREAM and int(spot.packet) >= self._first_packet():
+                return  # its frame was not asked for
+            at = self._before(int(spot.packet))
+            if at is None or at.place[0] is not connection:
+                self._below(at, heading(connection))
+        if finding.rule.partition("/")[2] not in (at.codes if at is not None else ()):
+            self._below(at, [("problem", "  !! "), *headline(finding)])
+        reaction = finding.reaction
+        if reaction.condition or reaction.frame in (FIN, RST):
+            answered = self._packets.get((connection, 1 - direction, int(reaction.packet)), at)
+            text = f"packet {finding.packet}, {kind(finding)} {finding.rule}: {answer(finding)}"
+            self._below(answered, [("note", "  -> "), ("", text)])
+
+    def _first_packet(self) -> int:
+        """Of the frames that are not written yet."""
+        first = self._held or self._frames
+        return first[0].packet if first else 0
+
+    def _before(self, packet: int) -> _ShownFrame | None:
+        """The last frame, of those not written yet, that does not come after a packet."""
+        frames = [*reversed(self._frames), *reversed(self._held)]
+        return next((one for one in frames if one.packet <= packet), frames[0] if frames else None)
+
+    def _below(self, at: _ShownFrame | None, *lines: Line) -> None:
+        texts = [self._painter.paint(line, INDENT + 4) for line in lines]
+        if at is None:
+            self._lines += texts
+        else:
+            at.below += texts
+
+    def forget(self, connection: Connection) -> None:
+        self._timeline.forget(connection)
+        self._shown.discard(connection)
+
+    def flush(self) -> None:
+        if self._holds and not self._frames:
+            return
+        if self._holds:
+            self._held, self._frames, done = self._frames, [], self._held
+        else:
+            self._frames, done = [], self._frames
+        self._write(done)
+
+    def _write(self, frames: Iterable[_ShownFrame]) -> None:
+        for frame in frames:
+            self._lines += [frame.text, *frame.below]
+            self._places.pop(frame.place, None)
+            self._ends.pop(frame.end, None)
+            self._packets.pop((*frame.place[:2], frame.packet), None)
+        if self._lines:
+            sys.stdout.write("\n".join(self._lines) + "\n")
+            sys.stdout.flush()
+            self._lines = []
+
+    def _write_all(self) -> None:
+        frames, self._held, self._frames = self._held + self._frames, [], []
+        self._write(frames)
+
+    def finish(self, capture: Capture) -> None:
+        self._write_all()
+        for text, style, hang in note_lines(capture.notes):
+            self._lines.append(self._painter.paint([(style, f"note: {printable(text)}")], hang))
+        self._write_all()
+
+    def fail(self, name: str, reason: str) -> None:
+        self._write_all()
+
+
+class LadderWriter(FrameWriter):
+    """The frames that were asked for, as arrows between client and server, each connection for itself."""
+
+    judges = True
+    streaming = False
+
+    def __init__(self) -> None:
+        self._records: list[FrameRecord] = []
+        self._findings: list[Finding] = []
+        self._left_out = 0
+
+    def begin(self, capture: Capture, names: LinkNames) -> None:
+        self._records, self._findings, self._left_out = [], [], 0
+
+    def block(self, records: list[FrameRecord]) -> None:
+        for record in records:
+            self.frame(record, None)
+
+    def frame(self, record: FrameRecord, link: Link | None) -> None:
+        if len(self._records) < MAX_LADDER_FRAMES:
+            self._records.append(record)
+        else:
+            self._left_out += 1
+
+    def found(self, findings: list[Finding]) -> None:
+        connections = {record.connection for record in self._records}
+        self._findings += [one for one in findings if weight(one) != "note" and one.connection in connections]
+
+    def finish(self, capture: Capture) -> None:
+        paint, width = painter()
+        places = {
+            (record.connection, record.peer, int(record.packet), record.frame.name)
+            for record in self._records
+        }
+        findings = [
+            one
+            for one in self._findings
+            if one.frame == END_OF_STREAM or (one.connection, one.peer, int(one.packet), one.frame) in places
+        ]
+        for line in ladder(self._records, findings, WIDTH if width is None else min(width, _WIDEST)):
+            print(paint.paint(line))
+        if self._left_out:
+            text = (
+                f"{count(self._left_out, 'more frame')} not drawn; --connection, --from and --to choose fewer"
+            )
+            print(paint.paint([("note", text)]))
+        sys.stdout.flush()
