@@ -169,7 +169,7 @@ def check(
             rich_help_panel=_HOW,
             show_default=False,
             help="Show at most N findings of each rule for each peer of a connection, and"
-            " count the others (default: 3). Applies to text, where it implies --full, and "
+            " count the others (default: 3). The option applies to text, where it implies --full, and "
             "to Markdown.",
         ),
     ] = None,
@@ -178,7 +178,8 @@ def check(
         typer.Option(
             "--possible",
             rich_help_panel=_HOW,
-            help="Show possible findings like certain ones. Without it, the text only counts them.",
+            help="Show possible findings like certain ones. Without this option, the "
+            "text only counts possible findings.",
         ),
     ] = False,
     notes: Annotated[
@@ -186,7 +187,8 @@ def check(
         typer.Option(
             "--notes",
             rich_help_panel=_HOW,
-            help="Show findings of severity note like others. Without it, the text only counts them.",
+            help="Show findings of severity note like others. Without this option, the "
+            "text only counts these findings.",
         ),
     ] = False,
     full: Annotated[

@@ -208,7 +208,7 @@ def search_rules(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="WORD", help="List the rules in whose id or explanation all of these words stand."
+            metavar="WORD", help="List the rules whose id or explanation contains all of these words."
         ),
     ],
     form: ObjectFormat = TextOrJson.text,

@@ -111,14 +111,14 @@ CAPTURE_NOTES: Final = (
     ),
     CaptureNote(
         ("capture/connect",),
-        "the client asked an HTTP proxy for a tunnel (CONNECT), and got it",
-        "request and answer are skipped, and both streams begin after them; the server's end of the TCP "
-        "connection is the proxy's",
+        "the client asked an HTTP proxy for a tunnel (CONNECT), and the proxy opened the tunnel",
+        "the request and the answer are skipped, and both streams begin after the answer; the TCP "
+        "connection ends at the proxy, not at the server",
     ),
     CaptureNote(
         ("capture/websocket",),
         "WebSocket frames of one direction cannot be read any more; the note names the reason",
-        "what follows in this direction is missing, as if it was not captured",
+        "the rest of this direction counts as not captured",
     ),
     CaptureNote(
         ("capture/tls",),

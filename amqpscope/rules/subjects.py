@@ -46,7 +46,8 @@ SUBJECTS: Final = (
         "How a delivery is named and settled",
         "amqp10",
         "A delivery has a delivery-id, which is a number of the session, and a delivery-tag, which the "
-        "sender chooses for the link. Dispositions name ids; a link that is resumed names tags.",
+        "sender chooses for the link. A disposition names deliveries by their delivery-ids. An attach that "
+        "resumes a link names deliveries by their delivery-tags.",
         ("D-ID-PRESENT", "D-TAG-PRESENT", "D-ID-SEQ", "D-TAG-UNIQUE", "D-STATE-FINAL-RCV"),
         "D-ID-SEQ",
     ),
@@ -72,8 +73,8 @@ SUBJECTS: Final = (
         "acknowledgements",
         "How deliveries are acknowledged",
         "amqp091",
-        "The server numbers the deliveries of a channel. The client settles each of them once, on the same "
-        "channel, by its delivery-tag. The prefetch-count limits how many may be outstanding.",
+        "The server numbers the deliveries of a channel. The client settles each delivery once, on the same "
+        "channel, by its delivery-tag. The prefetch-count limits how many deliveries may be unsettled.",
         ("B-QOS-COUNT", "B-ACK-CHANNEL", "B-ACK-KNOWN", "B-ACK-DUP", "B-ACK-TIMEOUT"),
         "B-ACK-DUP",
     ),

@@ -31,54 +31,58 @@ SEEN: Final = record({"packet": INDEX, "name": TEXT})
 _FRAME: Final[dict[str, Schema]] = {
     "capture": said(TEXT, "the file"),
     "packet": said(INDEX, "the packet of the frame's first octet"),
-    "last_packet?": said(INDEX, "the packet of its last octet, if that is another one"),
-    "time": said(TIME, "of the first octet, ISO 8601 UTC with nanoseconds"),
+    "last_packet?": said(INDEX, "the packet of the frame's last octet, if it is another packet"),
+    "time": said(TIME, "the time of the frame's first octet, in ISO 8601, UTC, with nanoseconds"),
     "connection": said(TEXT, "client>server#n"),
     "peer": said(PEER, "who sent it"),
     "protocol": said(nullable(TEXT), "amqp10, amqp10-draft2011, amqp091"),
-    "kind": said(TEXT, "header, amqp, sasl, method, content-header, body, heartbeat, unknown, skipped"),
+    "kind": said(
+        TEXT, "the kind: header, amqp, sasl, method, content-header, body, heartbeat, unknown, skipped"
+    ),
     "name": said(TEXT, "transfer, sasl-init, basic.publish, undecodable, ..."),
     "channel": said(nullable(INDEX), "null where there is none"),
     "size": said(INDEX, "octets on the wire"),
-    "fields": said(mapped(ANY), "by the names of the specification"),
+    "fields": said(mapped(ANY), "the fields of the frame, by their names in the specification"),
     "problems": listed(
         record(
             {
-                "code": said(TEXT, "in capitals the id of the rule that is broken"),
+                "code": said(TEXT, "the id of the broken rule in capitals, or another code in small letters"),
                 "offset": said(INDEX, "in the frame"),
-                "path": said(TEXT, "of the value, such as attach.source.filter[0]"),
+                "path": said(TEXT, "where the value is, such as attach.source.filter[0]"),
                 "reason": TEXT,
             }
         )
     ),
-    "payload?": said(INDEX, "octets of a message in this frame"),
+    "payload?": said(INDEX, "the number of message octets in this frame"),
     "message?": said(nullable(mapped(ANY)), "the message that this frame completes"),
-    "link?": said(TEXT, "the name of its link, or of its consumer"),
-    "address?": said(nullable(TEXT), "the address of its link, or exchange and queue"),
+    "link?": said(TEXT, "the name of the frame's link, or of its consumer"),
+    "address?": said(nullable(TEXT), "the address of the frame's link, or its exchange and queue"),
 }
 
 _FINDING: Final[dict[str, Schema]] = {
-    "rule": said(TEXT, "its id with the namespace, such as amqp10/L-CREDIT"),
+    "rule": said(TEXT, "the rule's id with its namespace, such as amqp10/L-CREDIT"),
     "severity": SEVERITY,
     "certainty": any_of("certain", "possible"),
     "requirement": said(nullable(TEXT), "the level in the specification"),
     "message": said(TEXT, "one sentence with the values"),
     "spec": said(nullable(TEXT), "document and section"),
-    "references": said(nullable(REFERENCES), "the same as public addresses"),
-    "edition": said(nullable(TEXT), "the text that the finding follows: final, csd01, csprd02"),
-    "profile": said(nullable(TEXT), "the profile that makes it a note"),
+    "references": said(nullable(REFERENCES), "the public addresses of these sections"),
+    "edition": said(nullable(TEXT), "the edition of the specification: final, csd01 or csprd02"),
+    "profile": said(nullable(TEXT), "the profile that makes the finding a note"),
     "capture": said(nullable(TEXT), "the file"),
     "packet": said(nullable(INDEX), "the packet of the offending frame's first octet"),
     "time": said(nullable(TIME), "its time"),
-    "packets": said(listed(PACKET), "all packets that matter, the offending one first"),
+    "packets": said(listed(PACKET), "all packets that matter to the finding, the offending packet first"),
     "connection": said(nullable(TEXT), "client>server#n"),
     "protocol": nullable(TEXT),
     "peer": said(nullable(PEER), "who is at fault"),
     "channel": nullable(INDEX),
-    "session": said(nullable(INDEX), "counts the begins of a connection"),
+    "session": said(
+        nullable(INDEX), "the number of the session, in the order of the begins of the connection"
+    ),
     "link": nullable(record({"name": TEXT, "sender": PEER})),
     "delivery_id": nullable(INDEX),
-    "expected_condition": said(nullable(TEXT), "the error that a correct peer answers with"),
+    "expected_condition": said(nullable(TEXT), "the error with which a correct peer answers the fault"),
     "reaction": said(
         nullable(
             record(
@@ -90,15 +94,18 @@ _FINDING: Final[dict[str, Schema]] = {
                 }
             )
         ),
-        "the error of the other peer for it",
+        "the error with which the other peer answered the fault",
     ),
-    "evidence": said(nullable(mapped(ANY)), "the state before, as named values"),
-    "fingerprint": said(TEXT, "the same for the same finding in another run"),
-    "overridden?": said(nullable(SEVERITY), "the rule's own severity, where the configuration sets another"),
+    "evidence": said(nullable(mapped(ANY)), "the state before the frame, as named values"),
+    "fingerprint": said(TEXT, "the fingerprint, which is equal for the same finding in another run"),
+    "overridden?": said(
+        nullable(SEVERITY), "the rule's own severity, if the configuration sets another severity"
+    ),
     "suppressed?": said(
-        nullable(record({"by": any_of("allow", "baseline"), "reason": TEXT})), "why it does not count"
+        nullable(record({"by": any_of("allow", "baseline"), "reason": TEXT})),
+        "why the finding does not count",
     ),
-    "amended?": said(FLAG, "`sniff` alone: written again, with the reaction"),
+    "amended?": said(FLAG, "true if `sniff` writes the finding a second time, now with the reaction"),
 }
 
 _NOTE: Final[dict[str, Schema]] = {
@@ -119,8 +126,10 @@ _CONNECTION: Final[dict[str, Schema]] = {
     "server": said(TEXT, "address and port"),
     "protocol": nullable(TEXT),
     "encrypted": FLAG,
-    "tls": said(nullable(mapped(ANY)), "versions, names and alerts of TLS, if there was any"),
-    "websocket": said(nullable(mapped(ANY)), "its handshake and its ends, if there was any"),
+    "tls": said(nullable(mapped(ANY)), "the versions, names and alerts of TLS; null without TLS"),
+    "websocket": said(
+        nullable(mapped(ANY)), "the handshake and the ends of WebSocket; null without WebSocket"
+    ),
     "start": nullable(TIME),
     "end": nullable(TIME),
     "octets": said(per_peer(INDEX), "sent by each"),
@@ -128,9 +137,10 @@ _CONNECTION: Final[dict[str, Schema]] = {
     "retransmitted": per_peer(INDEX),
     "captured_twice": per_peer(INDEX),
     "could_not_write": said(
-        nullable(record({"client?": _STALLED, "server?": _STALLED})), "how long TCP stopped them"
+        nullable(record({"client?": _STALLED, "server?": _STALLED})),
+        "how long TCP kept each peer from writing",
     ),
-    "midstream": said(FLAG, "the capture begins in the middle"),
+    "midstream": said(FLAG, "true if the capture begins in the middle of the connection"),
     "tcp_ended": per_peer(nullable(any_of("fin", "rst"))),
     "diagnoses": listed(record({"code": TEXT, "packet": nullable(INDEX), "text": TEXT})),
 }
@@ -207,7 +217,9 @@ _EXPLAINED: Final = record(
                     "effect": said(TEXT, "grants, limits, forbids, lacks, sets up, belongs to"),
                     "what": TEXT,
                     "packet": nullable(INDEX),
-                    "known": said(nullable(TEXT), "whether its sender had read it"),
+                    "known": said(
+                        nullable(TEXT), "whether the sender of the explained frame had read the earlier frame"
+                    ),
                     "frame": nullable(named("frame")),
                 }
             )
@@ -303,7 +315,7 @@ _STATE: Final = record(
             )
         ),
     },
-    "the two peers before the packet",
+    "the state of the two peers before the packet",
 )
 
 _PACKET_EXPLAINED: Final[dict[str, Schema]] = {
@@ -322,9 +334,9 @@ _PACKET_EXPLAINED: Final[dict[str, Schema]] = {
     "frames": listed(_EXPLAINED),
     "more_frames": INDEX,
     "end_of_stream": nullable(_EXPLAINED),
-    "findings": said(listed(named("finding")), "those that no frame of the packet has"),
-    "named_by": said(listed(named("finding")), "findings elsewhere that name this packet"),
-    "packets": said(mapped(listed(named("frame"))), "frames of the packets that these findings name"),
+    "findings": said(listed(named("finding")), "findings at the packet that belong to none of its frames"),
+    "named_by": said(listed(named("finding")), "findings in other packets that name this packet"),
+    "packets": said(mapped(listed(named("frame"))), "the frames of the packets that the findings name"),
 }
 _ENDS_EXPLAINED: Final[dict[str, Schema]] = {
     "capture": TEXT,

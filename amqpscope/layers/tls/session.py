@@ -267,7 +267,7 @@ class TlsSession:
                 if not self.streams[one].chain or self.early:
                     self.begin_traffic(one, place)
         else:
-            what = "the ServerHello was not captured, without which the secrets lead to no keys"
+            what = "the ServerHello was not captured, and no keys can be computed without it"
             for one in (0, 1):
                 self.unreadable(one, what, place)
 

@@ -247,7 +247,7 @@ class TlsStream(LayerStream):
     def lose_track(self, provenance: Provenance) -> None:
         """What comes is no record."""
         if self.opaque or not self.chain:
-            self.session.unreadable(self.direction, "what follows are no TLS records", provenance)
+            self.session.unreadable(self.direction, "the next octets are no TLS record", provenance)
             self.blind = True
             return
         self.missing += _SMALLEST

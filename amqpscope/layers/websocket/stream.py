@@ -85,7 +85,7 @@ class WebSocketStream(LayerStream):
             self.pending = front
             return len(octets)
         if isinstance(header, int) or (header.compressed and self.inflater is None):
-            self.give_up("what follows are no WebSocket frames", provenance)
+            self.give_up("the next octets are no WebSocket frame", provenance)
             return len(octets)
         self.pending = b""
         self.frame = header
