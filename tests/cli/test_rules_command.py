@@ -453,12 +453,6 @@ def test_help_fits_into_eighty_columns(capsys: pytest.CaptureFixture[str], comma
     assert result.lines[0] == usage
 
 
-def test_rules_alone_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    result = amqpscope(capsys, "rules")
-    assert (result.status, result.out) == (2, "")
-    assert "amqpscope rules --help" in result.err
-
-
 def test_rules_are_found_by_words(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "rules", "search", "Link-Credit", "zero")
     assert (result.status, result.err) == (0, "")
