@@ -9,7 +9,15 @@ from typing import Final
 
 from dissectors.wire import i64, u16, u32
 
-__all__ = ["FOREIGN_PROTOCOLS", "MORE", "UNDECODED", "UNKNOWN", "detect_foreign", "tls_midstream"]
+__all__ = [
+    "FOREIGN_PROTOCOLS",
+    "MORE",
+    "UNDECODED",
+    "UNKNOWN",
+    "UNKNOWN_DIALECT",
+    "detect_foreign",
+    "tls_midstream",
+]
 
 MORE: Final = ""
 """Too few octets to tell."""
@@ -24,6 +32,11 @@ UNDECODED: Final = {
     "unknown": "amqp-unknown",
 }
 """The names of the versions of AMQP of which only the protocol header is read, by what that announces."""
+
+UNKNOWN_DIALECT: Final = "amqp10-unknown"
+"""AMQP 1.0 in a dialect that its frames do not show: what there is speaks for the draft, and does not
+suffice.
+"""
 
 # Checked in this order: one may be the beginning of another.
 _TEXT: Final = (

@@ -16,6 +16,7 @@ NAMES: Final[dict[str, str]] = {
     "amqp09": "AMQP 0-9",
     "amqp08": "AMQP 0-8",
     "amqp-unknown": "AMQP of an unknown version",
+    "amqp10-unknown": "AMQP 1.0 (unknown dialect)",
     "http": "HTTP",
     "imap": "IMAP",
     "kafka": "Kafka",

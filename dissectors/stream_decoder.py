@@ -371,6 +371,10 @@ class StreamDecoder(Dissector, ABC):
     def take_for(self, dialect: str) -> None:
         """The direction is in this dialect, if the protocol has it; "" to find out. Before any octets."""
 
+    def leans(self) -> bool:
+        """Whether what there is speaks for another dialect than the usual one, and does not suffice."""
+        return False
+
     def settle_dialect(self) -> None:
         """Nobody waits any longer for frames that tell the dialect: it is the usual one."""
 

@@ -40,7 +40,8 @@ from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.rules.judge import Judge
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
-from dissectors.detect import UNKNOWN
+from dissectors.amqp10_draft2011.reader import REVISION
+from dissectors.detect import UNKNOWN, UNKNOWN_DIALECT
 from dissectors.interface import Assembler, Frame
 from dissectors.limits import RESYNC_WINDOW
 from dissectors.wire import i64
@@ -48,6 +49,8 @@ from dissectors.wire import i64
 __all__ = ["ConnectionAnalysis"]
 
 _DUMP_VERSION: Final = 26
+
+_DIALECT: Final = "capture/dialect"
 
 # The protocols that have dialects.
 _AMBIGUOUS: Final = frozenset([usual for usual, dialect in DIALECTS if dialect])
@@ -431,6 +434,9 @@ class ConnectionAnalysis(FrameSink):
                 return
             self.connection.protocol = name
             self.named = True
+            if name == UNKNOWN_DIALECT:
+                open_ = "the frames do not show which dialect of AMQP 1.0 is spoken, so no rule judges them"
+                self.notes.add(_DIALECT, 0, 0, open_)
         for side in (self.first, self.second):
             decoder = side.decoder
             if decoder is not None and decoder.suspect:
@@ -444,26 +450,39 @@ class ConnectionAnalysis(FrameSink):
     def spoken_dialect(self, spoken: str, at_last: bool) -> str:
         """The protocol that stands for the dialect of both sides, "" if that is not known yet.
 
-        Where they differ, and at last where nothing is known, it is the usual one.
+        Where they differ, and at last where nothing is known, it is the usual one. If what there is speaks
+        for another one and does not suffice, it is `UNKNOWN_DIALECT`.
         """
         found = self.output.dialect
-        open_ = False
+        open_ = leans = False
         for side in (self.first, self.second):
             decoder = side.decoder
             if side.foreign:
                 continue
             if decoder is None or (decoder.undecided and not decoder.opaque):
                 open_ = True
+                leans = leans or (decoder is not None and decoder.leans())
             elif not decoder.dialect:
                 return spoken
             else:
                 found = decoder.dialect
         if open_ and not at_last and not self.output.dialect:
             return ""
+        if leans and not found:
+            return UNKNOWN_DIALECT
         return DIALECTS.get((spoken, found), spoken)
+
+    def name_revision(self, record: FrameRecord) -> None:
+        """Note the revision of the dialect that a frame of the draft shows, once for the connection."""
+        for problem in record.frame.problems:
+            if problem.code == REVISION and _DIALECT not in self.notes.counts:
+                named = "an unknown dialect of AMQP 1.0: the revision of February 2011 fits"
+                self.notes.add(_DIALECT, record.packet, record.time, f"the {record.peer} speaks {named}")
 
     def give(self, record: FrameRecord) -> None:
         """Give out the record of a frame, and have it judged."""
+        if record.frame.dialect and record.frame.problems:
+            self.name_revision(record)
         output = self.output
         connection = self.connection
         if connection.frames <= INTRODUCTION_FRAMES:

@@ -19,7 +19,7 @@ from amqpscope.limits import LIVE_BEHIND
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
 from amqpscope.policy.policy import Policy, Rulings
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import any_decoded
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.summary_text import count
 
@@ -125,7 +125,7 @@ class LiveSession:
 
     def _saw_amqp(self) -> bool:
         """Whether there was a connection, over by now, on which both peers spoke AMQP that is decoded."""
-        return any(self.watch.table.totals.protocols.get(name) for name in PROTOCOLS)
+        return any_decoded(self.watch.table.totals.protocols)
 
     def conclusion(self) -> str:
         """What there was, in one line."""

@@ -30,7 +30,7 @@ from amqpscope.errors import FilterError
 from amqpscope.model.note import INTERNAL
 from amqpscope.policy.policy import Policy
 from amqpscope.policy.terms import Terms
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import PROTOCOLS, any_decoded
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
@@ -439,7 +439,8 @@ def _statuses(counts: Counter[tuple[str, ...]], terms: Terms) -> list[Status]:
 
 def _anything(counts: Counter[tuple[str, ...]]) -> bool:
     """Whether there was something to check: both peers of a connection spoke AMQP, or something was found."""
-    return any(counts["connection", name] for name in PROTOCOLS) or any(key[0] == "finding" for key in counts)
+    connections = {key[1]: number for key, number in counts.items() if key[0] == "connection"}
+    return any_decoded(connections) or any(key[0] == "finding" for key in counts)
 
 
 def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:

@@ -21,7 +21,7 @@ from amqpscope.model.note import INTERNAL, Note
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.policy import Policy, Rulings
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import any_decoded
 
 __all__ = [
     "INTERRUPTED",
@@ -291,7 +291,7 @@ def _judge_one(
         hearer.conclude(rulings.close(False))
         hearer.end()
         raise
-    empty = not found and not any(capture.protocols.get(name) for name in PROTOCOLS)
+    empty = not found and not any_decoded(capture.protocols)
     if capture.failed:
         judged.outcome = CaptureOutcome.failure
         judged.reason = _reason(capture.mishaps)

@@ -7,6 +7,7 @@ needs what is particular to a protocol asks its object, by the name that a conne
 A connection may also have the name of a protocol that is recognised and not decoded (`dissectors.detect`).
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from amqpscope.errors import FilterError
@@ -15,13 +16,14 @@ from amqpscope.protocols.amqp10 import Amqp10
 from amqpscope.protocols.amqp10_draft2011 import Amqp10Draft2011
 from amqpscope.protocols.interface import Protocol
 from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
-from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNDECODED, UNKNOWN
+from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNDECODED, UNKNOWN, UNKNOWN_DIALECT
 from dissectors.foreign import NAMES
 
 __all__ = [
     "DIALECTS",
     "PROTOCOLS",
     "Protocol",
+    "any_decoded",
     "detected",
     "in_its_terms",
     "is_amqp",
@@ -52,7 +54,7 @@ def detected() -> list[Protocol]:
     return [one for one in PROTOCOLS.values() if not one.usual]
 
 
-_UNDECODED: Final = frozenset(UNDECODED.values())
+_UNDECODED: Final = frozenset([*UNDECODED.values(), UNKNOWN_DIALECT])
 
 
 def protocol_of(name: str) -> Protocol:
@@ -84,6 +86,11 @@ def in_its_terms(name: str, text: str) -> str:
     for word, own in protocol_of(name).terms.items():
         text = text.replace(word, own)
     return text
+
+
+def any_decoded(connections: Mapping[str, int]) -> bool:
+    """Whether there are connections of a protocol that is decoded. connections: how many, by protocol."""
+    return any(connections.get(name) for name in (*PROTOCOLS, UNKNOWN_DIALECT))
 
 
 def label(name: str) -> str:

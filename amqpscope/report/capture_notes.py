@@ -103,6 +103,13 @@ CAPTURE_NOTES: Final = (
         "the invalid values are used unchanged",
     ),
     CaptureNote(
+        ("capture/dialect",),
+        "a peer speaks a revision of AMQP 1.0 that is neither the final specification nor the draft of "
+        "April 2011, or the frames show too little to name one of the two",
+        "frames are decoded as far as they fit the dialect that they resemble most; no rule judges what "
+        "either peer sends from there on",
+    ),
+    CaptureNote(
         ("capture/proxy",),
         "a load balancer put a PROXY header before the client's octets; the header names the real client",
         "the header is skipped, and the client's stream begins after it; findings about how the "

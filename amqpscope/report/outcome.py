@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from amqpscope.input.capture import Capture
-from amqpscope.protocols import PROTOCOLS, is_amqp
+from amqpscope.protocols import any_decoded, is_amqp
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import FindingCounts
@@ -32,7 +32,7 @@ def outcome(capture: Capture | None, tally: FindingCounts, reason: str, others: 
 def nothing_to(capture: Capture, purpose: str) -> str:
     """Why there is nothing to `purpose` in a capture read to its end; "" if there is."""
     protocols = capture.protocols
-    if any(protocols.get(name) for name in PROTOCOLS):
+    if any_decoded(protocols):
         return ""
     total = sum(protocols.values())
     found = []

@@ -75,9 +75,12 @@ class DialectDecoder(FrameDecoder):
             self.suspect = False
             self.frames = [self.decode_again(frame) for frame in self.frames]
 
+    def leans(self) -> bool:
+        return self.undecided and self.evidence.draft > self.evidence.final
+
     def settle_dialect(self) -> None:
         if self.undecided:
-            self.assumed = self.evidence.draft > self.evidence.final
+            self.assumed = self.leans()
             self.become("", FINAL)
 
     def decode_again(self, frame: Frame) -> Frame:

@@ -6,8 +6,8 @@ describes. The codes 0x43, 0x44, 0x45 and 0x56 came later: a value with one of t
 reported. Numeric descriptors of some composites are lost in the draft's text; where a field can only hold one
 composite, a value with an unknown descriptor is taken for that composite.
 
-The revision of February 2011 begins as the draft does. A linkage shows it, and is reported as `revision`,
-which accuses nobody.
+The revision of February 2011 begins as the draft does. A linkage shows it, and a transfer without
+message-format. Both are reported as `REVISION`.
 
 A field whose definition the draft's text lost (`DraftField.proven`) accuses nobody: a value of another type
 is kept as it was sent.
@@ -22,7 +22,10 @@ from dissectors.interface import Problem
 from dissectors.limits import MAX_VALUES
 from dissectors.wire import i64, u16, u32
 
-__all__ = ["DraftField", "DraftReader"]
+__all__ = ["REVISION", "DraftField", "DraftReader"]
+
+REVISION: Final = "revision"
+"""The code of a problem that shows another revision of the draft. It accuses nobody."""
 
 _NO_DEPTH: Final = -1
 
@@ -120,7 +123,7 @@ class DraftReader(Reader):
     def check_descriptor(self, descriptor: object, at: i64) -> None:
         if isinstance(descriptor, ULong) and descriptor == _LINKAGE:
             self.problem_once(
-                "revision", at, "a linkage was sent, which only the revision of February 2011 defines"
+                REVISION, at, "a linkage was sent, which only the revision of February 2011 defines"
             )
         elif descriptor is not True:
             super().check_descriptor(descriptor, at)
@@ -201,7 +204,11 @@ class DraftReader(Reader):
         return not isinstance(field, DraftField) or field.proven
 
     def other(self, owner: Composite, index: i64, wanted: str) -> None:
-        if self.proven(owner, index):
+        if self.buf[self.pos] == 0 and owner.definition().fields[index].name == "message-format":
+            reason = "the fragments stand in the place of message-format, as in the revision of February 2011"
+            self.problem_once(REVISION, self.pos, reason)
+            self.keep(owner, index, self.named_value(owner, index))
+        elif self.proven(owner, index):
             super().other(owner, index, wanted)
         else:
             self.keep(owner, index, self.named_value(owner, index))

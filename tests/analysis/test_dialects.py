@@ -108,7 +108,7 @@ def test_nothing_waits_for_a_side_that_says_nothing() -> None:
 
 def test_a_final_peer_that_leaves_out_its_first_field() -> None:
     harness = spoken([*HEADERS, (0, final.frame(final.open_(hostname="h")))])
-    assert harness.connection.protocol == FINAL
+    assert harness.connection.protocol == "amqp10-unknown"  # or a peer of the draft without max-frame-size
     assert [problem.code for problem in harness.out[-1].frame.problems] == ["P-OPEN-MAND"]
 
 

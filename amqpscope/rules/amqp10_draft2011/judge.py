@@ -29,6 +29,7 @@ from amqpscope.tracking.serial import nearest
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.amqp10_draft2011 import performatives as draft
+from dissectors.amqp10_draft2011.reader import REVISION
 from dissectors.interface import Problem
 from dissectors.wire import i64
 
@@ -83,10 +84,13 @@ class JudgeDraft2011(Judge10):
         return True
 
     def judge(self, case: Case10, record: FrameRecord) -> None:
+        if any(problem.code == REVISION for problem in record.frame.problems):
+            # The peer follows another revision, and so may all that it has sent and will send.
+            case.me.draft = True
         super().judge(case, record)
         body = record.frame.body
         session = case.session
-        if session is None or record.frame.missing > 0:
+        if session is None or record.frame.missing > 0 or case.me.draft or case.peer.draft:
             return
         if isinstance(body, Transfer):
             self.judge_transfer(self.own, session, body)
