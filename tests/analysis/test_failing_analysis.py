@@ -24,6 +24,7 @@ from amqpscope.policy import Given, Policy, load_policy
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.protocols.amqp091 import Amqp091
 from amqpscope.protocols.amqp10 import Amqp10
+from amqpscope.pytest_plugin.judgement import CaptureOfTest
 from amqpscope.pytest_plugin.judgement import judge as judge_test
 from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.rules import judge
@@ -202,7 +203,7 @@ class Heard(LiveView):
 
 def test_a_pytest_run(poisoned: Path) -> None:
     """A test fails for it, in words that say why, and with the findings of all connections."""
-    reported = judge_test(str(poisoned), load_policy(), lambda _: False, "")
+    reported = judge_test(CaptureOfTest(str(poisoned)), load_policy(), lambda _: False, "")
     assert reported.failed
     assert FAILED in reported.text.replace("\n    ", " ")
     assert len([one for one in reported.findings if one.rule == "amqp091/B-ACK-KNOWN"]) == 3
