@@ -711,3 +711,6 @@ often random names of some 40 characters."""
 
 MAX_LADDER_FRAMES: Final = 2_000
 """Frames that `read --ladder` draws: more than anybody looks at, and they are kept until the end."""
+
+MAX_ANNOTATED: Final = 100_000
+"""Findings that `check --annotate` writes as comments: some 30 MB of memory. Nobody reads more."""

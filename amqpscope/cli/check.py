@@ -161,6 +161,16 @@ def check(
             f"({', '.join(suffixes())}), unless FORMAT: stands before it. The option may be repeated.",
         ),
     ] = None,
+    annotate: Annotated[
+        str | None,
+        typer.Option(
+            "--annotate",
+            metavar="OUT.pcapng",
+            rich_help_panel=_HOW,
+            help="Also write the capture to this file, with each finding as a comment on its "
+            "packet, which Wireshark shows (filter: frame.comment).",
+        ),
+    ] = None,
     most: Annotated[
         int | None,
         typer.Option(
@@ -275,7 +285,8 @@ def check(
         most = values.get("max-per-rule", _MOST)
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
     captures = inputs(paths, merge, via, dialect, key_logs_of(tls_keylog, configuration))
-    reports = Reports(form, outputs, most, captures, policy, Detail(possible, notes, full, quiet), wanted)
+    detail = Detail(possible, notes, full, quiet)
+    reports = Reports(form, outputs, most, captures, policy, detail, wanted, annotate)
     if write is not None:
         may_be_written(write)
     with reports as writer:

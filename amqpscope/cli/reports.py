@@ -41,10 +41,10 @@ class Reports:
     form: of standard output. outputs: `FILE` or `FORMAT:FILE` each. most: findings of one rule by one peer
     that a form for people shows. detail: what the text shows of each. captures: what is read. policy: its
     files are read, too, or will be written; none of these is written over. selection: which findings are
-    asked for, None for all. Where nobody reads standard output
-    to its end the files are whole all the same, and the verdict is reached; but for a run that reads standard
-    input itself, which may have no end, and writes nothing else. Raises FilterError for what makes no sense,
-    OutputError if a file cannot be written.
+    asked for, None for all. annotated: where the capture is written with comments, None for nowhere. Where
+    nobody reads standard output to its end the files are whole all the same, and the verdict is reached; but
+    for a run that reads standard input itself, which may have no end, and writes nothing else. Raises
+    FilterError for what makes no sense, OutputError if a file cannot be written.
     """
 
     def __init__(
@@ -56,10 +56,12 @@ class Reports:
         policy: Policy,
         detail: Detail,
         selection: Selection | None = None,
+        annotated: str | None = None,
     ) -> None:
         self._form = declared(form)
         self._options = ReportOptions(policy.terms, most, detail)
         self._selection = selection
+        self._annotated = annotated
         self._files: list[Replacement] = []
         self._writers: Writers | None = None
         self._signals: dict[int, signal.Handlers] = {}
@@ -75,6 +77,16 @@ class Reports:
             if any(same_file(policy.gathered.file, other) for other in taken):
                 raise FilterError(f"--write-baseline {policy.gathered.file}: is also an input of this run")
             taken.append(policy.gathered.file)
+        self._source = captures[0].paths[0]
+        if annotated is not None:
+            single = len(captures) == 1 and len(captures[0].paths) == 1 and not captures[0].via
+            if not single or self._source == "-":
+                raise FilterError("--annotate: works with one capture file")
+            if annotated in ("", "-"):
+                raise FilterError(f"--annotate {annotated}: must name a file")
+            if any(same_file(annotated, other) for other in taken):
+                raise FilterError(f"--annotate {annotated}: this run already reads or writes this file")
+            taken.append(annotated)
         for _, path in self._named:
             if any(same_file(path, other) for other in taken):
                 raise FilterError(f"--output {path}: this run already reads or writes this file")
@@ -88,6 +100,12 @@ class Reports:
                 file = Replacement(path)
                 self._files.append(file)
                 others.append(self._writer(declared(form), file.open()))
+            if self._annotated is not None:
+                from amqpscope.cli.annotation import Annotation  # brings what writes captures
+
+                file = Replacement(self._annotated)
+                self._files.append(file)
+                others.append(Annotation(self._source, file))
         except BaseException:
             self._close(False)
             raise
@@ -132,7 +150,7 @@ class Reports:
 
     def _remove_at_signals(self) -> None:
         """See to it that no unfinished file stays behind when the program is ended by a signal."""
-        if not self._named or threading.current_thread() is not threading.main_thread():
+        if not (self._named or self._annotated) or threading.current_thread() is not threading.main_thread():
             return
         for number in ENDING:
             if signal.getsignal(number) is signal.SIG_DFL:

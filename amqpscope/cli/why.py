@@ -48,9 +48,10 @@ Each earlier frame is shown with its effect on the explained frame:
 
 \b
 With --end, what ended in order is left out, unless there are few connections
-or --connection is given. Each other end is traced back to its cause: a finding,
-the method that a close names, an earlier error, or a silence. An event that
-came before the end but is not proven to be the cause is reported as `perhaps`.
+or --connection is given. Each other end is traced back to its cause: a
+finding, the method that a close names, an earlier error, or a silence. An
+event that came before the end but is not proven to be the cause is reported
+as `perhaps`.
 
 \b
 The capture is read several times, so standard input is first copied to a

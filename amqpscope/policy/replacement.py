@@ -38,14 +38,20 @@ class Replacement:
     def open(self) -> TextIO:
         """Create the file that is written meanwhile. Call this once; the text takes what is to be written."""
         before = _status(self._target)
+        self.reserve()
+        raw = self._opened(before)
+        self._text = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace")
+        return self._text
+
+    def reserve(self) -> str:
+        """The path that is written meanwhile, for somebody who opens it, and not by `open`."""
+        before = _status(self._target)
         if before is None or _may_be_replaced(self._target, before):
             folder, name = os.path.split(self._target)
             # A run that was killed leaves its own one, maybe with the same process id: in a container that is
             # always the same.
             self._unfinished = os.path.join(folder, f".{name}.{os.getpid()}.{secrets.token_hex(4)}.part")
-        raw = self._opened(before)
-        self._text = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace")
-        return self._text
+        return self._unfinished or self._path
 
     def _opened(self, before: os.stat_result | None) -> io.RawIOBase:
         if self._unfinished:
@@ -82,6 +88,7 @@ class Replacement:
         with contextlib.suppress(OSError, OutputError):
             self._close()
         self.remove()
+        self._unfinished = ""
 
     def _close(self) -> None:
         if self._text is not None:

@@ -1,0 +1,83 @@
+"""`check --annotate`: the same packets, each finding a comment on its own; whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.busy_night import busy_night
+from support.commands import amqpscope
+from support.recorded import blocks_of, packets_of
+
+ENHANCED_PACKET = 6
+COMMENT = 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("night.pcap").write_bytes(busy_night(most=1))
+    return tmp_path
+
+
+def comments(path: str) -> list[tuple[int, str]]:
+    """The number of each packet with comments, and these."""
+    packets = [block for block in blocks_of(Path(path).read_bytes()) if block.kind == ENHANCED_PACKET]
+    return [
+        (number, text.decode())
+        for number, block in enumerate(packets, 1)
+        for text in block.options.get(COMMENT, [])
+    ]
+
+
+@pytest.mark.parametrize("options", [[], ["--certain", "--connection", "10"]])
+def test_each_finding_is_a_comment_on_its_own_packet(
+    options: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = amqpscope(
+        capsys, "check", "--format", "ndjson", "--annotate", "out.pcapng", *options, "night.pcap"
+    )
+    assert result.status == 1
+    found = [json.loads(line) for line in result.lines]
+    written = comments("out.pcapng")
+    assert len(written) == len(found) > 3
+    for finding in found:
+        kind = f"{'possible ' * (finding['certainty'] == 'possible')}{finding['severity']} {finding['rule']}"
+        assert (finding["packet"], f"{kind} by the {finding['peer']}: {finding['message']}") in written
+    before, _ = packets_of(Path("night.pcap").read_bytes())
+    after, _ = packets_of(Path("out.pcapng").read_bytes())
+    assert [one.data for one in after] == [one.data for one in before]
+    assert [one.time for one in after] == [one.time for one in before]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["night.pcap", "night.pcap"], "--annotate: works with one capture file"),
+        (["-"], "--annotate: works with one capture file"),
+        (["--output", "text:out.pcapng", "night.pcap"], "--output out.pcapng: this run already"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    arguments: list[str], why: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("out.pcapng").write_text("as it was")
+    result = amqpscope(capsys, "check", "--annotate", "out.pcapng", *arguments)
+    assert result.status == 2
+    assert why in result.err
+    assert Path("out.pcapng").read_text() == "as it was"
+
+
+def test_the_capture_itself_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "check", "--annotate", "night.pcap", "night.pcap")
+    assert result.status == 2
+    assert "already reads or writes this file" in result.err
+
+
+def test_a_run_that_fails_leaves_what_was_there(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("out.pcapng").write_text("as it was")
+    Path("text").write_text("this is no capture")
+    assert amqpscope(capsys, "check", "--annotate", "out.pcapng", "text").status == 2
+    assert Path("out.pcapng").read_text() == "as it was"
+    assert sorted(path.name for path in folder.iterdir()) == ["night.pcap", "out.pcapng", "text"]
