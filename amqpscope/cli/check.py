@@ -43,7 +43,7 @@ read by then. Otherwise the finding is possible, and the report says what it
 depends on.
 Only certain findings decide the exit status, unless --fail-on-possible is
 given. The text shows certain errors and warnings, and what decides the exit
-status; possible findings and notes are only counted there, unless --possible
+status. The text only counts possible findings and notes, unless --possible
 or --notes is given. What --connection, --link, --address, --from, --to or
 --certain leave out is not reported in any format, and does not decide the
 exit status.

@@ -80,7 +80,8 @@ class Plan(NamedTuple):
             )
             if carried:
                 lines.append(
-                    f"  with the payload of {_count(carried, 'file')} (compressed, remote, or asked for)"
+                    f"  the payload of {_count(carried, 'file')} is shuffled, too "
+                    "(compressed, remote, or asked for)"
                 )
         by_time = sum(one.by_time for one in self.sets)
         too_many = sum(one.too_many for one in self.sets)

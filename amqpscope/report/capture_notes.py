@@ -69,9 +69,9 @@ CAPTURE_NOTES: Final = (
     ),
     CaptureNote(
         ("capture/ignored",),
-        "a RST, FIN or SYN that its receiver does not accept: its sequence number lies outside the "
-        "receive window, or its sender continued (a middlebox sent it, or it belongs to an older "
-        "connection on the same ports)",
+        "a RST, FIN or SYN that the receiver ignores: the sequence number lies outside the receive "
+        "window, or the sender continued afterwards; the segment may come from a middlebox, or from an "
+        "older connection on the same ports",
         "later octets are read, except after a FIN in sequence; findings about later octets are "
         "only possible unless the receiver is seen to continue",
     ),

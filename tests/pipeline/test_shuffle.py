@@ -75,7 +75,7 @@ def test_which(path: str, compression: str, carried: list[bool]) -> None:
     file = CaptureFile(path, path, 1 << 30, compression)
     assert [carries_payload(file, shuffle) for shuffle in ("auto", "references", "payload")] == carried
     plan = make_plan([CaptureSet("set", (file,))], 4, "flow")
-    reported = any("with the payload of 1 file" in line for line in plan.explain())
+    reported = any("the payload of 1 file is shuffled" in line for line in plan.explain())
     assert reported == carried[0]
 
 

@@ -20,7 +20,7 @@ D_ID_SEQ: Final = RULES.rule("D-ID-SEQ", "MUST", "definition", by="sender", usua
 
 
 def transfer_id_out_of_sequence(case: CaseDraft2011, value: int, expected: i64) -> None:
-    """A sender sends a transfer whose transfer-id does not follow that of the session's transfer before.
+    """A sender sends a transfer whose transfer-id is not the next transfer-id of the session.
 
     Demands: Each transfer frame of a session takes the next transfer-id, beginning with next-outgoing-id of
     the begin.
