@@ -11,6 +11,7 @@ import typer
 from typer.main import get_command
 
 from amqpscope import __version__
+from amqpscope.cli.color import Color, choose_color, color_first
 from amqpscope.cli.commands import GROUPS, Commands
 from amqpscope.cli.output import leave_stdout, say
 from amqpscope.cli.status import Status
@@ -81,6 +82,16 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    color: Annotated[
+        Color,
+        typer.Option(
+            "--color",
+            metavar="always|never|auto",
+            show_default=False,
+            help="Use colours always, never, or on a terminal only (auto, the default). The option "
+            "may also stand behind the command.",
+        ),
+    ] = Color.auto,
     show_completion: Annotated[
         Shell | None,
         typer.Option(
@@ -103,6 +114,7 @@ def options(
     ] = None,
 ) -> None:
     """See what AMQP peers really say to each other, and who breaks the protocol."""
+    choose_color(color)
 
 
 def run(arguments: list[str]) -> int:
@@ -112,7 +124,7 @@ def run(arguments: list[str]) -> int:
     try:
         if not arguments or arguments in [[group] for group in GROUPS]:
             arguments = [*arguments, "--help"]
-        result = _command()(arguments, prog_name="amqpscope", standalone_mode=False)
+        result = _command()(color_first(arguments), prog_name="amqpscope", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         return _failed(_misused(error, arguments))

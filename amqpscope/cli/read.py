@@ -67,8 +67,8 @@ answer of the other peer below the frame that gives it, after ->.
 
 Passwords, responses of a login and security tokens are never shown.
 
-Colours are used on a terminal only. The environment variable NO_COLOR turns
-colours off, and FORCE_COLOR turns colours on.
+Colours are used on a terminal only. --color always and --color never turn them
+on and off; so do the environment variables FORCE_COLOR and NO_COLOR.
 
 \b
 Examples:

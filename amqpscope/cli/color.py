@@ -1,0 +1,46 @@
+"""`--color`: whether text for people has colours, wherever on the command line it stands."""
+
+import enum
+import os
+
+__all__ = ["Color", "choose_color", "color_first"]
+
+_OPTION = "--color"
+
+
+class Color(enum.StrEnum):
+    """When text has colours."""
+
+    always = "always"
+    never = "never"
+    auto = "auto"
+
+
+def color_first(arguments: list[str]) -> list[str]:
+    """The arguments of a command line with `--color WHEN`, which may stand anywhere before `--`, at their
+    beginning, where it is an option of the program.
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    first: list[str] = []
+    others: list[str] = []
+    at = 0
+    while at < end:
+        one = arguments[at]
+        size = 2 if one == _OPTION else 1
+        (first if one == _OPTION or one.startswith(f"{_OPTION}=") else others).extend(
+            arguments[at : min(at + size, end)]
+        )
+        at += size
+    return first + others + arguments[end:]
+
+
+def choose_color(when: Color) -> None:
+    """Say in the environment, where all outputs look, whether there are colours. auto: it stays as it is."""
+    if when is Color.always:
+        os.environ.pop("NO_COLOR", None)
+        os.environ["FORCE_COLOR"] = "1"
+        if os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
+            os.environ["TERM"] = "xterm"
+    elif when is Color.never:
+        os.environ.pop("FORCE_COLOR", None)
+        os.environ["NO_COLOR"] = "1"
