@@ -147,7 +147,7 @@ def check(
             metavar="|".join(NAMES),
             show_default=False,
             rich_help_panel=_HOW,
-            help=f"Set the format of standard output. {_FORMS}. Default: text.",
+            help=f"Set the format of standard output. {_FORMS}. [default: text]",
         ),
     ] = None,
     output: Annotated[
@@ -179,8 +179,8 @@ def check(
             rich_help_panel=_HOW,
             show_default=False,
             help="Show at most N findings of each rule for each peer of a connection, and"
-            " count the others (default: 3). The option applies to text, where it implies --full, and "
-            "to Markdown.",
+            " count the others. The option applies to text, where it implies --full, and "
+            "to Markdown. [default: 3]",
         ),
     ] = None,
     possible: Annotated[

@@ -21,7 +21,7 @@ from amqpscope.cli.judging import (
     given_of,
     today,
 )
-from amqpscope.cli.output import ObjectFormat, TextOrJson, notes_to_stderr, read_or_not, say
+from amqpscope.cli.output import ObjectFormat, TextOrJson, meter, notes_to_stderr, read_or_not, say
 from amqpscope.cli.status import Status
 from amqpscope.diff.comparison import Comparison, compare
 from amqpscope.diff.excerpts import ComparedFrames, wanted_of
@@ -115,8 +115,8 @@ def diff(
     policy = Policy(configuration, given, today())
     secrets = secrets_of(key_logs_of(tls_keylog, configuration))
     with (
-        ReplayableCapture(one, policy.profile, policy.spec, dialect=dialect or "", secrets=secrets) as a,
-        ReplayableCapture(other, policy.profile, policy.spec, dialect=dialect or "", secrets=secrets) as b,
+        ReplayableCapture(one, policy.profile, policy.spec, "", dialect or "", secrets, meter) as a,
+        ReplayableCapture(other, policy.profile, policy.spec, "", dialect or "", secrets, meter) as b,
     ):
         comparison = compare(a, b, policy)
         for run in (comparison.a, comparison.b):

@@ -61,7 +61,7 @@ FailOnOption = Annotated[
         metavar="error|warning|note|never",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="Set the lowest severity that makes the command fail with exit status 1 (default: error).",
+        help="Set the lowest severity that makes the command fail with exit status 1. [default: error]",
     ),
 ]
 SpecOption = Annotated[

@@ -4,7 +4,7 @@ import enum
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Annotated, TextIO
 
 import typer
@@ -19,6 +19,7 @@ __all__ = [
     "ProgressMeter",
     "TextOrJson",
     "leave_stdout",
+    "meter",
     "notes_to_stderr",
     "progress",
     "read_or_not",
@@ -42,7 +43,7 @@ ObjectFormat = Annotated[
         "--format",
         metavar="text|json",
         show_default=False,
-        help="Set the output format. text: for people (default); json: one JSON object.",
+        help="Set the output format. text: for people; json: one JSON object. [default: text]",
     ),
 ]
 """Option of the commands whose JSON is one object."""
@@ -125,3 +126,8 @@ def progress(capture: Capture, streaming: bool) -> Iterator[ProgressMeter]:
     )
     with Progress(*columns, console=stderr, transient=True) as bar:
         yield Bar(bar, bar.add_task(printable(capture.name), total=capture.size))
+
+
+def meter(capture: Capture) -> AbstractContextManager[ProgressMeter]:
+    """The bar of a command whose results come when all is read."""
+    return progress(capture, False)

@@ -141,7 +141,7 @@ Form = Annotated[
         "--format",
         metavar="text|json",
         show_default=False,
-        help="Set the output format. text: for people (default); json: for programs.",
+        help="Set the output format. text: for people; json: for programs. [default: text]",
     ),
 ]
 LakeArgument = Annotated[

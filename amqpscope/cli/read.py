@@ -192,9 +192,9 @@ def read(
             metavar="text|json|ndjson",
             show_default=False,
             rich_help_panel=_HOW,
-            help="Set the output format. text: a timeline for people (default); ndjson: "
+            help="Set the output format. text: a timeline for people; ndjson: "
             "one JSON object per frame, one per line; json: one JSON object with all"
-            " frames.",
+            " frames. [default: text]",
         ),
     ] = ReadFormat.text,
     bodies: Annotated[

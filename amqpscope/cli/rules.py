@@ -252,7 +252,8 @@ def explain(
             "--format",
             metavar="text|markdown",
             show_default=False,
-            help="Set the output format. text: for people (default); markdown: one Markdown page per rule.",
+            help="Set the output format. text: for people; markdown: one Markdown page per rule. "
+            "[default: text]",
         ),
     ] = PageFormat.text,
 ) -> int:

@@ -104,8 +104,8 @@ def sniff(
             rich_help_panel=_FROM,
             show_default=False,
             help="Capture on this network interface. The option may be repeated (-i lo -i"
-            " eth0). any: all interfaces (the default); -: read a capture from "
-            "standard input.",
+            " eth0). any: all interfaces; -: read a capture from "
+            "standard input. [default: any]",
         ),
     ] = None,
     listed: Annotated[
@@ -193,9 +193,9 @@ def sniff(
             metavar="text|ndjson",
             show_default=False,
             rich_help_panel=_SHOWN,
-            help="Set the output format. text: for people (default); ndjson: one JSON "
+            help="Set the output format. text: for people; ndjson: one JSON "
             "object per line. In ndjson, frames have the form of `read` and findings"
-            " the form of `check`.",
+            " the form of `check`. [default: text]",
         ),
     ] = SniffFormat.text,
     path: Annotated[
@@ -247,8 +247,8 @@ def sniff(
             metavar="TIME",
             rich_help_panel=_END,
             show_default=False,
-            help=f"Record the packets of this time before the finding (default: {_BEFORE}s), "
-            "at most 128 MiB. The option needs --until and -w.",
+            help="Record the packets of this time before the finding, "
+            f"at most 128 MiB. The option needs --until and -w. [default: {_BEFORE}s]",
         ),
     ] = None,
     duration: Annotated[

@@ -70,8 +70,8 @@ def summary(
             "--format",
             metavar="text|json",
             show_default=False,
-            help="Set the output format. text: for people (default); json: one JSON "
-            "object per capture, one per line.",
+            help="Set the output format. text: for people; json: one JSON "
+            "object per capture, one per line. [default: text]",
         ),
     ] = TextOrJson.text,
     merge: Merge = False,

@@ -11,7 +11,7 @@ import typer
 
 from amqpscope.cli.inputs import CaptureArgument, DialectOption, KeyLogOption, Merge, Via, inputs
 from amqpscope.cli.judging import Spec
-from amqpscope.cli.output import TextOrJson, notes_to_stderr, say
+from amqpscope.cli.output import TextOrJson, meter, notes_to_stderr, say
 from amqpscope.cli.selection import WantedConnection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
@@ -129,7 +129,8 @@ def why(
             "--format",
             metavar="text|json",
             show_default=False,
-            help="Set the output format. text: for people (default); json: one JSON object per capture.",
+            help="Set the output format. text: for people; json: one JSON object per capture. "
+            "[default: text]",
         ),
     ] = TextOrJson.text,
     spec: Annotated[
@@ -224,7 +225,7 @@ def _number(given: str) -> int:
 def _material(one: CaptureArgument, profile: str, spec: Spec) -> ReplayableCapture:
     if one.refusal:
         raise CaptureError(one.refusal)
-    return ReplayableCapture(one.paths, profile, spec, one.via, one.dialect, one.secrets)
+    return ReplayableCapture(one.paths, profile, spec, one.via, one.dialect, one.secrets, meter)
 
 
 def _every_end(

@@ -11,8 +11,10 @@ from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import BLOCK, Capture, CaptureOptions, together
+from amqpscope.input.meter import Metering, unmeasured
 from amqpscope.layers.secrets import Secrets
 from amqpscope.model.note import Note
+from amqpscope.model.records import FrameRecord
 from amqpscope.rules.editions import FINAL
 from amqpscope.rules.profiles import AUTO
 
@@ -27,11 +29,23 @@ class SegmentProbe(SegmentSink):
         self.merge: Merge | None = None
 
 
+class _MeteredCapture(Capture):
+    """A capture of which somebody sees how far it has been read."""
+
+    meter: Metering
+
+    def blocks(self) -> Iterator[list[FrameRecord]]:
+        with self.meter(self) as meter:
+            for records in super().blocks():
+                meter.update()
+                yield records
+
+
 class ReplayableCapture:
     """One capture. path: of the file; `-` is standard input, which is copied to a temporary file first.
 
     Several paths are one capture, in the order of time. profile, spec, via, dialect, secrets: as of
-    `Capture`.
+    `Capture`. meter: shows how far it has been read, each time that it is read.
     """
 
     def __init__(
@@ -42,6 +56,7 @@ class ReplayableCapture:
         via: str = "",
         dialect: str = "",
         secrets: Secrets | None = None,
+        meter: Metering = unmeasured,
     ) -> None:
         self._paths = [path] if isinstance(path, str) else list(path)
         self._copy: BinaryIO | None = None
@@ -51,6 +66,7 @@ class ReplayableCapture:
         self._via = via
         self._dialect = dialect
         self._secrets = secrets
+        self._meter = meter
 
     @property
     def name(self) -> str:
@@ -107,7 +123,7 @@ class ReplayableCapture:
     def capture(self, judge: bool, ended: bool = False) -> Capture:
         """Its frames, from the beginning, judged or not. ended: with the connections that are over."""
         files = [self._file(path) for path in self._paths]
-        capture = Capture(
+        capture = _MeteredCapture(
             files[0] if len(files) == 1 else files,
             CaptureOptions(
                 judge=judge,
@@ -121,6 +137,7 @@ class ReplayableCapture:
             name=self.name,
             via=self._via,
         )
+        capture.meter = self._meter
         self._captures.append(capture)
         return capture
 

@@ -9,13 +9,13 @@ A hearer is given meanwhile what happens, so that nothing has to be kept.
 
 import enum
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator
 from typing import Final, Protocol
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
+from amqpscope.input.meter import Metering, unmeasured
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
 from amqpscope.model.records import Connection, FrameRecord
@@ -30,7 +30,6 @@ __all__ = [
     "CheckRun",
     "Hearer",
     "JudgedCapture",
-    "Meter",
     "Readable",
     "Wanted",
     "judge",
@@ -63,13 +62,6 @@ class Readable(Protocol):
         """The capture. Raises CaptureError."""
 
 
-class Meter(Protocol):
-    """Is notified of each block of a capture that was read."""
-
-    def update(self) -> None:
-        """One more."""
-
-
 class Wanted(Protocol):
     """Which findings are asked for. The others are not judged: nothing counts or mentions them."""
 
@@ -89,13 +81,6 @@ class Wanted(Protocol):
     def takes_finding(self, finding: Finding) -> bool:
         """Whether this finding is asked for."""
         ...
-
-
-class _NoMeter:
-    """Nobody looks."""
-
-    def update(self) -> None:
-        """One more."""
 
 
 class _File:
@@ -200,7 +185,7 @@ def judge(
     gather: bool = True,
     context: bool = False,
     wanted: Wanted | None = None,
-    meter: Callable[[Capture], AbstractContextManager[Meter]] | None = None,
+    meter: Metering = unmeasured,
 ) -> CheckRun:
     """Judge captures, one after the other, each on its own.
 
@@ -228,7 +213,7 @@ def judge(
         listening.begin(source.name)
         try:
             with source.open(options) as capture:
-                _judge_one(capture, judged, rulings, listening, gather, wanted, meter or _unmeasured)
+                _judge_one(capture, judged, rulings, listening, gather, wanted, meter)
         except CaptureError as error:
             judged.outcome = CaptureOutcome.failure
             judged.reason = str(error)
@@ -247,7 +232,7 @@ def _judge_one(
     hearer: Hearer,
     gather: bool,
     wanted: Wanted | None,
-    meter: Callable[[Capture], AbstractContextManager[Meter]],
+    meter: Metering,
 ) -> None:
     """An open capture, to its end."""
     judged.name = capture.name
@@ -324,7 +309,3 @@ def _complete(capture: Capture) -> Iterator[tuple[list[FrameRecord], list[Findin
         capture.stop()
         yield [], capture.take_findings()
         raise
-
-
-def _unmeasured(capture: Capture) -> AbstractContextManager[Meter]:
-    return nullcontext(_NoMeter())

@@ -66,3 +66,10 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
         "--format text|github|json|junit|markdown|ndjson|sarif",
     ):
         assert words in reported
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_defaults_are_all_shown_alike(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    reported = " ".join(amqpscope(capsys, *command, "--help").out.split())
+    assert "(default" not in reported
+    assert "default: text]" in reported or "Set the output format" not in reported
