@@ -17,6 +17,7 @@ import re
 from typing import Final
 
 from amqpscope.model.finding import Finding
+from amqpscope.policy.paths import slashes
 
 __all__ = ["PEERS", "SCOPES", "Allowance"]
 
@@ -103,10 +104,10 @@ def _names(pattern: str, capture: str, folder: str) -> bool:
     wanted = _pattern(pattern)
     if "/" not in pattern:
         return wanted.match(os.path.basename(capture)) is not None
-    if wanted.match(capture):
+    if wanted.match(slashes(capture)):
         return True
     try:
         relative = os.path.relpath(capture, folder or ".")
     except (OSError, ValueError):
         return False
-    return wanted.match(relative) is not None
+    return wanted.match(slashes(relative)) is not None

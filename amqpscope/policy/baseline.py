@@ -17,6 +17,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.passwords import without_password
 from amqpscope.model.volatile import mask_numbers
 from amqpscope.policy.bounded_file import octets_of
+from amqpscope.policy.paths import slashes
 from amqpscope.policy.replacement import Replacement
 
 __all__ = [
@@ -84,7 +85,7 @@ class Baseline:
             path = os.path.relpath(capture, os.path.dirname(self.file) or ".")
         except (OSError, ValueError):
             path = capture
-        return path.replace(os.sep, "/")
+        return slashes(path)
 
 
 def _message(finding: Finding) -> str:

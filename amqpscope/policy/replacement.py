@@ -40,7 +40,8 @@ class Replacement:
         before = _status(self._target)
         self.reserve()
         raw = self._opened(before)
-        self._text = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace")
+        written = io.BufferedWriter(raw)
+        self._text = io.TextIOWrapper(written, encoding="utf-8", errors="backslashreplace", newline="\n")
         return self._text
 
     def reserve(self) -> str:

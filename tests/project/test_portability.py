@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from amqpscope.policy.paths import slashes
+
 ROOT = Path(__file__).parents[2]
 
 EACH = """
@@ -93,3 +95,8 @@ def test_a_console_that_is_not_utf8_is_no_failure(encoding: str, tmp_path: Path)
     for command, (status, text) in zip(commands, outputs(EACH, encoding, commands, tmp_path), strict=True):
         assert status == dict(COMMANDS)[command]
         assert text, command
+
+
+def test_paths_in_shared_files_have_slashes() -> None:
+    assert slashes("recorded\\day 1\\x.pcap", "\\") == "recorded/day 1/x.pcap"
+    assert slashes("a\\b", "/") == "a\\b"

@@ -27,6 +27,7 @@ from amqpscope import __version__
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.policy.config_finding import REMARKS, RunConclusion
+from amqpscope.policy.paths import slashes
 from amqpscope.report.findings import decided_object
 from amqpscope.report.forms import ReportForm, ReportOptions
 from amqpscope.report.printable import printable
@@ -270,9 +271,12 @@ def _suppressions(finding: Finding) -> list[dict[str, str]]:
 
 def _artifact(path: str) -> dict[str, str]:
     """Where a file is: relative to where the run was started, if it is below."""
-    relative = path if path in ("", "-") else os.path.relpath(path)
+    try:
+        relative = path if path in ("", "-") else slashes(os.path.relpath(path))
+    except ValueError:  # on another drive
+        relative = ".."
     if relative == ".." or relative.startswith("../"):
-        return {"uri": "file://" + _quoted(os.path.abspath(path))}
+        return {"uri": "file:///" + _quoted(slashes(os.path.abspath(path)).lstrip("/"))}
     return {"uri": _quoted(relative), "uriBaseId": _ROOT}
 
 
