@@ -230,6 +230,8 @@ class LayerStack:
         held = self.held
         self.held = []
         self.give(held, self.holders, first, second)
+        for holder in self.holders:
+            holder.front = b""
 
     def give(
         self, held: list[_Held], holders: list[_HeldStream], first: PlainStream, second: PlainStream

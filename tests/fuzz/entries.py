@@ -20,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fuzz.layer_entry import layers
 from support import amqp10_encode as amqp
 from support import draft2011_encode as draft
 from support.all_outputs import failures, ways
@@ -724,4 +725,5 @@ ENTRIES: dict[str, Entry] = {
     "frames091": frames091,
     "connections091": connections091,
     "commands": commands,
+    "layers": layers,
 }

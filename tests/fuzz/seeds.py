@@ -243,6 +243,17 @@ def _commands() -> Iterator[bytes]:
             yield bytes((number << 1 & 0xFF | protocol,)) + program
 
 
+def _layers() -> Iterator[bytes]:
+    """Programs for each set of layers: both say all frames, then something is missing, changed or cut."""
+    spoken = bytes(which << 4 | direction for which in range(3) for direction in (0, 1))
+    for layers in range(8):
+        yield bytes((layers,)) + spoken
+        for what in range(3, 8):
+            for direction in (0, 1):
+                operation = bytes((0x30 | what << 1 | direction,)) + b"AMQP\0\1\0\0\x17\3\3\0"
+                yield bytes((layers,)) + spoken + operation + spoken
+
+
 _SEEDS = {
     "captures": _captures,
     "reassembly": _reassembly,
@@ -254,4 +265,5 @@ _SEEDS = {
     "frames091": _directions091,
     "connections091": _conversations091,
     "commands": _commands,
+    "layers": _layers,
 }

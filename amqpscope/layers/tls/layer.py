@@ -25,10 +25,8 @@ class TlsLayer(Layer):
     def load(state: tuple[Any, ...], context: LayerContext) -> "TlsLayer":
         """The object of what `dump` returned."""
         client, session, streams = state
-        facts = context.notes.connection.tls
         layer = TlsLayer(context, client)
-        layer.session.restore(session, facts)
-        context.notes.connection.tls = layer.session.facts
+        layer.session.restore(session)
         for stream, its in zip(layer.streams, streams, strict=True):
             stream.restore(its)
         return layer

@@ -70,8 +70,6 @@ class TlsSession:
         self.context = context
         self.client = client
         self.streams: list[TlsStream] = []
-        self.facts = TlsFacts()
-        self.facts.client = client
         self.version = 0
         self.suite = 0
         self.client_random = b""
@@ -86,10 +84,13 @@ class TlsSession:
         self.held_octets = 0
         self.patient = context.secrets.growing
         connection = context.notes.connection
-        connection.tls = self.facts
-        connection.encrypted = True
-        if not connection.protocol:
-            connection.protocol = "tls"
+        self.facts = connection.tls or TlsFacts()
+        if connection.tls is None:
+            self.facts.client = client
+            connection.tls = self.facts
+            connection.encrypted = True
+            if not connection.protocol:
+                connection.protocol = "tls"
 
     @property
     def tls13(self) -> bool:
@@ -362,7 +363,7 @@ class TlsSession:
         held = [(*one[:4], one.provenance.dump()) for one in self.held]
         return (chosen, self.encrypt_then_mac, self.compressed, self.early, self.lacking, held, self.patient)
 
-    def restore(self, state: tuple[Any, ...], facts: TlsFacts | None) -> None:
+    def restore(self, state: tuple[Any, ...]) -> None:
         """Go on where `dump` left off."""
         chosen, self.encrypt_then_mac, self.compressed, self.early, lacking, held, self.patient = state
         self.lacking = list(lacking)
@@ -372,8 +373,6 @@ class TlsSession:
         ]
         self.held_octets = sum(len(one.octets) + _EACH for one in self.held)
         self.version, self.suite, self.client_random, self.server_random = chosen
-        if facts is not None:
-            self.facts = facts
 
 
 def has_cryptography() -> bool:

@@ -33,7 +33,7 @@ class Inflater:
         self.before = b""
         self.message = b""
         self.window = b""
-        self.inflater = zlib.decompressobj(-15)
+        self.inflater = _inflater(b"")
 
     def feed(self, octets: bytes, last: bool) -> Iterator[bytes]:
         """What these octets of a message are, in pieces. last: they end it."""
@@ -51,8 +51,8 @@ class Inflater:
                     self.failed = "the compressed messages are larger than any real ones"
                 elif piece:
                     yield piece
-                elif not rest:
-                    break
+                if self.inflater.eof:
+                    break  # what ends a message behind a last block is empty (section 7.2.3.5)
         except zlib.error:
             self.failed = "a compressed message is damaged"
         if last:
@@ -60,8 +60,7 @@ class Inflater:
 
     def begin(self, window: bytes) -> None:
         """A message begins that may refer to this."""
-        if not self.takeover:
-            self.inflater = zlib.decompressobj(-15)
+        self.inflater = _inflater(window)
         self.before = self.window = window
         self.message = b""
 
@@ -82,9 +81,14 @@ class Inflater:
         _, inflater.failed, taken, given, before, message = state
         if len(message) >= MAX_INFLATE_KEPT:
             inflater.failed = inflater.failed or "a compressed message is too large to be continued"
-        inflater.inflater = zlib.decompressobj(-15, zdict=before) if before else zlib.decompressobj(-15)
+        inflater.inflater = _inflater(before)
         inflater.before = inflater.window = before
         for _ in inflater.feed(message, False) if not inflater.failed else ():
             pass  # it was given already
         inflater.taken, inflater.given = taken, given
         return inflater
+
+
+def _inflater(window: bytes) -> Any:
+    """What decompresses octets that may refer to these."""
+    return zlib.decompressobj(-15, zdict=window) if window else zlib.decompressobj(-15)
