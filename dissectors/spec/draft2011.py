@@ -124,7 +124,7 @@ def _performatives(spec: Specification, composites: list[ElementTree.Element]) -
 def _registry(spec: Specification, composites: list[ElementTree.Element]) -> str:
     names = [element.attrib["name"] for element in composites]
     lines = [
-        '"""Which descriptor stands for which type, in the draft of 5 April 2011.',
+        '"""The type of each descriptor, in the draft of 5 April 2011.',
         "",
         GENERATED,
         '"""',

@@ -248,7 +248,7 @@ def methods_source(protocol: MethodSpecification) -> str:
 def registry_source(protocol: MethodSpecification) -> str:
     methods = protocol.ordered()
     lines = [
-        '"""Which numbers stand for which method and reply, and the constants of AMQP 0-9-1.',
+        '"""The numbers of the methods and replies, and the constants of AMQP 0-9-1.',
         "",
         GENERATED,
         '"""',
