@@ -2,6 +2,7 @@
 
     python tests/bench/growth.py                             every scene, every command
     python tests/bench/growth.py --only channels091,links10 --command 'why --end'
+    python tests/bench/growth.py --instructions      on a machine with other work to do
 
 A scene is a capture with so many of one thing (deliveries that nobody acknowledges, channels, findings),
 and with ten times as many. Each command is a process of its own; what it takes to start, measured on a
@@ -9,12 +10,17 @@ capture with one of the thing, is subtracted. Processor time is what the kernel 
 `MOST` times the time for ten times the work is marked, and makes the exit status 1: then something looks at
 all there is for each new one. Where a bound is reached in between (65,536 deliveries, say) the larger
 capture may take less.
+
+Processor time needs a quiet machine. With `--instructions` the instructions that are executed are counted (by
+valgrind), which come out the same each time, of captures a tenth as large: valgrind is slow. What grows
+too fast but is cheap shows only in the larger ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,7 +36,10 @@ from support.dialogue091 import Dialogue091
 from support.tcp_writer import Capture
 
 MOST = 11.0
-"""Times the processor time for ten times the work."""
+"""Times the processor time, or the instructions, for ten times the work."""
+
+SMALLER = 10
+"""The captures of which instructions are counted are so many times smaller."""
 
 WINDOW = 2**31 - 1
 TURN = 100
@@ -330,31 +339,55 @@ def seconds(program: str, command: str, path: Path, rounds: int) -> float:
     return best
 
 
+def instructions(program: str, command: str, path: Path, rounds: int) -> float:
+    """Millions of instructions that a command executes on a capture. One round is enough."""
+    python = str(Path(program).with_name("python"))
+    line = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+    line += [python, "-m", "amqpscope", *command.split(), str(path)]
+    result = subprocess.run(
+        line + ([str(path)] if command == "diff" else []),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONHASHSEED": "0"},
+        text=True,
+        check=False,
+    )
+    found = re.search(r"I +refs: +([\d,]+)", result.stderr)
+    if result.returncode not in (0, 1) or found is None:
+        raise SystemExit(f"{' '.join(line)}: exit status {result.returncode}")
+    return int(found[1].replace(",", "")) / 1e6
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default=",".join(SCENES), help="scenes, between commas")
     parser.add_argument("--command", action="append", choices=COMMANDS, help="instead of all")
     parser.add_argument("--rounds", type=int, default=3, help="the best of so many runs counts")
     parser.add_argument("--program", default=str(Path(sys.executable).with_name("amqpscope")))
+    parser.add_argument("--instructions", action="store_true", help="count these, not seconds")
     given = parser.parse_args()
+    cost = instructions if given.instructions else seconds
+    # Of a smaller difference nothing can be said: a twentieth of a second, a million instructions.
+    least = 1.0 if given.instructions else 0.05
     grew = False
-    print(f"{'scene':<20} {'command':<34} {'one':>6} {'some':>7} {'ten times':>9}  grows by")
+    print(f"{'scene':<20} {'command':<34} {'one':>7} {'some':>8} {'ten times':>9}  grows by")
     with tempfile.TemporaryDirectory() as folder:
         for name in given.only.split(","):
             scene, count = SCENES[name]
+            if given.instructions:
+                count //= SMALLER
             paths = []
             for number in (1, count, 10 * count):
                 path = Path(folder, f"{name}-{number}.pcap")
                 path.write_bytes(scene(number).capture.pcap())
                 paths.append(path)
             for command in given.command or COMMANDS:
-                one, some, many = (seconds(given.program, command, path, given.rounds) for path in paths)
-                # Of less than a twentieth of a second nothing can be said.
-                growth = (many - one) / max(some - one, 0.05)
+                one, some, many = (cost(given.program, command, path, given.rounds) for path in paths)
+                growth = (many - one) / max(some - one, least)
                 grew = grew or growth > MOST
                 mark = "  <- more than the work" if growth > MOST else ""
                 print(
-                    f"{name:<20} {command:<34} {one:6.2f} {some:7.2f} {many:9.2f}  {growth:7.1f}{mark}",
+                    f"{name:<20} {command:<34} {one:7.2f} {some:8.2f} {many:9.2f}  {growth:7.1f}{mark}",
                     flush=True,
                 )
             for path in paths:
