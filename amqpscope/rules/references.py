@@ -10,7 +10,6 @@ import re
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
-from xml.etree import ElementTree
 
 from dissectors.amqp091.registry import METHODS
 
@@ -119,6 +118,8 @@ def _amqp10(part: str, section: str, inside: str) -> list[Reference]:
 @cache
 def _places(part: str) -> dict[str, _Place]:
     """Sections, titled texts and types of a part, by their names and titles."""
+    from xml.etree import ElementTree  # only where a finding is shown
+
     file = resources.files("dissectors.spec").joinpath("amqp10", f"{part}.xml")
     tree = ElementTree.fromstring(file.read_text(encoding="utf-8"))
     first = list(_PARTS).index(part) + 1

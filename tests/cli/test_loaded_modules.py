@@ -20,7 +20,6 @@ OTHERS = (
     "amqpscope.pytest_plugin",
     "amqpscope.report.rule_page",
     "amqpscope.report.rule_pages",
-    "amqpscope.rules.references",
     "amqpscope.why",
     "pyshark",
     "pyspark",
