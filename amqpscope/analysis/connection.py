@@ -48,7 +48,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 26
+_DUMP_VERSION: Final = 28
 
 _DIALECT: Final = "capture/dialect"
 

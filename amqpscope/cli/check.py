@@ -10,6 +10,8 @@ from amqpscope.cli.judging import (
     AllowEmpty,
     BaselineOption,
     ConfigOption,
+    DiagnosesOption,
+    FailOnDiagnosis,
     FailOnOption,
     FailOnPossible,
     IgnoreOption,
@@ -238,6 +240,8 @@ def check(
     fail_on_possible: FailOnPossible = None,
     strict: StrictOption = None,
     allow_empty: AllowEmpty = None,
+    fail_on_diagnosis: FailOnDiagnosis = None,
+    diagnoses: DiagnosesOption = None,
     merge: Merge = False,
     via: Via = None,
     dialect: DialectOption = None,
@@ -268,6 +272,8 @@ def check(
         spec=spec,
         profile=profile,
         baseline=baseline,
+        fail_on_diagnosis=fail_on_diagnosis,
+        diagnoses=diagnoses,
     )
     if write is not None and baseline is not None:
         raise FilterError("--write-baseline: cannot be combined with --baseline")

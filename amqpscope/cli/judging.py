@@ -109,6 +109,27 @@ StrictOption = Annotated[
         help="Fail on warnings and on possible findings. The same as --fail-on warning --fail-on-possible.",
     ),
 ]
+FailOnDiagnosis = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on-diagnosis",
+        metavar="CODE|all",
+        rich_help_panel=STATUS_PANEL,
+        show_default=False,
+        help="Exit with status 1 if this diagnosis is made, such as credit-none. The option may be repeated.",
+    ),
+]
+
+DiagnosesOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--diagnoses/--no-diagnoses",
+        rich_help_panel=STATUS_PANEL,
+        show_default=False,
+        help="Report who waits for whom, since when, and why, below the findings (default), or do not.",
+    ),
+]
+
 AllowEmpty = Annotated[
     bool | None,
     typer.Option(
@@ -192,6 +213,8 @@ def given_of(
     spec: Spec | None = None,
     profile: str | None = None,
     baseline: str | None = None,
+    fail_on_diagnosis: list[str] | None = None,
+    diagnoses: bool | None = None,
 ) -> Given:
     """What the options of these names ask for."""
     given = Given()
@@ -204,4 +227,6 @@ def given_of(
     given.spec = None if spec is None else spec.value
     given.profile = profile
     given.baseline = baseline
+    given.fail_on_diagnosis = fail_on_diagnosis or None
+    given.diagnoses = diagnoses
     return given

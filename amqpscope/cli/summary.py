@@ -25,11 +25,13 @@ from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.limits import MAX_SUMMARY_DETAILS, MAX_SUMMARY_ROWS
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
 from amqpscope.protocols import is_amqp
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.connection_summary import ConnectionOverview
+from amqpscope.report.diagnosis_text import DiagnosisBacklog
 from amqpscope.report.line import Line
 from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import painter
@@ -102,22 +104,26 @@ def summary(
 def _summarise(
     one: CaptureArgument, wanted: str | None, everything: bool, form: TextOrJson, allow_empty: bool
 ) -> Status:
-    gathered = CaptureSummary()
+    gathered = CaptureSummary({})
     text = form is TextOrJson.text
-    with one.open(CaptureOptions(keep=False, ended=True, judge=text)) as capture:
+    with one.open(CaptureOptions(keep=False, ended=True, judge=True)) as capture:
         writer = _TextWriter(capture, wanted is not None) if text else _JsonWriter()
 
         def over() -> None:
-            writer.take(capture.take_findings())
+            findings = capture.take_findings()
+            gathered.judge(findings)
+            writer.take(findings)
             for analysis in capture.take_ended():
                 connection = analysis.connection
-                known = gathered.take(connection)
+                known, found = gathered.take(analysis)
+                if wanted is None or is_connection(connection, wanted):
+                    writer.diagnoses.add(found, analysis.order)
                 if (wanted is None or is_connection(connection, wanted)) and (
                     everything or connection.frames or is_amqp(connection.protocol)
                 ):
                     writer.taken += 1
                     try:
-                        writer.add(analysis, known)
+                        writer.add(analysis, known, found)
                     except Exception as error:
                         capture.fail(connection, error)
                 else:
@@ -137,6 +143,7 @@ def _summarise(
             if not (writer.taken or writer.others):
                 raise
             broken = error
+        writer.diagnoses.add(gathered.finish(), 0)
         writer.write(capture)
         if broken is not None:
             if isinstance(broken, KeyboardInterrupt):
@@ -149,13 +156,14 @@ def _summarise(
 class _Writer(ABC):
     """Writes the summary of a capture when all is read.
 
-    reported: what is written of each connection, by their order. taken: connections that are shown; others:
-    those that are not.
+    reported: what is written of each connection, by their order. diagnoses: of all of them. taken:
+    connections that are shown; others: those that are not.
     """
 
     def __init__(self) -> None:
         self.reported = Backlog()
         self.taken = 0
+        self.diagnoses = DiagnosisBacklog()
         self.others = 0
 
     @abstractmethod
@@ -163,7 +171,9 @@ class _Writer(ABC):
         """The next findings, if there are any: those of a connection before it is over, but for some."""
 
     @abstractmethod
-    def add(self, analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> None:
+    def add(
+        self, analysis: ConnectionAnalysis, known: ConnectionOverview | None, diagnoses: list[Diagnosis]
+    ) -> None:
         """One connection, which is over. known: what its frames said, None if it had none."""
 
     @abstractmethod
@@ -177,15 +187,20 @@ class _JsonWriter(_Writer):
     def take(self, findings: list[Finding]) -> None:
         """The object has no findings."""
 
-    def add(self, analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> None:
+    def add(
+        self, analysis: ConnectionAnalysis, known: ConnectionOverview | None, diagnoses: list[Diagnosis]
+    ) -> None:
         self.reported.put(int(analysis.order), json.dumps(connection_object(analysis, known)))
 
     def write(self, capture: Capture) -> None:
         connections = (text for _, text in self.reported)
-        for part in summary_json(capture.name, connections, capture.notes, capture.connections_not_kept):
+        diagnoses = self.diagnoses.json()
+        missing = capture.connections_not_kept
+        for part in summary_json(capture.name, connections, diagnoses, capture.notes, missing):
             sys.stdout.write(part)
         sys.stdout.write("\n")
         self.reported.close()
+        self.diagnoses.close()
 
 
 class _TextWriter(_Writer):
@@ -213,9 +228,11 @@ class _TextWriter(_Writer):
                 found = self._findings[finding.connection] = ConnectionFindings()
             found.add(finding)
 
-    def add(self, analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> None:
+    def add(
+        self, analysis: ConnectionAnalysis, known: ConnectionOverview | None, diagnoses: list[Diagnosis]
+    ) -> None:
         found = self._findings.get(analysis.connection) or ConnectionFindings()
-        row = SummaryRow(analysis, known, found)
+        row = SummaryRow(analysis, known, found, diagnoses)
         wrong = row.rank < FINE
         if len(self._rows) < MAX_SUMMARY_ROWS or wrong:
             self._rows.append(row)
@@ -246,6 +263,8 @@ class _TextWriter(_Writer):
         if others:
             head += f", {count(others, 'other')} not shown"
         self._print([[("rule", head)]])
+        for line in self.diagnoses.lines():
+            print(self._painter.paint(line, 6))
         if self._asked:
             for _, text in self.reported:
                 print(f"\n{text}")
@@ -257,6 +276,7 @@ class _TextWriter(_Writer):
         for text, style, hang in note_lines(capture.notes):
             print(self._painter.paint([(style, f"note: {printable(text)}")], hang))
         self.reported.close()
+        self.diagnoses.close()
 
     def _write_many(self, wrong: int) -> None:
         """A table of the connections that went wrong, more about them, and a table of the others."""

@@ -95,6 +95,8 @@ class ProxyStream(LayerStream):
         connection = notes.connection
         connection.proxied = True
         header = proxy.proxy_header(self.front, self.size)
+        source = "" if header.source is None else header.source[0]
+        connection.proxy = (int(self.packet), int(header.version), source)
         client = "the header names no client"
         if header.local:
             client = "the load balancer opened the connection for itself"

@@ -33,6 +33,7 @@ class Connection:
     proxied: a PROXY header stands before the client's octets: its end of the TCP connection is a load
     balancer's.
     tls, websocket: what these layers show, None without them.
+    proxy: the packet, version and source address ("" for none) of the PROXY header, None without one.
     frames: how many were given out. began: the time (ns) of the first.
     stalls: when the sender of each direction could not write.
     names: how the sender of each direction introduces itself, as soon as it has.
@@ -50,6 +51,7 @@ class Connection:
         self.proxied: bool = False
         self.tls: TlsFacts | None = None
         self.websocket: WebSocketFacts | None = None
+        self.proxy: tuple[int, int, str] | None = None
         self.frames: i64 = 0
         self.began: i64 = 0
         self.stalls: tuple[Stalls, Stalls] = (NO_STALLS, NO_STALLS)
@@ -115,6 +117,7 @@ class Connection:
             None if self.tls is None else self.tls.dump(),
             tuple((one.name, one.product, int(one.packet)) for one in self.names),
             None if self.websocket is None else self.websocket.dump(),
+            self.proxy,
         )
 
     @staticmethod
@@ -122,7 +125,9 @@ class Connection:
         """The object of what `dump` returned."""
         connection = Connection(state[0], state[1], state[2], state[3])
         connection.client, connection.protocol, connection.encrypted, connection.proxied = state[4:8]
-        connection.frames, connection.began, connection.failed, tls, names, websocket = state[8:]
+        connection.frames, connection.began, connection.failed, tls, names, websocket, connection.proxy = (
+            state[8:]
+        )
         connection.tls = None if tls is None else TlsFacts.load(tls)
         first, second = names
         connection.names = (

@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.table import ConnectionTable
+from amqpscope.diagnoses.connection import ConnectionDiagnosis
+from amqpscope.diagnoses.several import Several
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note, mishap
 from amqpscope.model.passwords import without_password
@@ -164,8 +166,9 @@ class _Days:
 class _Followed:
     """What is put together from the frames of one connection."""
 
-    def __init__(self, connection: Connection, names: LinkNames) -> None:
-        self.summary = ConnectionOverview(connection, names.conversation(connection))
+    def __init__(self, connection: Connection, names: LinkNames, several: Several) -> None:
+        self.watch = ConnectionDiagnosis(connection, several, names.conversation(connection))
+        self.summary = ConnectionOverview(connection, self.watch.conversation)
         self.log: DeliveryLog | None = None
 
 
@@ -178,6 +181,7 @@ class Recorder:
         self._captures = captures
         self._days = _Days()
         self._names = LinkNames()
+        self._several = Several({})
         self._form = FrameForm("", False, self._names)
         self._followed: dict[Connection, _Followed] = {}
         # The connection of the last frame: nearly always the next one's too.
@@ -248,7 +252,7 @@ class Recorder:
         if connection is not self._last:
             followed = self._followed.get(connection)
             if followed is None:
-                followed = _Followed(connection, self._names)
+                followed = _Followed(connection, self._names, self._several)
                 self._followed[connection] = followed
             self._last = connection
             self._current = followed
@@ -258,8 +262,11 @@ class Recorder:
             if protocol is not None:
                 log = protocol.delivery_log(self._names, connection)
                 self._current.log = log
+        if self._with_summaries:
+            self._current.watch.prepare(record)
         link = self._names.of(record)
         if self._with_summaries:
+            self._current.watch.follow(record)
             add_frame(self._current.summary, record, link)
         if log is not None:
             for delivery in log.take(record, link):
@@ -378,7 +385,7 @@ class Recorder:
         connection = analysis.connection
         followed = self._followed.pop(connection, None)
         if followed is None:
-            followed = _Followed(connection, self._names)
+            followed = _Followed(connection, self._names, self._several)
         elif followed is self._current:
             self._last = None
         if followed.log is not None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from amqpscope.diagnoses.registry import known_codes, known_limits
 from amqpscope.errors import ConfigurationError, FilterError
 from amqpscope.limits import MAX_CONFIGURATION
 from amqpscope.policy.allow_list import PEERS, SCOPES, Allowance
@@ -194,6 +195,24 @@ class _Reader:
         except FilterError as error:
             raise self._wrong(key, str(error).removeprefix("--profile ")) from error
 
+    def diagnoses(self, key: str, value: object) -> list[str]:
+        words = self.texts(key, value)
+        try:
+            known_codes(words, key)
+        except FilterError as error:
+            raise self._wrong(key, str(error).removeprefix(f"{key} ")) from error
+        return words
+
+    def diagnosis_limits(self, key: str, value: object) -> dict[str, float]:
+        if not isinstance(value, dict):
+            raise self._wrong(
+                key, 'must be a table, such as [diagnosis-limits] with "credit-none.seconds" = 20'
+            )
+        try:
+            return known_limits(value)
+        except FilterError as error:
+            raise self._wrong(key, str(error)) from error
+
     def severities(self, key: str, value: object) -> dict[str, str]:
         if not isinstance(value, dict):
             raise self._wrong(key, 'must be a table of rules, such as [severity] with "amqp10/M-*" = "note"')
@@ -305,6 +324,9 @@ KEYS: Final[dict[str, Callable[[_Reader, str, Any], object]]] = {
     "baseline": _Reader.text,
     "max-per-rule": _Reader.count,
     "tls-keylog": _Reader.texts,
+    "diagnoses": _Reader.boolean,
+    "diagnosis-limits": _Reader.diagnosis_limits,
+    "fail-on-diagnosis": _Reader.diagnoses,
 }
 """Every key, with what takes its value."""
 

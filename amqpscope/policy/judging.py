@@ -13,9 +13,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final, Protocol
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.diagnoses.capture import CaptureDiagnoses
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.input.meter import Metering, unmeasured
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
 from amqpscope.model.records import Connection, FrameRecord
@@ -114,12 +116,14 @@ class Hearer:
     """Is notified of what becomes of captures, one after the other.
 
     context: wants the frames around each finding. connections: wants each connection when it is over, by
-    `over`, not only their number. records: wants all frames, by `frames`.
+    `over`, not only their number. records: wants all frames, by `frames`. diagnoses: wants to know who waits
+    for whom, by `diagnosed`.
     """
 
     context = False
     connections = False
     records = False
+    diagnoses = False
 
     def begin(self, path: str) -> None:
         """A capture is about to be opened."""
@@ -136,6 +140,9 @@ class Hearer:
     def over(self, analyses: list[ConnectionAnalysis]) -> None:
         """These connections are over, if they are wanted. What they are compared with others for may still
         come; all else that is found on them has come."""
+
+    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
+        """The next diagnoses, if they are wanted. order: of their connection in the capture."""
 
     def ignore(self, count: int) -> None:
         """So many others are not to be shown."""
@@ -197,10 +204,11 @@ def judge(
     run = CheckRun(policy)
     rulings = Rulings(policy)
     listening = hearer or Hearer()
+    diagnose = policy.diagnosing(listening.diagnoses)
     options = CaptureOptions(
         keep=False,
-        ended=listening.connections or wanted is not None,
-        records=listening.records,
+        ended=listening.connections or diagnose or wanted is not None,
+        records=listening.records or diagnose,
         judge=True,
         context=context or listening.context,
         profile=policy.profile,
@@ -242,13 +250,18 @@ def _judge_one(
     policy = rulings.policy
     failed = False
     found = False
+    diagnoses = CaptureDiagnoses(policy.limits) if policy.diagnosing(hearer.diagnoses) else None
+    listed = hearer.connections or diagnoses is not None or wanted is not None
     if wanted is not None:
         wanted.restart()
     try:
         with meter(capture) as progress:
             for records, findings in _complete(capture):
-                if records:
+                if records and hearer.records:
                     hearer.frames(records)
+                if diagnoses is not None:
+                    capture.each(records, diagnoses.add)
+                    diagnoses.judge(findings)
                 found = found or bool(findings)
                 if wanted is not None and findings:
                     wanted.start(capture.began)
@@ -258,18 +271,27 @@ def _judge_one(
                     judged.ignored += len(findings) - len(shown)
                     hearer.ignore(len(findings) - len(shown))
                 hearer.take(shown)
-                over = capture.take_ended() if hearer.connections or wanted is not None else []
+                ended = capture.take_ended() if listed else []
+                over = ended
                 if wanted is not None:
-                    ended = over
                     over = [analysis for analysis in ended if wanted.of_connection(analysis.connection)]
                     for analysis in ended:
                         wanted.forget(analysis.connection)
+                for analysis in ended:
+                    diagnosed = [] if diagnoses is None else diagnoses.end(analysis)
+                    if diagnosed and analysis in over:
+                        hearer.diagnosed(diagnosed, analysis.order)
+                        failed = failed or any(policy.fails_for(one) for one in diagnosed)
                 if over and hearer.connections:
                     hearer.over(over)
                 if gather:
                     judged.findings += shown
                 failed = failed or any(policy.counts(finding) for finding in shown)
                 progress.update()
+        if diagnoses is not None and wanted is None:
+            diagnosed = diagnoses.finish()
+            hearer.diagnosed(diagnosed, 0)
+            failed = failed or any(policy.fails_for(one) for one in diagnosed)
     except KeyboardInterrupt:
         # What was found so far is worth having, above all of a live capture.
         hearer.fail(INTERRUPTED)

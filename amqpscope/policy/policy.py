@@ -7,6 +7,8 @@ from both. It holds nothing of a run: what it decides of the findings of one is 
 import datetime
 from typing import Final
 
+from amqpscope.diagnoses.registry import known_codes
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.policy.allow_list import Allowance
 from amqpscope.policy.baseline import Baseline, read_baseline
@@ -38,6 +40,9 @@ class Given:
         self.spec: str | None = None
         self.profile: str | None = None
         self.baseline: str | None = None
+        # Codes of diagnoses for which a run fails, and whether any are made.
+        self.fail_on_diagnosis: list[str] | None = None
+        self.diagnoses: bool | None = None
 
 
 class Policy:
@@ -78,6 +83,14 @@ class Policy:
             only = None if given.select is None else selectors("--select", given.select)
             self._choices.append(Choice(only, selectors("--ignore", given.ignore)))
         self._levels = Levels(self.configuration.levels)
+        # The limits of diagnoses that are configured, by `code.limit`, and the codes for which a run fails.
+        self.limits: dict[str, float] = values.get("diagnosis-limits", {})
+        failing = given.fail_on_diagnosis
+        self._failing = known_codes(
+            values.get("fail-on-diagnosis", []) if failing is None else failing, "--fail-on-diagnosis"
+        )
+        diagnoses = given.diagnoses
+        self._diagnoses: bool = bool(values.get("diagnoses", True) if diagnoses is None else diagnoses)
         self.baseline: Baseline | None = None
         self.gathered: Baseline | None = None
         if gather is not None:
@@ -91,6 +104,14 @@ class Policy:
             if not one.expired(today):
                 for rule in one.rules:
                     self._allowances.setdefault(rule, []).append(one)
+
+    def diagnosing(self, wanted: bool) -> bool:
+        """Whether diagnoses are made. wanted: somebody shows them."""
+        return bool(self._failing) or (wanted and self._diagnoses)
+
+    def fails_for(self, diagnosis: Diagnosis) -> bool:
+        """Whether a diagnosis counts for the outcome."""
+        return diagnosis.code in self._failing
 
     def counts(self, finding: Finding) -> bool:
         """Whether a finding, of which was decided, makes the run fail."""

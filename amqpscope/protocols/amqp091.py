@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from amqpscope.model.peer_name import PeerName
     from amqpscope.model.records import Connection
     from amqpscope.pipeline.deliveries import DeliveryLog
-    from amqpscope.report.diagnosis import Diagnosis
+    from amqpscope.report.close_causes import CloseCauses
     from amqpscope.report.json_renderer import JsonRenderer
     from amqpscope.report.links import LinkNames
     from amqpscope.report.text_renderer import TextRenderer
@@ -131,10 +131,10 @@ class Amqp091(Protocol):
 
         return Amqp091TextRenderer()
 
-    def diagnosis(self) -> Diagnosis:
-        from amqpscope.report.amqp091.diagnosis import Diagnosis091
+    def close_causes(self) -> CloseCauses:
+        from amqpscope.report.amqp091.close_causes import CloseCauses091
 
-        return Diagnosis091()
+        return CloseCauses091()
 
     def delivery_log(self, links: LinkNames, connection: Connection) -> DeliveryLog:
         from amqpscope.pipeline.deliveries091 import Amqp091Log

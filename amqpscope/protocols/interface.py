@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from amqpscope.model.peer_name import PeerName
     from amqpscope.model.records import Connection
     from amqpscope.pipeline.deliveries import DeliveryLog
-    from amqpscope.report.diagnosis import Diagnosis
+    from amqpscope.report.close_causes import CloseCauses
     from amqpscope.report.json_renderer import JsonRenderer
     from amqpscope.report.links import LinkNames
     from amqpscope.report.text_renderer import TextRenderer
@@ -179,11 +179,11 @@ class Protocol(ABC):
 
         return TextRenderer()
 
-    def diagnosis(self) -> Diagnosis:
-        """What watches a connection for its summary."""
-        from amqpscope.report.diagnosis import Diagnosis
+    def close_causes(self) -> CloseCauses:
+        """What knows for what a peer closes something."""
+        from amqpscope.report.close_causes import CloseCauses
 
-        return Diagnosis()
+        return CloseCauses()
 
     def delivery_log(self, links: LinkNames, connection: Connection) -> DeliveryLog:
         """What follows the deliveries of a connection for the pipeline's table.

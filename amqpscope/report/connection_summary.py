@@ -5,7 +5,6 @@ from amqpscope.model.passwords import without_password
 from amqpscope.model.peer_name import PeerName
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.protocols import protocol_of
-from amqpscope.report.diagnosis import Diagnosis
 from amqpscope.tracking.amqp10.identity import Link
 from amqpscope.tracking.events import Conversation
 
@@ -58,7 +57,7 @@ class ErrorSummary:
 class ConnectionOverview:
     """One connection, put together from its frames. What a peer said is by `client` and `server`.
 
-    conversation: follows it, where the protocol is AMQP 1.0. containers: what the peers call themselves.
+    conversation: follows it. containers: what the peers call themselves.
     session_word: what the protocol calls its sessions.
     """
 
@@ -81,8 +80,7 @@ class ConnectionOverview:
         self.messages = {CLIENT: 0, SERVER: 0}
         self.message_octets = {CLIENT: 0, SERVER: 0}
         self.problems = 0
-        self.diagnosis: Diagnosis = protocol.diagnosis()
-        self.conversation: Conversation = self.diagnosis.conversation or conversation
+        self.conversation: Conversation = conversation
         self.errors: dict[tuple[str, str, str, str | None, str | None], ErrorSummary] = {}
         self.errors_dropped = 0
         # The packet of a peer's close, or of its answer to one; 0 while there is none.

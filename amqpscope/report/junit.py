@@ -108,6 +108,7 @@ class JunitWriter(FindingWriter):
     """One `testsuites`, written at the end."""
 
     connections = True
+    diagnoses = True
 
     def __init__(self, out: TextIO, options: ReportOptions) -> None:
         super().__init__()

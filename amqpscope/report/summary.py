@@ -1,24 +1,25 @@
 """What happened on each connection: peers, sessions, links, messages, octets, and how and why it ended."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.diagnoses.capture import CaptureDiagnoses
+from amqpscope.model.diagnosis import Diagnosis
+from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import Connection, FrameRecord, endpoint
-from amqpscope.protocols import is_amqp, label
+from amqpscope.protocols import label
 from amqpscope.reassembly.stream import StreamFacts
 from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary
-from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
-from amqpscope.report.tls import tls_diagnoses, tls_object
-from amqpscope.report.websocket import websocket_diagnoses, websocket_object
+from amqpscope.report.tls import tls_object
+from amqpscope.report.websocket import websocket_object
 from amqpscope.tracking.amqp10.identity import Link
-from dissectors.detect import FOREIGN_PROTOCOLS
 
 __all__ = [
     "CaptureSummary",
@@ -30,8 +31,6 @@ __all__ = [
 ]
 
 _OTHERS: Final = {"unknown": "not AMQP", "": "no data"}
-
-_PLAIN_PORTS: Final = (5672,)
 
 _TCP_ENDS: Final = {"fin": "FIN", "rst": "RST", "": "still open"}
 
@@ -66,68 +65,52 @@ def add_frame(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
     if frame.problems:
         summary.problems += 1
     FORMS.of(frame).summarize(summary, record, link)
-    summary.diagnosis.see(record)
 
 
 class CaptureSummary:
-    """Gathers what the frames of a capture say, connection by connection, until it is taken."""
+    """Gathers what the frames of a capture say, connection by connection, until it is taken.
 
-    def __init__(self) -> None:
+    limits: the configured limits of diagnoses.
+    """
+
+    def __init__(self, limits: Mapping[str, float]) -> None:
         self._names = LinkNames()
+        self._diagnoses = CaptureDiagnoses(limits)
         self.connections: dict[Connection, ConnectionOverview] = {}
 
     def add(self, record: FrameRecord) -> None:
         """Take one frame record."""
-        summary = self.connections.get(record.connection)
+        connection = record.connection
+        summary = self.connections.get(connection)
+        watch = self._diagnoses.watch(connection, self._names.conversation(connection))
         if summary is None:
-            summary = ConnectionOverview(record.connection, self._names.conversation(record.connection))
-            self.connections[record.connection] = summary
-        add_frame(summary, record, self._names.of(record))
+            summary = self.connections[connection] = ConnectionOverview(connection, watch.conversation)
+        watch.prepare(record)
+        link = self._names.of(record)
+        watch.follow(record)
+        add_frame(summary, record, link)
 
-    def take(self, connection: Connection) -> ConnectionOverview | None:
-        """What the frames of a connection said, None if it had none. It is over: nothing is kept of it."""
+    def judge(self, findings: list[Finding]) -> None:
+        """Findings, of connections that are not over."""
+        self._diagnoses.judge(findings)
+
+    def take(self, analysis: ConnectionAnalysis) -> tuple[ConnectionOverview | None, list[Diagnosis]]:
+        """What the frames of a connection said, None if it had none, and its diagnoses.
+
+        It is over: nothing is kept of it.
+        """
+        connection = analysis.connection
         self._names.forget(connection)
-        return self.connections.pop(connection, None)
+        return self.connections.pop(connection, None), self._diagnoses.end(analysis)
+
+    def finish(self) -> list[Diagnosis]:
+        """All connections are over: the diagnoses that only several of them give."""
+        return self._diagnoses.finish()
 
 
 def tcp_end(analysis: ConnectionAnalysis, direction: int) -> str:
     """How a direction ended: `FIN`, `RST`, or `still open` where the capture ended before."""
     return _TCP_ENDS[analysis.tcp.facts(direction).ended]
-
-
-def diagnoses(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) -> list[Diagnosed]:
-    """Facts about a connection that its peers do not report themselves."""
-    found = []
-    if summary is not None:
-        summary.diagnosis.over(analysis)
-        found = summary.diagnosis.reported()
-    side = analysis.second if analysis.connection.client == 1 else analysis.first
-    server = analysis.first if analysis.connection.client == 1 else analysis.second
-    tls = analysis.connection.tls
-    spoken = side.detection.protocol if tls is None or tls.decrypted else "tls"
-    answer = protocol_name(server.protocol) if server.is_foreign() else ""
-    if spoken in FOREIGN_PROTOCOLS or answer:
-        wrong = _misdirected(analysis, protocol_name(spoken), answer)
-        if wrong is not None:
-            found.insert(0, wrong)
-    return tls_diagnoses(analysis) + websocket_diagnoses(analysis.connection) + found
-
-
-def _misdirected(analysis: ConnectionAnalysis, name: str, answer: str) -> Diagnosed | None:
-    """A client that speaks another protocol than the server at its port.
-
-    name: of the client's protocol. answer: of the server's protocol, if it is known and not AMQP, else "".
-    """
-    connection = analysis.connection
-    server = 1 - max(int(connection.client), 0)
-    port = connection.port(server)
-    if answer:
-        return Diagnosed("diag/misdirected", 0, f"the client speaks {name} to a port that speaks {answer}")
-    if is_amqp(connection.protocol):
-        return Diagnosed("diag/misdirected", 0, f"the client speaks {name} to a port that speaks AMQP")
-    if port in _PLAIN_PORTS:
-        return Diagnosed("diag/misdirected", 0, f"the client speaks {name} to port {port}, AMQP without TLS")
-    return None
 
 
 def _could_not_write(facts: dict[str, StreamFacts]) -> dict[str, Any] | None:
@@ -165,10 +148,6 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview 
         "midstream": any(fact.midstream for fact in facts.values()),
         "tcp_ended": {peer: fact.ended or None for peer, fact in facts.items()},
     }
-    result["diagnoses"] = [
-        {"code": one.code, "packet": one.packet or None, "text": one.text}
-        for one in diagnoses(analysis, summary)
-    ]
     if summary is None:
         return result
     return result | {
@@ -203,16 +182,26 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview 
 
 
 def summary_json(
-    capture: str, connections: Iterable[str], notes: list[Note], not_kept: int = 0
+    capture: str,
+    connections: Iterable[str],
+    diagnoses: Iterable[str],
+    notes: list[Note],
+    not_kept: int = 0,
 ) -> Iterator[str]:
     """A capture's summary as one line of JSON, in parts.
 
-    connections: each as JSON, one after the other. not_kept: those without AMQP that are only counted.
+    connections, diagnoses: each as JSON, one after the other. not_kept: those without AMQP that are only
+    counted.
     """
     yield f'{{"schema": "amqpscope/summary/1", "capture": {json.dumps(capture)}, "connections": ['
     between = ""
     for connection in connections:
         yield between + connection
+        between = ", "
+    yield '], "diagnoses": ['
+    between = ""
+    for diagnosis in diagnoses:
+        yield between + diagnosis
         between = ", "
     reported = [{"code": note.code, "packet": int(note.packet), "detail": note.detail} for note in notes]
     yield f'], "connections_not_listed": {not_kept}, "notes": {json.dumps(reported)}}}'

@@ -7,13 +7,15 @@ conn  client             traffic   amqp   findings  ended
 from typing import Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.connection_summary import ConnectionOverview
+from amqpscope.report.diagnosis_text import is_trouble
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
-from amqpscope.report.summary import diagnoses, tcp_end
+from amqpscope.report.summary import tcp_end
 from amqpscope.report.summary_text import count
 from amqpscope.report.table import TableColumn, table
 from amqpscope.report.value_text import text_word
@@ -91,7 +93,11 @@ class SummaryRow:
     """One connection. order: how many began before it. rank: how bad it is, `FINE` if it is not."""
 
     def __init__(
-        self, analysis: ConnectionAnalysis, known: ConnectionOverview | None, findings: ConnectionFindings
+        self,
+        analysis: ConnectionAnalysis,
+        known: ConnectionOverview | None,
+        findings: ConnectionFindings,
+        diagnoses: list[Diagnosis],
     ) -> None:
         connection = analysis.connection
         self.order = int(analysis.order)
@@ -101,7 +107,8 @@ class SummaryRow:
         protocol = PROTOCOLS.get(connection.protocol)
         self.version = "" if protocol is None else protocol.version
         self.traffic = "" if known is None else _traffic(known)
-        self.ended, self._bad = _ended(analysis, known)
+        self._troubled = any(is_trouble(one) for one in diagnoses)
+        self.ended, self._bad = _ended(analysis, known, diagnoses)
 
     @property
     def rank(self) -> int:
@@ -111,7 +118,7 @@ class SummaryRow:
             return 0
         if self._bad:
             return 1
-        return 2 if numbers.get("warning") else FINE
+        return 2 if numbers.get("warning") or self._troubled else FINE
 
     def cells(self) -> list[tuple[str, str]]:
         """The texts of the row with their styles."""
@@ -148,17 +155,18 @@ def _traffic(known: ConnectionOverview) -> str:
     return "  ".join(words)
 
 
-def _ended(analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> tuple[str, bool]:
+def _ended(
+    analysis: ConnectionAnalysis, known: ConnectionOverview | None, diagnoses: list[Diagnosis]
+) -> tuple[str, bool]:
     """How a connection ended, and whether that shows that something went wrong."""
     client = max(int(analysis.connection.client), 0)
     ends = {CLIENT: tcp_end(analysis, client), SERVER: tcp_end(analysis, 1 - client)}
     torn = next((peer for peer in (CLIENT, SERVER) if ends[peer] == "RST"), "")
     over = torn or next((peer for peer in (CLIENT, SERVER) if ends[peer] == "FIN"), "")
     if known is None:
-        reported = diagnoses(analysis, None)
-        return (
-            (printable(reported[0].text), True) if reported else (ends[over] if over else "still open", False)
-        )
+        if diagnoses:
+            return printable(diagnoses[0].message), True
+        return ends[over] if over else "still open", False
     if known.sasl_outcome not in ("", "ok"):
         return f"login refused: {printable(known.sasl_outcome)}", True
     failed = [error for error in known.errors.values() if error.what in _BAD_ENDS]

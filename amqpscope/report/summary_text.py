@@ -8,11 +8,10 @@ from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, endpoint
 from amqpscope.reassembly.stream import StreamFacts
 from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary, LinkSummary
-from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import cells, in_quotes, printable, wrap
-from amqpscope.report.summary import diagnoses, protocol_name, tcp_end
+from amqpscope.report.summary import protocol_name, tcp_end
 from amqpscope.report.tls import tls_lines
 from amqpscope.report.value_text import text_word
 from amqpscope.report.websocket import websocket_lines
@@ -48,7 +47,7 @@ def connection_lines(
     lines += websocket_lines(analysis.connection)
     lines += _numbers(analysis, known, client)
     if known is None:
-        return lines + [_diagnosed(one) for one in diagnoses(analysis, None)]
+        return lines
     if known.mechanism or known.sasl_outcome:
         bad = known.sasl_outcome not in ("", "ok")
         lines.append(
@@ -59,7 +58,6 @@ def connection_lines(
         )
     lines += _links(known, width)
     lines += [_error(error) for error in known.errors.values()]
-    lines += [_diagnosed(one) for one in diagnoses(analysis, known)]
     if known.errors_dropped:
         lines.append([("error", f"{_INDENT}{count(known.errors_dropped, 'more error')} not listed")])
     if known.problems:
@@ -207,12 +205,6 @@ def _more(link: LinkSummary) -> str:
     if link.aborted:
         words.append(f"{link.aborted} aborted")
     return ", ".join(words)
-
-
-def _diagnosed(one: Diagnosed) -> Line:
-    """An answer to what people ask."""
-    where = f"packet {one.packet}: " if one.packet else ""
-    return [("note", f"{_INDENT}{where}{printable(one.text)}")]
 
 
 def _error(error: ErrorSummary) -> Line:

@@ -1,43 +1,18 @@
-"""What the TLS of a connection shows: for people, for JSON, and why a handshake failed."""
+"""What the TLS of a connection shows: for people, and for JSON."""
 
 import datetime
 from typing import Any, Final
 
-from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.records import Connection
-from amqpscope.model.tls_facts import Certificate, TlsAlert, TlsFacts
-from amqpscope.report.diagnosis import Diagnosed
+from amqpscope.model.tls_facts import Certificate
 from amqpscope.report.line import Line
 from amqpscope.report.value_text import text_word
 
-__all__ = ["tls_diagnoses", "tls_lines", "tls_object"]
+__all__ = ["tls_lines", "tls_object"]
 
 _WIDTH: Final = 64
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-
-_CLOSING: Final = ("close_notify", "user_canceled", "encrypted")
-"""Alerts that are no fault."""
-
-_CERTIFICATES: Final = {
-    "unknown_ca": "does not trust the authority that issued the certificate of the {other}",
-    "bad_certificate": "rejects the certificate of the {other}",
-    "unsupported_certificate": "does not support the kind of certificate of the {other}",
-    "certificate_revoked": "rejects the certificate of the {other}, which was revoked",
-    "certificate_expired": "rejects the certificate of the {other}, which is not valid at this time",
-    "certificate_unknown": "rejects the certificate of the {other}: it is not trusted, or names another host",
-    "certificate_required": "requires a certificate of the {other}, which sent none",
-}
-"""What an alert about a certificate says, behind its sender."""
-
-_OTHERS: Final = {
-    "protocol_version": "supports no TLS version that the {other} offers",
-    "insufficient_security": "requires stronger cipher suites than the {other} offers",
-    "no_application_protocol": "supports no application protocol (ALPN) that the {other} offers",
-    "unrecognized_name": "has no certificate for the host name that the {other} asks for",
-    "handshake_failure": "finds no common cipher suite or parameter",
-    "unknown_psk_identity": "does not know the key (PSK) that the {other} names",
-}
 
 
 def tls_lines(connection: Connection) -> list[Line]:
@@ -85,45 +60,6 @@ def tls_object(connection: Connection) -> dict[str, Any] | None:
             for alert in facts.alerts
         ],
     }
-
-
-def tls_diagnoses(analysis: ConnectionAnalysis) -> list[Diagnosed]:
-    """Why TLS failed, as far as alerts and ends of TCP tell."""
-    connection = analysis.connection
-    facts = connection.tls
-    if facts is None:
-        return []
-    found = [
-        Diagnosed("diag/tls-alert", int(alert.packet), _alert_text(connection, facts, alert))
-        for alert in facts.alerts
-        if alert.name not in _CLOSING
-    ]
-    if not found and not facts.version:
-        server = 1 - int(facts.client)
-        ended = analysis.tcp.facts(server).ended
-        how = {"fin": "closed the TCP connection", "rst": "reset the TCP connection"}.get(ended)
-        if how is not None and analysis.tcp.facts(server).delivered == 0:
-            text = f"the server did not answer the ClientHello and {how}"
-            found.append(Diagnosed("diag/tls-unanswered", 0, text))
-    return found
-
-
-def _alert_text(connection: Connection, facts: TlsFacts, alert: TlsAlert) -> str:
-    """What an alert means."""
-    peer = connection.peer(alert.direction)
-    other = connection.peer(1 - int(alert.direction))
-    by_server = int(alert.direction) != int(facts.client)
-    text = _CERTIFICATES.get(alert.name) or _OTHERS.get(alert.name)
-    if by_server and facts.certificate_refused and alert.name in ("handshake_failure", "bad_certificate"):
-        text = _CERTIFICATES["certificate_required"]
-    said = f"the {peer} sent the TLS alert {alert.name}"
-    if text is None:
-        return said
-    certificate = facts.client_certificate if by_server else facts.server_certificate
-    detail = ""
-    if alert.name in _CERTIFICATES and certificate is not None:
-        detail = f" (valid {_validity(certificate)})"
-    return f"{said}: it {text.format(other=other)}{detail}"
 
 
 def _validity(certificate: Certificate) -> str:

@@ -3,12 +3,10 @@
 from typing import Any
 
 from amqpscope.model.records import Connection
-from amqpscope.model.websocket_facts import WebSocketFacts
-from amqpscope.report.diagnosis import Diagnosed
 from amqpscope.report.line import Line
 from amqpscope.report.value_text import text_word
 
-__all__ = ["websocket_diagnoses", "websocket_lines", "websocket_object"]
+__all__ = ["websocket_lines", "websocket_object"]
 
 _WIDTH = 64
 
@@ -52,18 +50,3 @@ def websocket_object(connection: Connection) -> dict[str, Any] | None:
             for one in facts.closes
         ],
     }
-
-
-def websocket_diagnoses(connection: Connection) -> list[Diagnosed]:
-    """Why there is no WebSocket, or why it is not read."""
-    facts = connection.websocket
-    if facts is None:
-        return []
-    if facts.status != _ACCEPTED:
-        return [Diagnosed("diag/websocket-refused", 0, _refusal(facts))]
-    return [Diagnosed("diag/websocket-unread", 0, facts.unread)] if facts.unread else []
-
-
-def _refusal(facts: WebSocketFacts) -> str:
-    reason = f" {text_word(facts.reason, _WIDTH)}" if facts.reason else ""
-    return f"the server refused the upgrade to WebSocket: {facts.status}{reason}"

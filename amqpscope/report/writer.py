@@ -4,11 +4,13 @@ from collections.abc import Callable, Sequence
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.input.capture import Capture
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.judging import Hearer
+from amqpscope.report.diagnosis_text import DiagnosisBacklog, is_trouble
 from amqpscope.report.notes import note_lines
 from amqpscope.report.outcome import nothing_to, outcome
 from amqpscope.report.summary_text import count
@@ -41,6 +43,13 @@ class FindingWriter(Hearer):
         self.ignored = 0
         self.about: Callable[[Connection], bool] = _any
         self.filtered = ""
+        # Diagnoses of the capture that are no mere facts; and all of them, for people.
+        self.troubles = 0
+        self.diagnosis_list = DiagnosisBacklog()
+
+    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
+        self.troubles += sum(is_trouble(one) for one in found)
+        self.diagnosis_list.add(found, order)
 
     def add(self, finding: Finding) -> None:
         """One more finding."""
@@ -62,11 +71,19 @@ class FindingWriter(Hearer):
         if self.ignored:
             others.append(f"{count(self.ignored, 'finding')} ignored")
         text = outcome(self.capture, self.tally, reason, others)
+        if self.troubles:
+            text = text.replace("nothing wrong found", "no broken rule found")
+            text += f"; {self.troubles} {'diagnosis' if self.troubles == 1 else 'diagnoses'}"
         return f"{text}; only {self.filtered}" if self.filtered else text
 
     def remarks(self) -> list[str]:
-        """What is to be said of the capture beside its findings: what does not count, and notes."""
-        return [*self.set_aside.lines(), *(f"note: {line.text}" for line in note_lines(self.notes))]
+        """What is to be said of the capture beside its findings, and notes."""
+        diagnosed = ["".join(text for _, text in line) for line in self.diagnosis_list.lines()]
+        return [
+            *diagnosed,
+            *self.set_aside.lines(),
+            *(f"note: {line.text}" for line in note_lines(self.notes)),
+        ]
 
     def begin(self, path: str) -> None:
         self.name = path
@@ -74,6 +91,9 @@ class FindingWriter(Hearer):
         self.tally = FindingCounts()
         self.set_aside = Suppressed()
         self.ignored = 0
+        self.troubles = 0
+        self.diagnosis_list.close()
+        self.diagnosis_list = DiagnosisBacklog()
 
     def opened(self, capture: Capture) -> None:
         self.name = capture.name
@@ -117,6 +137,7 @@ class Writers(Hearer):
         self.context = first.context or any(writer.context for writer in others)
         self.connections = first.connections or any(writer.connections for writer in others)
         self.records = first.records or any(writer.records for writer in others)
+        self.diagnoses = first.diagnoses or any(writer.diagnoses for writer in others)
         self.streaming = first.streaming
         # Everything was written.
         self.ended = False
@@ -135,6 +156,9 @@ class Writers(Hearer):
 
     def over(self, analyses: list[ConnectionAnalysis]) -> None:
         self._each(lambda hearer: hearer.over(analyses))
+
+    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
+        self._each(lambda hearer: hearer.diagnosed(found, order))
 
     def ignore(self, count: int) -> None:
         self._each(lambda hearer: hearer.ignore(count))

@@ -142,8 +142,22 @@ _CONNECTION: Final[dict[str, Schema]] = {
     ),
     "midstream": said(FLAG, "true if the capture begins in the middle of the connection"),
     "tcp_ended": per_peer(nullable(any_of("fin", "rst"))),
-    "diagnoses": listed(record({"code": TEXT, "packet": nullable(INDEX), "text": TEXT})),
 }
+
+_DIAGNOSIS: Final = record(
+    {
+        "code": said(TEXT, "`diag/...`"),
+        "subject": said(nullable(TEXT), "what it is about, such as the name of a link"),
+        "whose_move": said(nullable(PEER), "who has to act to end it; null if it is neither"),
+        "packet": said(nullable(INDEX), "since which packet"),
+        "ended_packet": said(nullable(INDEX), "the packet that ended it, null if it lasts"),
+        "seconds": said(nullable(NUMBER), "how long; null if time does not matter"),
+        "connection": said(TEXT, "client>server#n"),
+        "figures": said(mapped(ANY), "what proves it"),
+        "message": said(TEXT, "the sentence"),
+        "packets": said(listed(INDEX), "the packets to look at"),
+    }
+)
 
 _SUMMARY: Final[dict[str, Schema]] = {
     **_CONNECTION,
@@ -450,6 +464,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
         {
             "findings": listed(named("finding")),
             "connections": listed(record(_CONNECTION)),
+            "diagnoses": listed(_DIAGNOSIS),
             "captures": listed(
                 record(
                     {
@@ -471,6 +486,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
         {
             "capture": TEXT,
             "connections": listed(record(_SUMMARY)),
+            "diagnoses": listed(_DIAGNOSIS),
             "connections_not_listed": INDEX,
             "notes": listed(named("note")),
         },

@@ -5,8 +5,8 @@ the first is the end and the second its answer; everything inside ends with its 
 are read, each end is traced back, one step per cause:
 
 * An end with an error is traced to the finding that it answers, if the error is the correct answer to the
-  finding; or to the method that a close of AMQP 0-9-1 names (`report.amqp091.diagnosis`); or to the refused
-  attach or login; or to a silence that was longer than agreed.
+  finding; or to the method that a close of AMQP 0-9-1 names (`report.amqp091.close_causes`); or to the
+  refused attach or login; or to a silence that was longer than agreed.
 * An end without an error is traced to the error that its sender had just been notified of, if it sent nothing
   in between.
 * A FIN or RST without a close is traced to the silence before it, if that was longer than agreed.
@@ -29,7 +29,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.stalls import WINDOW, Stall, Stalls
-from amqpscope.report.diagnosis import Diagnosed, Diagnosis
+from amqpscope.report.close_causes import CloseCause, CloseCauses
 from amqpscope.report.findings import expected_condition
 from amqpscope.report.outcome import nothing_to
 from amqpscope.rules.catalogue import rule
@@ -318,7 +318,7 @@ def endings_of(
     Raises CaptureError for what cannot be read.
     """
     followed: dict[Connection, Following] = {}
-    diagnosed: dict[Connection, Diagnosis] = {}
+    causes: dict[Connection, CloseCauses] = {}
     findings: dict[Connection, list[Finding]] = {}
     spoke = 0
     with material.capture(judge=True, ended=True) as capture:
@@ -332,9 +332,9 @@ def endings_of(
                 protocol = protocol_of(connection.protocol)
                 following = protocol.following(connection)
                 followed[connection] = following
-                diagnosed[connection] = protocol.diagnosis()
+                causes[connection] = protocol.close_causes()
             following.take(record)
-            diagnosed[connection].see(record)
+            causes[connection].see(record)
 
         for records in capture.blocks():
             capture.each(records, take)
@@ -349,12 +349,11 @@ def endings_of(
                     spoke += 1
                     if connection in followed:
                         followed[connection].over(analysis)
-                        diagnosed[connection].over(analysis)
         nothing = nothing_to(capture, "explain")
     found = []
     for connection, following in followed.items():
         try:
-            reported = diagnosed[connection].reported()
+            reported = causes[connection].reported()
             tracing = Tracing(following, findings.get(connection, []), reported)
             found.append((following, tracing.endings()))
         except Exception as error:
@@ -381,11 +380,11 @@ class Tracing:
         self,
         following: Following,
         findings: list[Finding],
-        diagnosed: list[Diagnosed],
+        causes: list[CloseCause],
     ) -> None:
         self._following = following
         self._findings = findings
-        self._diagnosed = diagnosed
+        self._named_causes = causes
 
     def endings(self) -> list[Ending]:
         """The connection, then what ended on it by its own, then what ended with it."""
@@ -470,8 +469,8 @@ class Tracing:
     def _cause(self, ended: Ended, whole: bool) -> list[CauseStep]:
         """What an end answers."""
         if ended.condition:
-            for one in self._diagnosed:
-                if one.code == "diag/closed" and one.packet == ended.mark.packet and one.cause:
+            for one in self._named_causes:
+                if one.packet == ended.mark.packet:
                     return [
                         CauseStep(
                             one.text, self._named(ended, one), self._at(ended, one), one.cause, one.sure
@@ -494,11 +493,11 @@ class Tracing:
             return self._silence(ended.peer, ended.mark.time, ended.mark.packet)
         return []
 
-    def _named(self, ended: Ended, one: Diagnosed) -> Position:
+    def _named(self, ended: Ended, one: CloseCause) -> Position:
         """Where the frame stands that a close names."""
         return Position(1 - ended.mark.direction, one.offset, one.offset, one.cause, 0, "", -1)
 
-    def _at(self, ended: Ended, one: Diagnosed) -> Finding | None:
+    def _at(self, ended: Ended, one: CloseCause) -> Finding | None:
         """The finding at what a close names, if its reply is the one that is due for it."""
         for finding in self._findings:
             if int(finding.packet) == one.cause and finding.peer != ended.peer and _due(finding, ended):

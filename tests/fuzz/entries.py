@@ -44,6 +44,7 @@ from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.report.amqp10.json_form import value_json
 from amqpscope.report.amqp10.value_text import TEXT
+from amqpscope.report.diagnosis_text import diagnosis_line
 from amqpscope.report.findings import finding_json
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
@@ -437,7 +438,7 @@ def _judged(octets: bytes, frame_of: Callable[[Program, int], bytes]) -> None:
     second, _, _, _ = _converse(octets, 1 + chance % 24, frame_of)
     assert second == first
     _show(frames)
-    summary = CaptureSummary()
+    summary = CaptureSummary({})
     for record in frames:
         summary.add(record)
     clock = Clock("r")
@@ -449,8 +450,12 @@ def _judged(octets: bytes, frame_of: Callable[[Program, int], bytes]) -> None:
     _lines(list(verdicts.lines()))
     for line in connection_lines(analysis, summary.connections.get(analysis.connection), 80):
         assert "".join(text for _, text in line).isprintable()
-    reported = json.dumps(connection_object(analysis, summary.take(analysis.connection)))
-    _visible("".join(summary_json("capture", [reported], [])))
+    summary.judge(findings)
+    known, found = summary.take(analysis)
+    reported = json.dumps(connection_object(analysis, known))
+    diagnosed = [json.dumps(one.json()) for one in found]
+    _visible("".join(summary_json("capture", [reported], diagnosed, [])))
+    _lines([(diagnosis_line(one), 0) for one in found])
 
 
 _HEADERS = (

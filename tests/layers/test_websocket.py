@@ -152,7 +152,7 @@ def test_a_refusal(tmp_path: Path) -> None:
     path = tmp_path / "a.pcap"
     path.write_bytes(read.octets)
     text = CliRunner().invoke(app, ["summary", "--all", str(path)]).stdout
-    assert "the server refused the upgrade to WebSocket: 403 Forbidden" in " ".join(text.split())
+    assert "server refused the upgrade to WebSocket: 403 Forbidden" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(

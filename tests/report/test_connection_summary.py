@@ -13,7 +13,7 @@ from amqpscope.report.summary import CaptureSummary
 
 
 def sessions(d: Conversation) -> int:
-    gathered = CaptureSummary()
+    gathered = CaptureSummary({})
     with Capture(BytesIO(d.pcap()), name="dialogue") as capture:
         for record in capture:
             gathered.add(record)

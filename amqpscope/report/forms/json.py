@@ -5,6 +5,7 @@ from typing import Any, Final, TextIO
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.input.capture import Capture
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.policy.baseline import known_object
@@ -23,12 +24,14 @@ class JsonWriter(FindingWriter):
     """One object. Findings are written as they come; what waits for the end is in a `Backlog`."""
 
     connections = True
+    diagnoses = True
 
     def __init__(self, out: TextIO, _: ReportOptions) -> None:
         super().__init__()
         self._out = out
         self._first = True
         self._connections = Backlog()
+        self._diagnoses = Backlog()
         self._captures: list[dict[str, Any]] = []
         self._fixed: list[dict[str, Any]] = []
         self._begun = False
@@ -48,6 +51,10 @@ class JsonWriter(FindingWriter):
             if analysis.connection.frames:
                 reported = {"capture": self.name, **connection_object(analysis, None)}
                 self._connections.put(len(self._captures) << 32 | analysis.order, json.dumps(reported))
+
+    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
+        for one in found:
+            self._diagnoses.put(len(self._captures) << 32 | order, json.dumps(one.json()))
 
     def conclude(self, closing: RunConclusion) -> None:
         for remark in closing.remarks:
@@ -89,6 +96,12 @@ class JsonWriter(FindingWriter):
             self._out.write(between + connection)
             between = ",\n"
         self._connections.close()
+        self._out.write('\n], "diagnoses": [\n')
+        between = ""
+        for _, diagnosis in self._diagnoses:
+            self._out.write(between + diagnosis)
+            between = ",\n"
+        self._diagnoses.close()
         self._out.write(f'\n], "captures": [\n{captures}\n], "fixed": [\n{fixed}\n]}}\n')
         self._out.flush()
 

@@ -46,6 +46,7 @@ _HEAD = "| finding | by | packet | what was seen |\n|---|---|---|---|\n"
 class MarkdownWriter(FindingWriter):
     """A section a capture, when it has ended."""
 
+    diagnoses = True
     streaming = False
 
     def __init__(self, out: TextIO, options: ReportOptions) -> None:

@@ -32,6 +32,7 @@ class TextWriter(FindingWriter):
     """
 
     context = True
+    diagnoses = True
     streaming = False
 
     def __init__(self, out: TextIO, options: ReportOptions) -> None:
@@ -108,6 +109,10 @@ class TextWriter(FindingWriter):
             packet = self._counts.first_packet
             if packet and self._file:
                 self._print([("key", "next: "), ("", f"amqpscope why {self._file} {packet}")], 6)
+        lines = self.diagnosis_list.lines()
+        if lines:
+            self._print([("rule", "who has to act, and why (this accuses nobody):")], 4)
+        self._print_all(lines)
         for excused in self.set_aside.lines():
             self._print([("note", printable(excused))], 6)
         for text, style, hang in note_lines(self.notes):

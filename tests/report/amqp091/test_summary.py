@@ -25,7 +25,7 @@ TUNE = amqp.say("connection.tune", 0)
 
 
 def summed_up(client: bytes, server: bytes = b"") -> ConnectionOverview:
-    gathered = CaptureSummary()
+    gathered = CaptureSummary({})
     found = records(client, server)
     for number, record in enumerate(found, 1):
         record.packet = number

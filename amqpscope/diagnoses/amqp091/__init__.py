@@ -1,0 +1,1 @@
+"""Diagnoses of AMQP 0-9-1."""

@@ -1,0 +1,44 @@
+"""What the watches of channels know of one channel of AMQP 0-9-1."""
+
+from amqpscope.diagnoses.latency import Latency
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.consumers import UNLIMITED, Consumer
+
+__all__ = ["ChannelState", "window_of"]
+
+
+def window_of(channel: Channel, consumer: Consumer | None) -> int:
+    """How many deliveries a consumer of a channel may have unacknowledged, 0 for any number."""
+    least = UNLIMITED if consumer is None else consumer.limit
+    if len(channel.consumers.windows):
+        least = min(least, channel.consumers.windows.newest())
+    return 0 if least >= UNLIMITED else int(least)
+
+
+class ChannelState:
+    """One life of a channel whose channel.open was captured."""
+
+    def __init__(self, channel: Channel, packet: int, time: int) -> None:
+        self.channel = channel
+        self.packet = packet
+        self.time = time
+        # What went over it.
+        self.published = 0
+        self.delivered = 0
+        self.failed = False
+        # Since when a peer has stopped it: its side, packet and time.
+        self.stopped: tuple[int, int, int] | None = None
+        # Of each consumer, how many deliveries are unacknowledged; since when its window is full.
+        self.held: dict[str, int] = {}
+        self.full_tag = ""
+        self.full_packet = 0
+        self.full_time = 0
+        self.full_window = 0
+        self.full_seconds = 0
+        self.settling = Latency()
+        self.confirming = Latency()
+
+    @property
+    def subject(self) -> str:
+        """The channel, for people."""
+        return f"channel {self.channel.number}"

@@ -1,0 +1,225 @@
+"""Costly habits of AMQP 0-9-1 clients: polling, a channel for each message, giving messages back."""
+
+from typing import Final
+
+from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.notebook import SECOND, Notebook
+from amqpscope.diagnoses.redelivery import ReturnedMessages
+from amqpscope.diagnoses.watch import Watch091
+from amqpscope.limits import MAX_CONSUMERS, MAX_UNANSWERED
+from amqpscope.model.records import CLIENT, FrameRecord
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
+from amqpscope.tracking.amqp091.events import SentContent
+from amqpscope.tracking.amqp091.requests import MethodRequest
+from amqpscope.tracking.amqp10.identity import side_of
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.methods import (
+    BasicDeliver,
+    BasicGet,
+    BasicGetEmpty,
+    BasicNack,
+    BasicPublish,
+    BasicReject,
+    ChannelClose,
+    ChannelOpen,
+)
+
+__all__ = ["CHANNEL_CHURN", "GET_LOOP", "HabitWatch"]
+
+GET_LOOP: Final = declare(
+    "get-loop",
+    ("amqp091",),
+    """A client polls a queue with basic.get, which is mostly empty.
+
+    Means: Each basic.get costs a round trip and work of the broker, and messages wait for the next one.
+    Comes about: A loop around get in place of a consumer.
+    Move: The client's.
+    Client: Use basic.consume: the server then sends each message at once.
+    Server: Nothing.
+    Silent when: A queue is emptied by basic.get, or there are few of them.
+    Threads: streadway/amqp#427
+    """,
+    Limit("gets", 50, "fewer cost nothing"),
+    Limit("empty-part", 0.9, "a queue that has messages may be emptied that way"),
+    Limit("per-second", 1, "slower polling is no load"),
+)
+
+CHANNEL_CHURN: Final = declare(
+    "channel-churn",
+    ("amqp091",),
+    """A client opens a channel for each message or two, and closes it again.
+
+    Means: Opening a channel costs a round trip and a process of the broker.
+    Comes about: A channel is opened in the function that publishes.
+    Move: The client's.
+    Client: Keep one channel for each thread, and use it for all messages.
+    Server: Nothing.
+    Silent when: Channels are kept, or are opened again after an error.
+    Threads: ruby-amqp/bunny#250, amqp-node/amqplib#516
+    """,
+    Limit("channels", 20, "fewer cost nothing"),
+    Limit("messages", 2, "a channel for a batch is no waste"),
+    Limit("every-seconds", 2, "slower opening is no load"),
+)
+
+
+class _Gets:
+    """The basic.get of one queue. since: packet and time of the first one that found nothing."""
+
+    def __init__(self) -> None:
+        self.gets = 0
+        self.empty = 0
+        self.packet = 0
+        self.first = 0
+        self.last = 0
+
+
+class HabitWatch(Watch091):
+    """Watches the habits of one client."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        super().__init__(notebook)
+        self.gets: dict[str, _Gets] = {}
+        # Of channels that are open: how many messages went over it, and its open.
+        self.messages: dict[Channel, int] = {}
+        # How many channels were opened, how many of them for a message or two, and the first of these.
+        self.opened = 0
+        self.brief = 0
+        self.brief_messages = 0
+        self.brief_packet = 0
+        self.brief_first = 0
+        self.brief_last = 0
+        self.opens: dict[Channel, tuple[int, int]] = {}
+        self.returned = ReturnedMessages(notebook)
+        # By delivery, its queue, content header and packet.
+        self.delivered: dict[ConsumerDelivery, tuple[str, ContentHeader | None, int]] = {}
+
+    # Polling
+
+    def requested(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
+        if not isinstance(method, BasicGet) or side_of(record) != 0:
+            return
+        queue = method.queue or ""
+        known = self.gets.get(queue)
+        if known is None:
+            if len(self.gets) >= MAX_CONSUMERS:
+                return
+            known = self.gets[queue] = _Gets()
+        known.gets += 1
+        known.first = known.first or record.time
+        known.last = record.time
+        request.other = queue
+
+    def answered(self, record: FrameRecord, method: Method, request: MethodRequest) -> None:
+        if isinstance(method, BasicGetEmpty):
+            known = self.gets.get(request.other)
+            if known is not None:
+                known.empty += 1
+                known.packet = known.packet or request.packet
+
+    def _polling(self) -> None:
+        notebook = self.notebook
+        for queue, known in self.gets.items():
+            seconds = max((known.last - known.first) / SECOND, 0.001)
+            rate = known.gets / seconds
+            if (
+                known.gets < notebook.limit(GET_LOOP, "gets")
+                or known.empty < notebook.limit(GET_LOOP, "empty-part") * known.gets
+                or rate < notebook.limit(GET_LOOP, "per-second")
+            ):
+                continue
+            notebook.add(
+                GET_LOOP,
+                queue,
+                CLIENT,
+                known.packet,
+                f"client polls queue {queue} with basic.get: {known.empty} of {known.gets} were empty, "
+                f"{rate:.1f} a second; basic.consume would wait",
+                {"gets": known.gets, "empty": known.empty, "per_second": round(rate, 1)},
+                seconds=seconds,
+            )
+
+    # Channels
+
+    def channel_opened(self, record: FrameRecord, method: ChannelOpen, channel: Channel) -> None:
+        self.opened += 1
+        self.opens[channel] = (record.packet, record.time)
+        self.messages[channel] = 0
+
+    def channel_closed(self, record: FrameRecord, method: ChannelClose, channel: Channel) -> None:
+        packet, time = self.opens.pop(channel, (0, 0))
+        messages = self.messages.pop(channel, 0)
+        if (
+            not packet
+            or side_of(record) == 1
+            or not 0 < messages <= self.notebook.limit(CHANNEL_CHURN, "messages")
+        ):
+            return
+        self.brief += 1
+        self.brief_messages += messages
+        if not self.brief_packet:
+            self.brief_packet, self.brief_first = packet, time
+        self.brief_last = time
+
+    def _churning(self) -> None:
+        notebook = self.notebook
+        span = (self.brief_last - self.brief_first) / SECOND
+        if (
+            self.brief < notebook.limit(CHANNEL_CHURN, "channels")
+            or 2 * self.brief < self.opened
+            or span > self.brief * notebook.limit(CHANNEL_CHURN, "every-seconds")
+        ):
+            return
+        notebook.add(
+            CHANNEL_CHURN,
+            "connection",
+            CLIENT,
+            self.brief_packet,
+            f"client opened {self.opened} channels, {self.brief} of them for {self.brief_messages} messages "
+            f"in {span:.1f} s",
+            {"channels_opened": self.opened, "channels_for_few": self.brief, "messages": self.brief_messages},
+            seconds=span,
+        )
+
+    # Messages
+
+    def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
+        channel = content.channel
+        if (
+            channel is not None
+            and channel in self.messages
+            and isinstance(method, (BasicPublish, BasicDeliver))
+        ):
+            self.messages[channel] += 1
+
+    def content_ended(self, record: FrameRecord, content: SentContent) -> None:
+        delivery, message = content.delivery, content.message
+        if delivery is None or delivery.no_ack or message is None or not message.complete:
+            return
+        consumer = content.consumer
+        queue = consumer.queue if consumer is not None else ""
+        if len(self.delivered) >= MAX_UNANSWERED:
+            del self.delivered[next(iter(self.delivered))]
+        self.delivered[delivery] = (queue, message.header, content.packet)
+
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
+        requeue = isinstance(method, (BasicNack, BasicReject)) and method.requeue
+        outcome = f"{method.definition().name} with requeue"
+        for delivery in deliveries:
+            known = self.delivered.pop(delivery, None)
+            if known is not None and requeue and known[1] is not None:
+                message_id = known[1].properties().message_id
+                if message_id:
+                    self.returned.returned(known[0], str(message_id), known[2], outcome)
+
+    # The end
+
+    def lost(self, until: int) -> None:
+        self.delivered = {}
+
+    def finish(self, accused: set[str]) -> None:
+        self._polling()
+        self._churning()
+        self.returned.finish()

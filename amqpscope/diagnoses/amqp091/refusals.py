@@ -1,0 +1,216 @@
+"""What servers of AMQP 0-9-1 refuse without a word or because it was removed; frames that threads tear."""
+
+from typing import Final
+
+from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.notebook import Notebook
+from amqpscope.diagnoses.watch import Watch091
+from amqpscope.model.records import CLIENT, FrameRecord
+from amqpscope.tracking.amqp091.channel import Channel
+from amqpscope.tracking.amqp091.conversation import Conversation091
+from amqpscope.tracking.amqp091.events import SentContent
+from amqpscope.tracking.amqp10.identity import side_of
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp091.content import ContentHeader
+from dissectors.amqp091.methods import (
+    BasicQos,
+    ConnectionClose,
+    ConnectionOpenOk,
+    ConnectionStartOk,
+    ConnectionTune,
+    ConnectionTuneOk,
+    QueueDeclare,
+)
+from dissectors.amqp091.problems import INTERLEAVED
+
+__all__ = ["HANDSHAKE_LIMIT", "REMOVED_FEATURE", "THREADS_SHARE_CHANNEL", "Refusal091Watch"]
+
+HANDSHAKE_LIMIT: Final = declare(
+    "handshake-limit",
+    ("amqp091",),
+    """A server ends the connection in the handshake, because a limit of it is passed.
+
+    Means: The client asks for a frame-max that the server does not take, or its start-ok is larger than what
+    the server takes before tune. RabbitMQ closes without a word.
+    Comes about: frame-max 4096 of older configurations, with RabbitMQ 4.1; a token (JWT) as the password that
+    is larger than 4096 octets, with RabbitMQ before 4.1.
+    Move: The client's.
+    Client: Leave frame-max to the server; use a smaller token.
+    Server: RabbitMQ from 4.1 on takes 8192 octets before tune (initial_frame_max).
+    Silent when: The server is older or newer, the frame fits, or the close gives another reason.
+    Threads: rabbitmq/rabbitmq-server#13753, amqp-node/amqplib#793
+    """,
+    Limit("octets-before-tune", 4096, "RabbitMQ before 4.1"),
+    Limit(
+        "new-octets-before-tune", 8192, "RabbitMQ from 4.1 on, which also wants a frame-max of at least that"
+    ),
+)
+
+REMOVED_FEATURE: Final = declare(
+    "removed-feature",
+    ("amqp091",),
+    """A client uses a feature that this version of the broker does not permit any more.
+
+    Means: The broker closes the connection with 541 and names the feature: global_qos is basic.qos with
+    global, transient_nonexcl_queues a queue that is neither durable nor exclusive.
+    Comes about: An older client or configuration with RabbitMQ from 4.3 on.
+    Move: The client's.
+    Client: Declare such queues durable or exclusive; set the prefetch for each consumer (global off).
+    Server: The configuration deprecated_features.permit can permit some of them for a while.
+    Silent when: The queue is exclusive or durable, or qos is without global.
+    Threads: rabbitmq/rabbitmq-server#13559
+    """,
+)
+
+THREADS_SHARE_CHANNEL: Final = declare(
+    "threads-share-channel",
+    ("amqp091",),
+    """Two threads of a client write to one channel, or to one socket, without a lock.
+
+    Means: The frames of one message stand between those of another one (channel), or a frame begins inside
+    another one (socket).
+    Comes about: Threads that publish share a channel; a connection is used from two threads or processes.
+    Move: The client's.
+    Client: Give each thread a channel of its own, and write to the socket in one thread.
+    Server: Nothing.
+    Silent when: Octets are missing, or the frames are of several channels.
+    Threads: CopernicaMarketingSoftware/AMQP-CPP#92, rabbitmq/rabbitmq-dotnet-client#681, celery/py-amqp#462
+    """,
+)
+
+_FRAME_END: Final = "F-FRAME-END"
+
+_AROUND: Final = 8
+"""Octets of a frame around its payload."""
+
+
+class Refusal091Watch(Watch091):
+    """Watches what is refused on one connection, and torn frames."""
+
+    def __init__(self, notebook: Notebook, conversation: Conversation091) -> None:
+        super().__init__(notebook)
+        self.conversation = conversation
+        # The packets of start-ok and tune-ok, with the size of one and the frame-max of the other.
+        self.start_ok = (0, 0)
+        self.tune_ok = (0, 0)
+        self.tuned = False
+        self.opened = False
+        self.close_code = 0
+        # The newest uses of what was removed, by the name of the feature: packet and method.
+        self.uses: dict[str, tuple[int, str, str]] = {}
+        # A torn frame of the client: its packet and the offset behind it, as it says.
+        self.torn = (0, 0)
+        self.shared: set[int] = set()
+        # Octets of body that the client has yet to send of the content that it is sending.
+        self.due = 0
+
+    def look(self, record: FrameRecord) -> None:
+        """Any frame, before it is taken."""
+        frame = record.frame
+        packet, end = self.torn
+        if side_of(record) != 0 or self.notebook.gappy:
+            return
+        if packet and frame.kind != "skipped":
+            self.torn = (0, 0)
+            if frame.offset < end:
+                self._report(packet, "socket", "frame", "another frame begins in the middle of a frame")
+        for problem in frame.problems:
+            if problem.code == _FRAME_END:
+                self.torn = (record.packet, frame.offset + self.due + _AROUND)
+            elif problem.code in INTERLEAVED and not self.shared:
+                number = frame.channel
+                self.shared.add(number)
+                self._report(record.packet, f"channel {number}", "content", problem.reason)
+
+    def _report(self, packet: int, subject: str, torn: str, reason: str) -> None:
+        self.notebook.add(
+            THREADS_SHARE_CHANNEL,
+            subject,
+            CLIENT,
+            packet,
+            f"{subject}: {reason}: two threads of the client write without a lock",
+            {"torn": torn},
+        )
+
+    def content_continued(self, record: FrameRecord, content: SentContent) -> None:
+        if side_of(record) == 0:
+            body = record.frame.body
+            self.due = body.size if isinstance(body, ContentHeader) else self.due - record.frame.payload_size
+
+    def connection_method(self, record: FrameRecord, method: Method) -> None:
+        if isinstance(method, ConnectionStartOk):
+            self.start_ok = (record.packet, record.frame.size)
+        elif isinstance(method, ConnectionTuneOk):
+            self.tune_ok = (record.packet, method.frame_max)
+        elif isinstance(method, ConnectionTune):
+            self.tuned = True
+        elif isinstance(method, ConnectionOpenOk):
+            self.opened = True
+        elif isinstance(method, ConnectionClose):
+            self.close_code = method.reply_code
+            if side_of(record) == 1 and method.reply_code in (540, 541):
+                self._removed(record, method.reply_code, method.reply_text or "")
+
+    def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
+        if isinstance(method, BasicQos) and method.global_:
+            self.uses["global_qos"] = (record.packet, "basic.qos with global", "")
+        elif isinstance(method, QueueDeclare) and not (method.durable or method.exclusive or method.passive):
+            queue = method.queue or ""
+            self.uses["transient_nonexcl_queues"] = (record.packet, f"queue.declare of {queue}", queue)
+
+    def _server(self) -> tuple[str, str]:
+        """The product and the version that the server names."""
+        server = self.conversation.view.server
+        return ("", "") if server is None else (server.product, server.texts.get("version", ""))
+
+    def _removed(self, record: FrameRecord, code: int, text: str) -> None:
+        for feature, (packet, what, queue) in self.uses.items():
+            if feature in text:
+                product, version = self._server()
+                figures = {"feature": feature, "code": code, "server": f"{product} {version}".strip()}
+                if queue:
+                    figures["queue"] = queue
+                self.notebook.add(
+                    REMOVED_FEATURE,
+                    feature,
+                    CLIENT,
+                    packet,
+                    f"{what} uses {feature}, which {product or 'server'} {version} refuses ({code})",
+                    figures,
+                    ended=record.packet,
+                )
+
+    def finish(self, accused: set[str]) -> None:
+        notebook = self.notebook
+        product, version = self._server()
+        if product != "RabbitMQ" or notebook.end_side != 1 or self.opened or notebook.lossy:
+            return
+        numbers = [int(one) for one in version.split(".") if one.isdigit()]
+        if not numbers:
+            return
+        new = numbers >= [4, 1]
+        before = notebook.limit(HANDSHAKE_LIMIT, "new-octets-before-tune" if new else "octets-before-tune")
+        packet, size = self.start_ok
+        tune_packet, frame_max = self.tune_ok
+        if tune_packet and new and 0 < frame_max < before and (not self.close_code or self.close_code >= 500):
+            notebook.add(
+                HANDSHAKE_LIMIT,
+                "frame-max",
+                CLIENT,
+                tune_packet,
+                f"client asks for frame-max {frame_max}, RabbitMQ {version} wants at least {before:.0f}, and "
+                "closes without a word",
+                {"asked": frame_max, "server": f"RabbitMQ {version}", "minimum": int(before)},
+                ended=notebook.end_packet,
+            )
+        elif packet and not self.tuned and size > before and not self.close_code:
+            notebook.add(
+                HANDSHAKE_LIMIT,
+                "start-ok",
+                CLIENT,
+                packet,
+                f"start-ok has {size} octets, before tune RabbitMQ {version} takes {before:.0f}: it ends the "
+                "connection without a word",
+                {"size": size, "limit": int(before), "server": f"RabbitMQ {version}"},
+                ended=notebook.end_packet,
+            )

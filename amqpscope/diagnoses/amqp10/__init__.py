@@ -1,0 +1,1 @@
+"""Diagnoses of AMQP 1.0."""

@@ -1,0 +1,284 @@
+"""Credit and windows: who may not send, because the other peer grants nothing.
+
+Theory of operation. The sender of a link may start deliveries up to the delivery-count and link-credit of the
+receiver's last flow. The sender of a session may send transfers up to the next-incoming-id and
+incoming-window of the other side's last flow, or of its begin. Both are absolute numbers, so it does not
+matter what was under way when the flow was sent.
+"""
+
+from typing import Any, Final
+
+from amqpscope.diagnoses.amqp10.link_state import LinkState, ahead
+from amqpscope.diagnoses.declaration import Kind, Limit, declare
+from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
+from amqpscope.model.records import FrameRecord
+from amqpscope.tracking.amqp10.identity import PEERS, Session
+from dissectors.amqp10.performatives import Begin, Flow
+
+__all__ = ["CREDIT_NONE", "CREDIT_STARVED", "WINDOW_CLOSED", "Window", "WindowBook", "credit_ended"]
+
+_WAITING = Limit(
+    "waiting-seconds",
+    5,
+    "the sender says that messages wait: the receiver knows it, and still grants nothing",
+)
+
+CREDIT_NONE: Final = declare(
+    "credit-none",
+    ("amqp10",),
+    """A sender waits for credit that the receiver has never granted.
+
+    Means: The link is attached, but its receiver has sent no flow with a link-credit. AMQP 1.0 forbids the
+    sender to send anything before.
+    Comes about: A client library leaves credit to the application (credit_window 0, credit mode manual) and
+    the application never asks for messages; or a broker withholds credit from a publisher under an alarm.
+    Move: The receiver's.
+    Client: As the receiver, grant credit after the attach, or let the library do it (prefetch). As the
+    sender, look for an alarm or a full queue on the broker.
+    Server: Say in the log or by a detach why a publisher gets no credit.
+    Silent when: The last flow of the sender says that nothing is available, the link is being detached, the
+    attach has a null terminus, or octets are missing.
+    Threads: Azure/azure-sdk-for-java#11820, Azure/azure-sdk-for-java#31757, apache/activemq-artemis#4627
+    """,
+    Limit("seconds", 10, "clients grant credit at once, or when they are first asked for a message"),
+    _WAITING,
+)
+
+CREDIT_STARVED: Final = declare(
+    "credit-starved",
+    ("amqp10",),
+    """The credit of a link is used up, and its receiver grants no more.
+
+    Means: The sender has sent as many deliveries as it was allowed to. It waits.
+    Comes about: The receiver grants credit once and never renews it, counts in another way than the sender,
+    or waits until deliveries are settled that nobody settles.
+    Move: The receiver's.
+    Client: As the receiver, renew the credit while messages are processed. Settle what was received, if the
+    library renews credit by that.
+    Server: As the receiver, look for a full queue, a memory alarm or a policy that holds publishers back.
+    Silent when: The sender says that nothing is available, the receiver has drained the link, or the link
+    has a pile of unsettled deliveries: that is the cause then, and is reported.
+    Threads: noodlefrenzy/node-amqp10#337, vcabbage/amqp#85
+    """,
+    Limit("seconds", 10, "renewing credit takes one turn; a slow batch takes seconds"),
+    _WAITING,
+)
+
+WINDOW_CLOSED: Final = declare(
+    "window-closed",
+    ("amqp10",),
+    """The incoming-window of a session is used up and not opened again, though a link on it has credit.
+
+    Means: The window bounds the transfers of all links of a session. It counts frames, not messages. When it
+    is 0 nothing may be sent, whatever the credit is.
+    Comes about: A library opens the window only when deliveries are settled, forgets to send a flow, or
+    loses count after many transfers.
+    Move: The receiver's.
+    Client: Send a flow with a new incoming-window whenever a part of it is used up. Update the library.
+    Server: The same, for what clients publish.
+    Silent when: No link has credit, all senders say that nothing is available, or a flow may be among octets
+    that are missing.
+    Threads: rabbitmq/rabbitmq-server#13574, noodlefrenzy/node-amqp10#337
+    """,
+    Limit("seconds", 10, "a window that is closed for less than a second is normal flow control"),
+    _WAITING,
+)
+
+
+def _patience(notebook: Notebook, kind: Kind, available: int) -> float:
+    return notebook.limit(kind, "waiting-seconds" if available > 0 else "seconds")
+
+
+def _waiting(available: int) -> str:
+    return f"; {available} wait" if available > 0 else ""
+
+
+def credit_ended(notebook: Notebook, state: LinkState, ended: int, until: int) -> None:
+    """The wait of a link's sender for credit is over, or so is what is known of it."""
+    kind = CREDIT_NONE if state.up_to is None or not state.largest else CREDIT_STARVED
+    state.without_credit += max(until - state.wait_time, 0)
+    if state.link.tokens or not notebook.idle(
+        state.receiver, state.wait_time, until, _patience(notebook, kind, state.available)
+    ):
+        return
+    sender, receiver = PEERS[state.sender], PEERS[state.receiver]
+    seconds = (until - state.wait_time) / SECOND
+    open_ones = len(state.unsettled)
+    figures: dict[str, Any] = {"credit": 0, "granted": state.granted, "deliveries": state.deliveries}
+    if state.available >= 0:
+        figures["available"] = state.available
+    what = f"link {state.subject}"
+    if kind is CREDIT_NONE:
+        message = (
+            f"{sender} has waited {duration(seconds)} for credit on {what}: {receiver} "
+            f"{'granted none' if ended else 'has never granted any'} since the attach"
+        )
+    else:
+        figures["unsettled"] = open_ones
+        message = (
+            f"{what}: the credit of {state.granted} is used up, {receiver} "
+            f"{'granted' if ended else 'grants'} no more for {duration(seconds)}; {open_ones} unsettled"
+        )
+    message += _waiting(state.available)
+    notebook.add(
+        kind,
+        state.subject,
+        receiver,
+        state.wait_packet,
+        message,
+        figures,
+        seconds=seconds,
+        ended=ended,
+        packets=(state.flow_packet,),
+    )
+
+
+class Window:
+    """What one side may send in a session. next: the id of its next transfer; up_to: the first beyond it."""
+
+    def __init__(self, session: Session, sender: int) -> None:
+        self.session = session
+        self.sender = sender
+        self.first: int | None = None
+        self.next = 0
+        self.size: int | None = None
+        self.up_to: int | None = None
+        self.transfers = 0
+        self.channel = -1
+        # The last transfer, and since when nothing may be sent; 0 if something may.
+        self.last_packet = 0
+        self.wait_packet = 0
+        self.wait_time = 0
+        self.closed_time = 0
+
+    def said(self, size: int | None, incoming: int | None) -> None:
+        """The receiver says its window."""
+        if size is None:
+            return
+        self.size = size
+        start = self.first if incoming is None else incoming
+        self.up_to = None if start is None else start + size
+
+    def closed(self) -> bool:
+        """Whether nothing may be sent."""
+        return self.first is not None and self.up_to is not None and ahead(self.next, self.up_to) >= 0
+
+
+class WindowBook:
+    """The windows of the sessions of one connection."""
+
+    def __init__(self, notebook: Notebook, links: dict[Any, LinkState]) -> None:
+        self.notebook = notebook
+        self.links = links
+        self.windows: dict[tuple[Session, int], Window] = {}
+
+    def begun(self, side: int, channel: int, body: Begin, session: Session) -> None:
+        """A side begins its half of a session."""
+        own = self.windows.setdefault((session, side), Window(session, side))
+        own.first = body.next_outgoing_id
+        own.next = own.first or 0
+        if own.size is not None and own.first is not None:
+            own.up_to = own.first + own.size
+        other = self.windows.setdefault((session, 1 - side), Window(session, 1 - side))
+        other.said(body.incoming_window, None)
+        for window in (own, other):
+            window.channel = channel if side == 0 or window.channel < 0 else window.channel
+
+    def flow(self, record: FrameRecord, side: int, body: Flow, session: Session) -> None:
+        """A side says its window."""
+        window = self.windows.get((session, 1 - side))
+        if window is not None:
+            window.said(body.incoming_window, body.next_incoming_id)
+            self.look(window, record.packet, record.time)
+
+    def transfer(self, record: FrameRecord, side: int, session: Session) -> None:
+        """A side sends a transfer."""
+        window = self.windows.get((session, side))
+        if window is None:
+            return
+        window.next += 1
+        window.transfers += 1
+        window.last_packet = record.packet
+        if window.up_to is not None and ahead(window.next, window.up_to) >= 0:
+            self.look(window, record.packet, record.time)
+
+    def look(self, window: Window, packet: int, time: int) -> None:
+        """See whether the window is closed now."""
+        closed = window.closed()
+        if closed and window.wait_packet == 0:
+            window.wait_packet = packet
+            window.wait_time = time
+        elif not closed and window.wait_packet:
+            self.opened(window, packet, time)
+
+    def opened(self, window: Window, ended: int, until: int) -> None:
+        """A window is opened, or nothing more is known of it."""
+        since, packet = window.wait_time, window.wait_packet
+        window.wait_packet = 0
+        if not packet:
+            return
+        window.closed_time += max(until - since, 0)
+        waiting = [
+            state
+            for state in self.links.values()
+            if state.session is window.session
+            and state.sender == window.sender
+            and state.live()
+            and state.credit > 0
+            and state.available != 0
+        ]
+        if not waiting:
+            return
+        link = max(waiting, key=_available)
+        receiver = 1 - window.sender
+        if not self.notebook.idle(
+            receiver, since, until, _patience(self.notebook, WINDOW_CLOSED, link.available)
+        ):
+            return
+        seconds = (until - since) / SECOND
+        unsettled = sum(
+            len(state.unsettled) for state in self.links.values() if state.session is window.session
+        )
+        figures: dict[str, Any] = {
+            "incoming_window": window.size,
+            "transfers": window.transfers,
+            "window_left": 0,
+            "credit": link.credit,
+            "link": link.subject,
+            "unsettled": unsettled,
+        }
+        if link.available >= 0:
+            figures["available"] = link.available
+        pinned = f", {unsettled} deliveries are unsettled" if unsettled else ""
+        message = (
+            f"channel {window.channel}: {PEERS[window.sender]} may send nothing for {duration(seconds)}: the "
+            f"incoming-window of {PEERS[receiver]} is 0, though link {link.subject} has a credit of "
+            f"{link.credit}{pinned}{_waiting(link.available)}"
+        )
+        self.notebook.add(
+            WINDOW_CLOSED,
+            f"channel {window.channel}",
+            PEERS[receiver],
+            packet,
+            message,
+            figures,
+            seconds=seconds,
+            ended=ended,
+        )
+
+    def ended(self, session: Session, ended: int, until: int) -> None:
+        """A session is over."""
+        for side in (0, 1):
+            window = self.windows.pop((session, side), None)
+            if window is not None:
+                self.opened(window, ended, until)
+
+    def conclude(self, ended: int, until: int) -> None:
+        """Nothing more is known."""
+        for window in self.windows.values():
+            self.opened(window, ended, until)
+        self.windows = {}
+
+
+def _available(state: LinkState) -> int:
+    return state.available

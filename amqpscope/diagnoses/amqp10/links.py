@@ -1,0 +1,259 @@
+"""Watches the links of a connection: credit, windows, and what is settled."""
+
+from amqpscope.diagnoses.amqp10.credit import WindowBook, credit_ended
+from amqpscope.diagnoses.amqp10.link_state import Delivered, LinkState, ahead
+from amqpscope.diagnoses.amqp10.settlement import settlement_ended
+from amqpscope.diagnoses.notebook import Notebook
+from amqpscope.diagnoses.watch import Watch10
+from amqpscope.limits import MAX_NAMED_DELIVERIES
+from amqpscope.model.records import FrameRecord
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session, side_of
+from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released
+from dissectors.amqp10.performatives import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Transfer,
+)
+from dissectors.amqp10.transactions import TransactionalState
+
+__all__ = ["LinkWatch"]
+
+_OUTCOMES = (Accepted, Rejected, Released, Modified)
+
+
+class LinkWatch(Watch10):
+    """Watches the links of one connection. A link is watched if its attaches were captured."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        super().__init__(notebook)
+        self.links: dict[Link, LinkState] = {}
+        self.windows = WindowBook(notebook, self.links)
+        # The links that are over, for their numbers.
+        self.former: list[LinkState] = []
+        # By delivery, what is not settled by its sender.
+        self.open: dict[OpenDelivery, Delivered] = {}
+
+    @property
+    def token_credit(self) -> bool:
+        """Whether the server may send an answer about a token."""
+        return any(one.link.tokens and one.sender == 1 and one.credit > 0 for one in self.links.values())
+
+    # Sessions and links
+
+    def session_begun(self, record: FrameRecord, body: Begin, session: Session) -> None:
+        self.windows.begun(side_of(record), record.frame.channel, body, session)
+
+    def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
+        self.windows.ended(session, record.packet, record.time)
+        for state in [one for one in self.links.values() if one.session is session]:
+            self._leave(state, record.packet, record.time)
+
+    def closed(self, record: FrameRecord, body: Close) -> None:
+        self._conclude(record.packet, record.time)
+
+    def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
+        side = side_of(record)
+        state = self.links.get(link)
+        if state is None:
+            if (session, side) not in self.windows.windows:
+                return  # octets are missing since its begin: it may be another session
+            state = self.links[link] = LinkState(link, session)
+        state.attach_packet[side] = record.packet
+        state.attach_time[side] = record.time
+        if side == state.sender:
+            state.initial = body.initial_delivery_count or 0
+            state.count = state.initial
+            state.refused = state.refused or body.source is None
+            if state.up_to is not None:
+                state.up_to += state.initial
+        else:
+            state.refused = state.refused or body.target is None
+        self._look(state, record)
+
+    def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
+        state = self.links.get(link)
+        if state is not None:
+            self._leave(state, record.packet, record.time)
+
+    def _leave(self, state: LinkState, ended: int, until: int) -> None:
+        if state.over:
+            return
+        self._stop(state, ended, until)
+        state.over = True
+        for delivery in state.unsettled:
+            self.open.pop(delivery, None)
+        self.links.pop(state.link, None)
+
+    def _stop(self, state: LinkState, ended: int, until: int) -> None:
+        """A link is over, or what is known of it."""
+        piled = settlement_ended(self.notebook, state, ended, until)
+        if state.wait_packet:
+            if not piled:
+                credit_ended(self.notebook, state, ended, until)
+            state.wait_packet = 0
+
+    # Credit
+
+    def flow(self, record: FrameRecord, body: Flow, session: Session, link: Link | None) -> None:
+        side = side_of(record)
+        self.windows.flow(record, side, body, session)
+        state = None if link is None else self.links.get(link)
+        if state is None:
+            return
+        if side == state.sender:
+            self._sender_flow(state, record, body)
+        elif body.link_credit is not None:
+            self._grant(state, record, body, body.link_credit)
+        self._look(state, record)
+
+    def _sender_flow(self, state: LinkState, record: FrameRecord, body: Flow) -> None:
+        if body.available is not None:
+            if state.available == 0 and body.available > 0 and state.wait_packet == 0:
+                state.wait_packet, state.wait_time = record.packet, record.time
+            state.available = body.available
+        if body.delivery_count is not None:
+            self._counted(state, record, state.sender, body.delivery_count)
+            state.drained = state.drained or state.drain
+            state.count = body.delivery_count
+
+    def _grant(self, state: LinkState, record: FrameRecord, body: Flow, credit: int) -> None:
+        start = state.initial if body.delivery_count is None else body.delivery_count
+        before = state.up_to
+        if body.delivery_count is not None:
+            self._counted(state, record, state.receiver, start)
+        state.up_to = start + credit
+        raised = before is None or ahead(state.up_to, before) > 0
+        if raised and state.largest and not state.renewed_packet and credit and state.unsettled:
+            if not state.settled or len(state.unsettled) >= state.largest:
+                state.renewed_packet = record.packet
+        state.granted = credit
+        state.largest = max(state.largest, credit)
+        state.drain = body.drain is True
+        state.drained = state.drained or state.drain
+        state.flow_packet = record.packet
+
+    def _counted(self, state: LinkState, record: FrameRecord, side: int, count: int) -> None:
+        """A peer says a delivery-count: it may have counted transfers."""
+        risen = ahead(count, state.initial)
+        if (
+            state.miscount is not None
+            or state.drained
+            or state.aborted
+            or not state.completed()
+            or risen != state.transfers
+            or state.transfers < state.deliveries + 2  # one may be chance: a drain that was not captured
+        ):
+            return
+        state.miscount = (
+            side,
+            record.packet,
+            record.time,
+            {
+                "transfers": state.transfers,
+                "deliveries": state.deliveries,
+                "delivery_count": count,
+                "expected": state.initial + state.deliveries,
+            },
+        )
+
+    def _look(self, state: LinkState, record: FrameRecord) -> None:
+        """See whether the sender waits for credit now."""
+        starved = state.starved()
+        if starved and state.wait_packet == 0:
+            if state.largest:
+                state.wait_packet, state.wait_time = record.packet, record.time
+            else:
+                state.wait_packet, state.wait_time = state.attach_since()
+        elif not starved and state.wait_packet:
+            credit_ended(self.notebook, state, record.packet, record.time)
+            state.wait_packet = 0
+
+    # Deliveries
+
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
+        side = side_of(record)
+        self.windows.transfer(record, side, delivery.session)
+        link = delivery.link
+        state = None if link is None else self.links.get(link)
+        if state is None:
+            return
+        state.transfers += 1
+        state.deliveries += 1
+        state.count += 1
+        if not state.first_packet:
+            state.first_packet = record.packet
+        if delivery.aborted:
+            state.aborted += 1
+        if isinstance(body.state, TransactionalState):
+            state.transactional = True
+        if not body.settled:
+            self._hold(state, record, delivery)
+        if state.available > 0:
+            state.available -= 1
+        if state.up_to is not None and ahead(state.count, state.up_to) >= 0:
+            self._look(state, record)
+
+    def _hold(self, state: LinkState, record: FrameRecord, delivery: OpenDelivery) -> None:
+        if len(self.open) >= MAX_NAMED_DELIVERIES or not state.joined():
+            state.untracked = True
+            return
+        held = Delivered(state, record.packet, record.time)
+        self.open[delivery] = held
+        state.unsettled[delivery] = held
+        state.peak = max(state.peak, len(state.unsettled))
+
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
+        self.windows.transfer(record, side_of(record), delivery.session)
+        link = delivery.link
+        state = None if link is None else self.links.get(link)
+        if state is None:
+            return
+        state.transfers += 1
+        if delivery.aborted or body.settled:
+            state.aborted += delivery.aborted
+            self._free(delivery)
+
+    def _free(self, delivery: OpenDelivery) -> None:
+        held = self.open.pop(delivery, None)
+        if held is not None:
+            held.state.unsettled.pop(delivery, None)
+            held.state.answered.pop(delivery, None)
+
+    def disposition(
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
+    ) -> None:
+        outcome = body.state
+        settles = body.settled is True
+        for delivery in deliveries:
+            held = self.open.get(delivery)
+            if held is None:
+                continue
+            state = held.state
+            if isinstance(outcome, TransactionalState):
+                state.transactional = True
+            if body.role is True and not held.answered and not isinstance(outcome, Received):
+                if settles or isinstance(outcome, _OUTCOMES):
+                    held.answered = True
+                    state.settled += 1
+                    state.latency.add(record.time - held.time, held.packet, record.packet)
+                    state.answered[delivery] = (record.packet, record.time)
+            if settles:
+                self._free(delivery)
+
+    # The end
+
+    def _conclude(self, ended: int, until: int) -> None:
+        self.windows.conclude(ended, until)
+        for state in list(self.links.values()):
+            self._leave(state, ended, until)
+
+    def lost(self, until: int) -> None:
+        self._conclude(0, until)
+
+    def finish(self, accused: set[str]) -> None:
+        self._conclude(self.notebook.end_packet, self.notebook.end_time)

@@ -1,0 +1,70 @@
+"""Messages of AMQP 1.0 that come again and again."""
+
+from collections import OrderedDict
+from typing import Final
+
+from amqpscope.diagnoses.notebook import Notebook
+from amqpscope.diagnoses.redelivery import ReturnedMessages
+from amqpscope.diagnoses.watch import Watch10
+from amqpscope.limits import MAX_UNANSWERED
+from amqpscope.model.passwords import without_password
+from amqpscope.model.records import SERVER, FrameRecord
+from amqpscope.tracking.amqp10.identity import OpenDelivery, Session
+from dissectors.amqp10.message import Message
+from dissectors.amqp10.messaging import Modified, Properties, Released
+from dissectors.amqp10.performatives import Disposition, Transfer
+
+__all__ = ["RedeliveryWatch", "message_id_of"]
+
+_FRONT: Final = 1024
+"""Octets of a message that are kept until it is settled: its properties stand at its front."""
+
+
+class RedeliveryWatch(Watch10):
+    """Watches what the client gives back."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        super().__init__(notebook)
+        self.messages = ReturnedMessages(notebook)
+        # By delivery: the first octets of messages that the server sent last, and their packets.
+        self.fronts: OrderedDict[OpenDelivery, tuple[bytes, int]] = OrderedDict()
+
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
+        link = delivery.link
+        if link is None or link.sender != SERVER or body.settled:
+            return
+        message = Message.of(record.message)
+        if message is not None and message.complete:
+            self.fronts[delivery] = (message.octets[:_FRONT], record.packet)
+            if len(self.fronts) > MAX_UNANSWERED:
+                self.fronts.popitem(last=False)
+
+    def disposition(
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
+    ) -> None:
+        outcome = body.state
+        for delivery in deliveries:
+            known = self.fronts.pop(delivery, None)
+            if known is None or not isinstance(outcome, (Modified, Released)):
+                continue
+            if isinstance(outcome, Modified) and outcome.undeliverable_here:
+                continue
+            message_id = message_id_of(known[0])
+            if message_id and delivery.link is not None:
+                what = "modified" if isinstance(outcome, Modified) else "released"
+                self.messages.returned(without_password(delivery.link.name), message_id, known[1], what)
+
+    def lost(self, until: int) -> None:
+        self.fronts.clear()
+
+    def finish(self, accused: set[str]) -> None:
+        self.messages.finish()
+
+
+def message_id_of(front: bytes) -> str:
+    """The message-id of a message that begins with these octets, "" if it has none."""
+    for section in Message(0, [front], len(front), True).sections():
+        value = section.value
+        if isinstance(value, Properties):
+            return "" if value.message_id is None else str(value.message_id)
+    return ""

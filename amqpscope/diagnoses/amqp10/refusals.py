@@ -1,0 +1,318 @@
+"""What a peer refuses: legal frames, links, filters, and links that another connection takes over."""
+
+from typing import Any, Final
+
+from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.notebook import SECOND, Notebook, side_of_peer
+from amqpscope.diagnoses.several import Several
+from amqpscope.diagnoses.watch import Watch10
+from amqpscope.model.passwords import without_password
+from amqpscope.model.records import CLIENT, SERVER, FrameRecord
+from amqpscope.tracking.amqp10.identity import PEERS, Link, OpenDelivery, Session, side_of
+from dissectors.amqp10.messaging import Source
+from dissectors.amqp10.performatives import Attach, Close, Detach, End, Error, Open, Transfer
+from dissectors.amqp10.values import Described
+
+__all__ = ["FILTER_IGNORED", "LEGAL_REFUSED", "LINK_REFUSED", "LINK_STOLEN", "RefusalWatch"]
+
+LEGAL_REFUSED: Final = declare(
+    "legal-refused",
+    ("amqp10",),
+    """A peer ends a link, session or connection for frames in which no rule is broken.
+
+    Means: The error says that the frames cannot be decoded or are not allowed, but the specification allows
+    them: the peer is stricter than the specification, or misreads them.
+    Comes about: Optional fields are taken for mandatory ones, such as the delivery-id of further transfers.
+    Move: Who refuses.
+    Client: Send the optional field until the peer is mended.
+    Server: Accept what the specification allows.
+    Silent when: There is any finding against the refused peer, also a possible one, or the error is one of
+    the peer's application.
+    Threads: rabbitmq/rabbitmq-amqp1.0-client#11, Azure/amqpnetlite#231, noodlefrenzy/node-amqp10#178
+    """,
+)
+
+LINK_REFUSED: Final = declare(
+    "link-refused",
+    ("amqp10",),
+    """A peer refuses a link.
+
+    Means: The attach is answered by a null terminus and a detach with an error, or by the end of the session.
+    Comes about: The address does not exist, is written in another form (RabbitMQ 4 wants /queues/NAME), or
+    the user may not use it.
+    Move: Who asks for the link.
+    Client: Check the address and the permissions; declare the queue first.
+    Server: Say in the error which address would be right.
+    Silent when: The link was attached for longer, or deliveries went over it.
+    Threads: Azure/azure-sdk-for-java#11820
+    """,
+    Limit("within-seconds", 1, "a refusal follows the attach at once; later ends have other causes"),
+)
+
+LINK_STOLEN: Final = declare(
+    "link-stolen",
+    ("amqp10",),
+    """A link is taken over by another connection with the same link name.
+
+    Means: The server allows one link of a name for each container, and detaches the older one.
+    Comes about: Two processes share a container-id and a link name, or an old connection was not closed.
+    Move: The client's.
+    Client: Give each process a container-id of its own, or let the library choose one.
+    Server: Nothing.
+    Silent when: The first link was detached in order before.
+    Threads: Azure/azure-sdk-for-js#37323
+    """,
+)
+
+FILTER_IGNORED: Final = declare(
+    "filter-ignored",
+    ("amqp10",),
+    """A server does not take a filter that the client asks for.
+
+    Means: The attach of the server says which filters are in force. Messages that do not match come, too.
+    Comes about: The server does not know the kind of filter, or only for another kind of queue.
+    Move: The server's; the client has to check.
+    Client: Compare the filter of the answering attach, and filter again what comes.
+    Server: Support the filter, or refuse the link.
+    Silent when: No filter was asked for, the link is refused, or the filter has another name in the answer
+    and the same descriptor.
+    Threads: rabbitmq/rabbitmq-server#13563
+    """,
+)
+
+_LATER: Final = (
+    "amqp:link:detach-forced",
+    "amqp:link:redirect",
+    "amqp:resource-deleted",
+    "amqp:link:message-size-exceeded",
+    "amqp:frame-size-too-small",
+)
+"""Conditions that end a link that was there. Only after a null terminus do they refuse one."""
+
+_COMPLAINTS: Final = (
+    "amqp:decode-error",
+    "amqp:connection:framing-error",
+    "amqp:invalid-field",
+    "amqp:not-allowed",
+    "amqp:illegal-state",
+    "amqp:session:errant-link",
+    "amqp:session:unattached-handle",
+    "amqp:session:handle-in-use",
+    "amqp:session:window-violation",
+    "amqp:link:transfer-limit-exceeded",
+)
+"""Conditions that say that the other peer has broken a rule."""
+
+
+class _Attached:
+    """A link that was asked for. null: the answer has a null terminus. asked: the filters, see `_filters`."""
+
+    def __init__(self, link: Link, session: Session, record: FrameRecord) -> None:
+        self.link = link
+        self.session = session
+        self.side = side_of(record)
+        self.packet = record.packet
+        self.time = record.time
+        self.used = False
+        self.null = False
+        self.asked: dict[object, str] = {}
+
+
+class RefusalWatch(Watch10):
+    """Watches what is refused on one connection."""
+
+    def __init__(self, notebook: Notebook, several: Several) -> None:
+        super().__init__(notebook)
+        self.containers = ["", ""]
+        self.links: dict[Link, _Attached] = {}
+        # Of each side, its last frame that is no heartbeat: packet, name, and the offset behind it.
+        self.last: list[tuple[int, str, int]] = [(0, "", 0), (0, "", 0)]
+        # What may have been legal: the side that refuses, the packet, the condition, the refused frame.
+        self.complaints: list[tuple[int, int, str, str, int, str]] = []
+        # For other connections: the links that are attached here.
+        self.several = several
+        self.token_refused = False
+
+    def opened(self, record: FrameRecord, body: Open) -> None:
+        self.containers[side_of(record)] = body.container_id or ""
+
+    def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
+        self._said(record)
+        side = side_of(record)
+        known = self.links.get(link)
+        if side == 0:
+            self.several.attached(self.containers[0], link.name, self.notebook.connection.id, record.packet)
+        if known is None:
+            known = self.links[link] = _Attached(link, session, record)
+            known.asked = _filters(body)
+        elif side != known.side:
+            own = body.source if side == side_of_peer(link.sender) else body.target
+            known.null = own is None
+            if own is not None and side == 1:
+                self._compare(record, known, _filters(body), body)
+
+    def _compare(self, record: FrameRecord, known: _Attached, given: dict[object, str], body: Attach) -> None:
+        if known.link.sender != SERVER or not isinstance(body.source, Source):
+            return
+        missing = [name for key, name in known.asked.items() if key not in given]
+        if not missing:
+            return
+        in_force = ", ".join(given.values())
+        asked = ", ".join(known.asked.values())
+        name = without_password(known.link.name)
+        self.notebook.add(
+            FILTER_IGNORED,
+            name,
+            SERVER,
+            record.packet,
+            f"server has not taken the filter {', '.join(missing)} of link {name}: "
+            f"{'only ' + in_force if in_force else 'none'} is in force, messages that do not match may come",
+            {"asked": asked, "in_force": in_force or None},
+            packets=(known.packet,),
+        )
+
+    def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
+        side = side_of(record)
+        known = self.links.pop(link, None)
+        if known is not None and body.error is not None:
+            condition = str(body.error.condition)
+            if condition == "amqp:link:stolen" and link.detached != 3:
+                self._stolen(record, link, condition)
+            elif side != known.side and self._refused(record, known, body.error):
+                self._said(record)
+                return
+        if body.error is not None:
+            self._complain(record, body.error)
+        self._said(record)
+
+    def _stolen(self, record: FrameRecord, link: Link, condition: str) -> None:
+        name = without_password(link.name)
+        container = self.containers[0]
+        thief = self.several.thief(container, link.name, self.notebook.connection.id, record.packet)
+        by = "another connection, which was not captured"
+        if thief is not None:
+            by = f"{thief[0]}, which attached it in packet {thief[1]}"
+        self.notebook.add(
+            LINK_STOLEN,
+            name,
+            CLIENT,
+            record.packet,
+            f"link {name} of container {container} was taken over by {by}: {condition}",
+            {
+                "condition": condition,
+                "thief_container": None if thief is None else container,
+                "thief_link": None if thief is None else name,
+                "thief_connection": None if thief is None else thief[0],
+                "address": None if link.address is None else without_password(link.address),
+            },
+            packets=() if thief is None else (thief[1],),
+        )
+
+    def _refused(self, record: FrameRecord, known: _Attached, error: Error) -> bool:
+        within = self.notebook.limit(LINK_REFUSED, "within-seconds") * SECOND
+        later = not known.null and str(error.condition) in _LATER
+        if later or known.used or record.time - known.time > int(within):
+            return False
+        if self.token_refused and "unauthorized" in str(error.condition):
+            return True
+        who, asker = PEERS[1 - known.side], PEERS[known.side]
+        name, address = without_password(known.link.name), known.link.address
+        text = f' "{error.description}"' if error.description else ""
+        to = f" to {without_password(address)}" if address else ""
+        self.notebook.add(
+            LINK_REFUSED,
+            name,
+            asker,
+            known.packet,
+            f"{who} refuses link {name}{to}: {error.condition}{text}",
+            {
+                "condition": str(error.condition),
+                "address": None if address is None else without_password(address),
+                "role": "sender" if known.link.sender == asker else "receiver",
+            },
+            packets=(record.packet,),
+        )
+        return True
+
+    def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
+        side = side_of(record)
+        if body.error is not None:
+            newest = [
+                one
+                for one in self.links.values()
+                if one.session is session and one.side != side and not one.used
+            ]
+            if (
+                not newest
+                or self.last[1 - side][1] not in ("attach", "flow")
+                or not self._refused(record, newest[-1], body.error)
+            ):
+                self._complain(record, body.error)
+        for link in [one.link for one in self.links.values() if one.session is session]:
+            del self.links[link]
+        self._said(record)
+
+    def closed(self, record: FrameRecord, body: Close) -> None:
+        if body.error is not None:
+            self._complain(record, body.error)
+        self._said(record)
+
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
+        if delivery.link is not None:
+            known = self.links.get(delivery.link)
+            if known is not None:
+                known.used = True
+        self._said(record)
+
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
+        self._said(record)
+
+    def _said(self, record: FrameRecord) -> None:
+        frame = record.frame
+        self.last[side_of(record)] = (record.packet, frame.name, frame.offset + frame.size)
+
+    def _complain(self, record: FrameRecord, error: Error) -> None:
+        """A peer says that the other one has broken a rule."""
+        side = side_of(record)
+        packet, name, end = self.last[1 - side]
+        condition = str(error.condition)
+        if condition not in _COMPLAINTS or not packet or record.acknowledged < end or self.notebook.lossy:
+            return
+        if condition == "amqp:not-allowed" and name == "attach":
+            return
+        self.complaints.append((side, record.packet, condition, name, packet, error.description or ""))
+
+    # The end
+
+    def lost(self, until: int) -> None:
+        self.links = {}
+
+    def finish(self, accused: set[str]) -> None:
+        for side, packet, condition, name, refused, text in self.complaints[:1]:
+            other = PEERS[1 - side]
+            if self.notebook.lossy or other in accused:
+                continue
+            self.notebook.add(
+                LEGAL_REFUSED,
+                name,
+                PEERS[side],
+                packet,
+                f"{PEERS[side]} gives the error {condition} for the {name} in packet {refused}, in which no "
+                f"rule is broken{f': {text}' if text else ''}",
+                {"condition": condition, "refused": name},
+                packets=(refused,),
+            )
+
+
+def _filters(attach: Attach) -> dict[object, str]:
+    """The names of the filters of an attach, by descriptor, or by name where there is none."""
+    source: Any = attach.source
+    if not isinstance(source, Source) or source.filter is None:
+        return {}
+    found: dict[object, str] = {}
+    for key, value in source.filter:
+        if value is None:
+            continue
+        descriptor = value.descriptor if isinstance(value, Described) else None
+        found[str(key) if descriptor is None else str(descriptor)] = str(key)
+    return found

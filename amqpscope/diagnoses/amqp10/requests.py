@@ -1,0 +1,216 @@
+"""What a peer asks for and does not get: answers to begin, attach, detach, end, close, drain and echo."""
+
+from typing import Final
+
+from amqpscope.diagnoses.amqp10.link_state import ahead
+from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.notebook import SECOND, Notebook, duration, side_of_peer
+from amqpscope.diagnoses.watch import Watch10
+from amqpscope.limits import MAX_NAMED_DELIVERIES
+from amqpscope.model.passwords import without_password
+from amqpscope.model.records import FrameRecord
+from amqpscope.tracking.amqp10.identity import PEERS, Link, OpenDelivery, Session, side_of
+from dissectors.amqp10.performatives import Attach, Begin, Close, Detach, End, Flow, Transfer
+
+__all__ = ["UNANSWERED", "RequestWatch"]
+
+UNANSWERED: Final = declare(
+    "unanswered",
+    ("amqp10",),
+    """A peer does not answer what it is asked for, and is alive.
+
+    Means: A begin, attach, detach, end or close is answered by the same frame, a drain by using up the credit
+    or by a flow, an echo by a flow. The peer has acknowledged the request and says other things.
+    Comes about: A library or a broker without a handler for it: a server without a handshaker, a link that
+    the application forgets to close, a drain that is not implemented.
+    Move: Who is asked.
+    Client: Ask with a time-out, and close the connection if nothing comes. Answer what the server asks for.
+    Server: Answer every attach, if need be with an error.
+    Silent when: The asked peer has not acknowledged the request, has ended the session or connection itself,
+    or has used up the credit that was to be drained.
+    Threads: Azure/amqpnetlite#488, Azure/go-amqp#255, rabbitmq/rabbitmq-server#2578,
+    skupperproject/skupper-router#1682
+    """,
+    Limit("seconds", 5, "brokers create queues in up to 2 s, and answer everything else at once"),
+    Limit("close-seconds", 3, "a close needs no work"),
+)
+
+
+_MIRRORED: Final = ("attach", "detach", "end", "close")
+"""Requests that look like their answers."""
+
+
+class _Asked:
+    """A request. end: the offset behind it in its sender's stream. up_to: of a drain, the delivery-count."""
+
+    def __init__(self, kind: str, about: str, record: FrameRecord) -> None:
+        self.kind = kind
+        self.about = about
+        self.side = side_of(record)
+        self.packet = record.packet
+        self.time = record.time
+        self.end = record.frame.offset + record.frame.size
+        self.credit = 0
+
+
+class RequestWatch(Watch10):
+    """Watches the requests of one connection."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        super().__init__(notebook)
+        # By kind and what it is about; of each, the newest.
+        self.asked: dict[tuple[str, object], _Asked] = {}
+        # The sessions whose begin was captured, and no octets are missing since.
+        self.sessions: set[Session] = set()
+        # The delivery-count of links whose attach was captured.
+        self.counts: dict[Link, int] = {}
+
+    def _ask(self, key: tuple[str, object], about: str, record: FrameRecord) -> _Asked:
+        asked = _Asked(key[0], about, record)
+        # Where octets are missing, this may be the answer to what is among them.
+        sure = not self.notebook.lossy or key[0] not in _MIRRORED
+        if sure and len(self.asked) < MAX_NAMED_DELIVERIES:
+            self.asked[key] = asked
+        return asked
+
+    def _answer(self, key: tuple[str, object], record: FrameRecord) -> None:
+        asked = self.asked.pop(key, None)
+        if asked is not None and asked.side != side_of(record):
+            self._over(asked, record.packet, record.time)
+
+    def _over(self, asked: _Asked, ended: int, until: int) -> None:
+        """A request was answered or withdrawn, or nothing more is known of it."""
+        notebook = self.notebook
+        other = 1 - asked.side
+        patience = notebook.limit(UNANSWERED, "close-seconds" if asked.kind == "close" else "seconds")
+        if (
+            not notebook.idle(other, asked.time, until, patience)
+            or notebook.frame_time[other] <= asked.time
+            or notebook.acknowledged[other] < asked.end
+        ):
+            return
+        seconds = (until - asked.time) / SECOND
+        who = PEERS[other]
+        about = f" of {asked.about}" if asked.about else ""
+        figures: dict[str, object] = {"asked": asked.kind, "peer_alive": "frames"}
+        if asked.kind == "drain":
+            figures["credit"] = asked.credit
+        notebook.add(
+            UNANSWERED,
+            asked.kind,
+            who,
+            asked.packet,
+            f"{who} {'did' if ended else 'does'} not answer the {asked.kind}{about} for {duration(seconds)}, "
+            "and is alive",
+            figures,
+            seconds=seconds,
+            ended=ended,
+        )
+
+    # Sessions and links
+
+    def session_begun(self, record: FrameRecord, body: Begin, session: Session) -> None:
+        self.sessions.add(session)
+        if session.half(1 - side_of(record)) is None:
+            self._ask(("begin", session), f"channel {record.frame.channel}", record)
+        else:
+            self._answer(("begin", session), record)
+
+    def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
+        self.sessions.discard(session)
+        self._drop(session, record)
+        if session.ended_by("client") and session.ended_by("server"):
+            self._answer(("end", session), record)
+        else:
+            self._ask(("end", session), f"channel {record.frame.channel}", record)
+
+    def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
+        if side_of(record) == side_of_peer(link.sender):
+            self.counts[link] = body.initial_delivery_count or 0
+        if link.attached == 3:
+            self._answer(("attach", link), record)
+        else:
+            self._ask(("attach", link), f"link {without_password(link.name)}", record)
+
+    def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
+        self.counts.pop(link, None)
+        self._answer(("drain", link), record)
+        if link.detached == 3:
+            self._answer(("detach", link), record)
+        elif link.attached == 3:
+            self._ask(("detach", link), f"link {without_password(link.name)}", record)
+        else:
+            self.asked.pop(("attach", link), None)
+
+    def closed(self, record: FrameRecord, body: Close) -> None:
+        if ("close", None) in self.asked:
+            self._answer(("close", None), record)
+            return
+        for key in list(self.asked):
+            self._answer(key, record)
+        self.asked = {}
+        self._ask(("close", None), "", record)
+
+    def _drop(self, session: Session, record: FrameRecord) -> None:
+        """What was asked in a session that is ended is over."""
+        for key in list(self.asked):
+            about = key[1]
+            if about is session and key[0] != "end":
+                self._answer(key, record)
+            elif isinstance(about, Link) and self._ended(about, session):
+                self._answer(key, record)
+
+    def _ended(self, link: Link, session: Session) -> bool:
+        for half in (session.client, session.server):
+            if half is not None and any(on.link is link for on in half.handles.values()):
+                return True
+        return False
+
+    # Drain and echo
+
+    def flow(self, record: FrameRecord, body: Flow, session: Session, link: Link | None) -> None:
+        side = side_of(record)
+        if session not in self.sessions:
+            return
+        self._answer(("echo", session), record)
+        if link is not None and link in self.counts:
+            if side == side_of_peer(link.sender):
+                self._answer(("drain", link), record)
+                if body.delivery_count is not None:
+                    self.counts[link] = body.delivery_count
+            elif body.drain is True:
+                count = body.delivery_count
+                up_to = (self.counts[link] if count is None else count) + (body.link_credit or 0)
+                left = ahead(up_to, self.counts[link])
+                if left > 0 and ("drain", link) not in self.asked:
+                    self._ask(("drain", link), f"link {without_password(link.name)}", record).credit = left
+                return
+            else:
+                self.asked.pop(("drain", link), None)
+        if body.echo is True:
+            self._ask(("echo", session), f"channel {record.frame.channel}", record)
+
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
+        link = delivery.link
+        if link is None or link not in self.counts:
+            return
+        self.counts[link] = (self.counts[link] + 1) % (1 << 32)
+        asked = self.asked.get(("drain", link)) if self.asked else None
+        if asked is not None:
+            asked.credit -= 1
+            if asked.credit <= 0:
+                self._answer(("drain", link), record)
+
+    # The end
+
+    def lost(self, until: int) -> None:
+        for asked in self.asked.values():
+            self._over(asked, 0, until)
+        self.asked = {}
+        self.counts = {}
+        self.sessions.clear()
+
+    def finish(self, accused: set[str]) -> None:
+        for asked in self.asked.values():
+            self._over(asked, self.notebook.end_packet, self.notebook.end_time)
+        self.asked = {}

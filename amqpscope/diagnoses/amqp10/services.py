@@ -1,0 +1,330 @@
+"""Requests to the nodes of a server: security tokens ($cbs) and management, paired with their answers.
+
+Sources: AMQP Claims-based Security 1.0; AMQP Management 1.0; RabbitMQ's management over AMQP 1.0.
+"""
+
+from typing import Any, Final
+
+from amqpscope.diagnoses.amqp10.links import LinkWatch
+from amqpscope.diagnoses.amqp10.refusals import RefusalWatch
+from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.latency import Latency
+from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
+from amqpscope.diagnoses.watch import Watch10
+from amqpscope.limits import MAX_UNANSWERED
+from amqpscope.model.passwords import without_password
+from amqpscope.model.records import CLIENT, SERVER, FrameRecord
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session, side_of
+from dissectors.amqp10.message import Message
+from dissectors.amqp10.messaging import Properties
+from dissectors.amqp10.performatives import Detach, End, Error, Transfer
+from dissectors.amqp10.values import Map
+
+__all__ = ["MANAGEMENT_FAILED", "TOKEN_EXPIRED", "TOKEN_REFUSED", "TOKEN_UNANSWERED", "ServiceWatch"]
+
+TOKEN_REFUSED: Final = declare(
+    "token-refused",
+    ("amqp10",),
+    """A server refuses a security token.
+
+    Means: The answer to put-token has a status other than 2xx. Links to the audience will be refused.
+    Comes about: A wrong key, a token for another audience, a clock that is wrong.
+    Move: The client's.
+    Client: Check key, audience and clock.
+    Server: Nothing.
+    Silent when: The answer was not captured, or belongs to another operation.
+    Threads: Azure/azure-sdk-for-python#23487
+    """,
+)
+
+TOKEN_EXPIRED: Final = declare(
+    "token-expired",
+    ("amqp10",),
+    """A security token was not renewed, and a link was ended when it had expired.
+
+    Means: The server checks tokens as long as links are attached.
+    Comes about: The application or the library does not send put-token again before the token expires.
+    Move: The client's.
+    Client: Renew each token well before it expires.
+    Server: Nothing.
+    Silent when: The token was renewed, or no link was ended for it: the clocks may differ.
+    Threads: Azure/azure-sdk-for-python#23487, Azure/azure-service-bus-dotnet#265
+    """,
+    Limit("clock-seconds", 5, "the clocks of the capture and of the server may differ"),
+)
+
+TOKEN_UNANSWERED: Final = declare(
+    "token-unanswered",
+    ("amqp10",),
+    """A server does not answer put-token, and is alive.
+
+    Means: The client cannot attach links before the answer comes.
+    Comes about: The node $cbs hangs, or cannot reach what checks the token.
+    Move: The server's.
+    Client: Ask with a time-out, and open a new connection.
+    Server: Answer with a status, if need be with 500.
+    Silent when: The link for the answers has no credit: then the client has to grant some.
+    Threads: Azure/azure-sdk-for-js#37323
+    """,
+    Limit("seconds", 10, "checking a token may take a request to another service"),
+)
+
+MANAGEMENT_FAILED: Final = declare(
+    "management-failed",
+    ("amqp10",),
+    """A management request is answered with an error.
+
+    Means: The status of the answer is 400 or more.
+    Comes about: A queue exists with other arguments (409), does not exist (404), or may not be used (403).
+    Move: The client's, of 5xx the server's.
+    Client: Change the request.
+    Server: Look at the log.
+    Silent when: A look-up (GET) finds nothing.
+    Threads: rabbitmq/rabbitmq-server#13574
+    """,
+)
+
+
+class _Request:
+    """A request to a node. kind: `token` or `management`. name: the audience, or the operation."""
+
+    def __init__(self, kind: str, name: str, record: FrameRecord) -> None:
+        self.kind = kind
+        self.name = name
+        self.packet = record.packet
+        self.time = record.time
+        self.end = record.frame.offset + record.frame.size
+
+
+class _Token:
+    """A token that was given. expiry: in ns, 0 if it is not known."""
+
+    def __init__(self, packet: int, time: int, expiry: int) -> None:
+        self.packet = packet
+        self.time = time
+        self.expiry = expiry
+
+
+class ServiceWatch(Watch10):
+    """Watches the requests to the nodes of one server."""
+
+    def __init__(self, notebook: Notebook, links: LinkWatch, refusals: RefusalWatch) -> None:
+        super().__init__(notebook)
+        self.links = links
+        self.refusals = refusals
+        self.asked: dict[str, _Request] = {}
+        self.tokens: dict[str, _Token] = {}
+        self.given: dict[str, _Token] = {}
+        self.latency = {"token": Latency(), "management": Latency()}
+
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
+        link = delivery.link
+        if record.message is not None and link is not None and _service(link):
+            self._message(record, link)
+
+    def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
+        link = delivery.link
+        if record.message is not None and link is not None and _service(link):
+            self._message(record, link)
+
+    def _message(self, record: FrameRecord, link: Link) -> None:
+        message = Message.of(record.message)
+        if message is None or not message.complete:
+            return
+        properties: Properties | None = None
+        application: dict[str, Any] = {}
+        text: object = None
+        for section in message.sections():
+            value = section.value
+            if isinstance(value, Properties):
+                properties = value
+            elif section.name == "application-properties" and isinstance(value, Map):
+                application = {str(key): one for key, one in value}
+            elif section.name == "amqp-value":
+                text = value
+        if properties is None:
+            return
+        if side_of(record) == 0:
+            self._request(record, link, properties, application, text)
+        else:
+            request = self.asked.pop(str(properties.correlation_id), None)
+            if request is not None:
+                self.latency[request.kind].add(record.time - request.time, request.packet, record.packet)
+                self._answered(record, request, properties, application, text)
+
+    def _request(
+        self,
+        record: FrameRecord,
+        link: Link,
+        properties: Properties,
+        application: dict[str, Any],
+        text: object,
+    ) -> None:
+        operation = str(application.get("operation", ""))
+        if link.tokens:
+            if operation != "put-token":
+                return
+            name = without_password(str(application.get("name", "")))
+            request = _Request("token", name, record)
+            self.given[name] = _Token(record.packet, record.time, _expiry(application, text, record.time))
+        else:
+            name = operation or f"{properties.subject} {properties.to}"
+            request = _Request("management", without_password(name), record)
+        if properties.message_id is not None and len(self.asked) < MAX_UNANSWERED:
+            self.asked[str(properties.message_id)] = request
+
+    def _answered(
+        self,
+        record: FrameRecord,
+        request: _Request,
+        properties: Properties,
+        application: dict[str, Any],
+        text: object,
+    ) -> None:
+        status = application.get("status-code", application.get("statusCode"))
+        if not isinstance(status, int) and properties.subject is not None and properties.subject.isdigit():
+            status = int(properties.subject)
+        if not isinstance(status, int):
+            return
+        said = application.get("status-description", application.get("statusDescription"))
+        if said is None and isinstance(text, str):
+            said = text
+        about = f": {without_password(str(said))}" if said else ""
+        if request.kind == "token":
+            given = self.given.pop(request.name, None)
+            if 200 <= status < 300:
+                if given is not None:
+                    self.tokens[request.name] = given
+                return
+            self.refusals.token_refused = True
+            self._tell(
+                TOKEN_REFUSED,
+                record,
+                request,
+                CLIENT,
+                f"put-token for {request.name} was answered with {status}{about}",
+                {"status_code": status, "description": said},
+            )
+        elif status >= 400 and not (status == 404 and request.name.startswith("GET ")):
+            self._tell(
+                MANAGEMENT_FAILED,
+                record,
+                request,
+                SERVER if status >= 500 else CLIENT,
+                f"{request.name} was answered with {status}{about}",
+                {"status": status, "description": said},
+            )
+
+    def _tell(
+        self,
+        kind: Any,
+        record: FrameRecord,
+        request: _Request,
+        whose: str,
+        message: str,
+        figures: dict[str, Any],
+    ) -> None:
+        self.notebook.add(
+            kind, request.name, whose, record.packet, message, figures, packets=(request.packet,)
+        )
+
+    # What ends for a token
+
+    def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
+        if isinstance(body.error, Error) and side_of(record) == 1:
+            self._ended(record, body.error, without_password(link.name), link.address)
+
+    def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
+        if isinstance(body.error, Error) and side_of(record) == 1:
+            self._ended(record, body.error, "", None)
+
+    def _ended(self, record: FrameRecord, error: Error, name: str, address: str | None) -> None:
+        """A link was ended, or (no name) a session."""
+        if error.condition != "amqp:unauthorized-access":
+            return
+        slack = int(self.notebook.limit(TOKEN_EXPIRED, "clock-seconds") * SECOND)
+        expired = [
+            (audience, token)
+            for audience, token in self.tokens.items()
+            if token.expiry and token.expiry <= record.time + slack
+        ]
+        if len(self.tokens) > 1 and address:
+            expired = [one for one in expired if one[0].rstrip("/").endswith(address.strip("/"))]
+        if len(expired) != 1:
+            return
+        audience, token = expired[0]
+        lifetime = (token.expiry - token.time) / SECOND
+        over = max((record.time - token.expiry) / SECOND, 0.0)
+        what = f"link {name}" if name else "the session"
+        self.notebook.add(
+            TOKEN_EXPIRED,
+            audience,
+            CLIENT,
+            token.packet,
+            f"the token for {audience}, good for {duration(lifetime)}, was not renewed; server ended {what} "
+            f"{duration(over)} after it had expired",
+            {
+                "lifetime": round(lifetime),
+                "renewed": 0,
+                "condition": str(error.condition),
+                "link": name or None,
+            },
+            ended=record.packet,
+        )
+        del self.tokens[audience]
+
+    # The end
+
+    def _unanswered(self, until: int, ended: int) -> None:
+        notebook = self.notebook
+        for request in self.asked.values():
+            if (
+                request.kind != "token"
+                or not notebook.idle(1, request.time, until, notebook.limit(TOKEN_UNANSWERED))
+                or notebook.frame_time[1] <= request.time
+                or notebook.acknowledged[1] < request.end
+                or not self.links.token_credit
+            ):
+                continue
+            seconds = (until - request.time) / SECOND
+            notebook.add(
+                TOKEN_UNANSWERED,
+                request.name,
+                SERVER,
+                request.packet,
+                f"put-token for {request.name} has no answer for {duration(seconds)}; server is alive",
+                {"asked": "put-token", "peer_alive": "frames"},
+                seconds=seconds,
+                ended=ended,
+            )
+        self.asked = {}
+
+    def lost(self, until: int) -> None:
+        self._unanswered(until, 0)
+        self.tokens = {}
+        self.given = {}
+
+    def finish(self, accused: set[str]) -> None:
+        self._unanswered(self.notebook.end_time, self.notebook.end_packet)
+
+
+def _service(link: Link) -> bool:
+    """Whether it goes to or from a node of the server that answers requests."""
+    return link.tokens or any(
+        one is not None and one.rstrip("/").endswith(("$management", "/management"))
+        for one in (link.source, link.target)
+    )
+
+
+def _expiry(application: dict[str, Any], text: object, now: int) -> int:
+    """When a token expires (ns): by its property, or by what the token says; 0 if neither does."""
+    given: object = application.get("expiration")
+    if given is None and isinstance(text, str):
+        for part in text.split("&"):
+            name, _, value = part.partition("=")
+            if name.rpartition(" ")[2] == "se" and value.isdigit():
+                given = int(value)
+    if not isinstance(given, int) or given <= 0:
+        return 0
+    # Seconds or milliseconds since 1970.
+    return given * SECOND if given < 100_000_000_000 else given * 1_000_000

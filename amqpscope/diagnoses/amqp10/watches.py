@@ -1,0 +1,28 @@
+"""All that watches a connection of AMQP 1.0."""
+
+from amqpscope.diagnoses.amqp10.links import LinkWatch
+from amqpscope.diagnoses.amqp10.redelivery import RedeliveryWatch
+from amqpscope.diagnoses.amqp10.refusals import RefusalWatch
+from amqpscope.diagnoses.amqp10.requests import RequestWatch
+from amqpscope.diagnoses.amqp10.resuming import ResumeWatch
+from amqpscope.diagnoses.amqp10.services import ServiceWatch
+from amqpscope.diagnoses.notebook import Notebook
+from amqpscope.diagnoses.several import Several
+from amqpscope.diagnoses.watch import Watch10
+
+__all__ = ["watches"]
+
+
+def watches(notebook: Notebook, several: Several) -> list[Watch10]:
+    """The watches of one connection, in the order in which they take an event."""
+    links = LinkWatch(notebook)
+    refusals = RefusalWatch(notebook, several)
+    services = ServiceWatch(notebook, links, refusals)
+    return [
+        services,
+        links,
+        refusals,
+        RequestWatch(notebook),
+        RedeliveryWatch(notebook),
+        ResumeWatch(notebook, several),
+    ]

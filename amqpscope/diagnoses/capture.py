@@ -1,0 +1,63 @@
+"""The diagnoses of a capture: of each connection, and those that only several connections give."""
+
+from collections.abc import Mapping
+
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.diagnoses.connection import ConnectionDiagnosis
+from amqpscope.diagnoses.several import Several
+from amqpscope.model.diagnosis import Diagnosis
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.tracking.amqp10.conversation import Conversation10
+
+__all__ = ["CaptureDiagnoses"]
+
+
+class CaptureDiagnoses:
+    """Watches the connections of a capture, which is judged, too.
+
+    limits: the configured limits, by `code.limit` as in `credit-none.seconds`.
+    """
+
+    def __init__(self, limits: Mapping[str, float]) -> None:
+        self.several = Several(limits)
+        self.watched: dict[Connection, ConnectionDiagnosis] = {}
+        # The peers of each connection with findings against them.
+        self.accused: dict[Connection, set[str]] = {}
+        self.last: ConnectionDiagnosis | None = None
+        self.last_connection: Connection | None = None
+
+    def watch(
+        self, connection: Connection, conversation: Conversation10 | None = None
+    ) -> ConnectionDiagnosis:
+        """What watches a connection. conversation: what follows it already, to be given at the first call."""
+        if connection is self.last_connection and self.last is not None:
+            return self.last
+        watched = self.watched.get(connection)
+        if watched is None:
+            watched = ConnectionDiagnosis(connection, self.several, conversation)
+            self.watched[connection] = watched
+        self.last, self.last_connection = watched, connection
+        return watched
+
+    def add(self, record: FrameRecord) -> None:
+        """The next frame of a connection."""
+        self.watch(record.connection).take(record)
+
+    def judge(self, findings: list[Finding]) -> None:
+        """Findings against peers of connections that are not over."""
+        for finding in findings:
+            self.accused.setdefault(finding.connection, set()).add(finding.peer)
+
+    def end(self, analysis: ConnectionAnalysis) -> list[Diagnosis]:
+        """A connection is over, and all its findings have come: its diagnoses, in the order of packets."""
+        connection = analysis.connection
+        self.last = self.last_connection = None
+        watched = self.watched.pop(connection, None)
+        if watched is None:
+            watched = ConnectionDiagnosis(connection, self.several)
+        return watched.finish(analysis, self.accused.pop(connection, set()))
+
+    def finish(self) -> list[Diagnosis]:
+        """All is read: the diagnoses that only several connections give."""
+        return self.several.churned()

@@ -1,0 +1,134 @@
+"""Watches one connection for diagnoses, whatever its protocol is.
+
+A watch takes the frames in the order of the analysis, and the analysis of the connection when it is over.
+What is not known is not diagnosed: where octets are missing, all that lasts is concluded at the time up to
+which it was seen, and all that was known is forgotten.
+"""
+
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.diagnoses.amqp091.watches import watches as watches091
+from amqpscope.diagnoses.amqp10.watches import watches as watches10
+from amqpscope.diagnoses.notebook import Notebook
+from amqpscope.diagnoses.opening import OpeningWatch
+from amqpscope.diagnoses.several import Several
+from amqpscope.diagnoses.tls import tls_failures
+from amqpscope.diagnoses.transport import TransportWatch
+from amqpscope.diagnoses.watch import Watch091, Watch10
+from amqpscope.diagnoses.websocket import websocket_failures
+from amqpscope.model.diagnosis import Diagnosis
+from amqpscope.model.records import Connection, FrameRecord, endpoint
+from amqpscope.protocols import protocol_of
+from amqpscope.tracking.amqp091.conversation import Conversation091
+from amqpscope.tracking.amqp10.conversation import Conversation10
+from amqpscope.tracking.amqp10.identity import side_of
+
+__all__ = ["ConnectionDiagnosis"]
+
+
+class ConnectionDiagnosis:
+    """Watches one connection. several: shared by all connections of the capture.
+
+    conversation: what follows a connection of AMQP 1.0 already; None to follow it here.
+    """
+
+    def __init__(
+        self, connection: Connection, several: Several, conversation: Conversation10 | None = None
+    ) -> None:
+        self.several = several
+        self.notebook = Notebook(connection, several.limits)
+        # The last frame was none: what follows it is looked at.
+        self.torn = False
+        self.opening = OpeningWatch(self.notebook)
+        self.transport = TransportWatch(self.notebook)
+        self.conversation: Conversation10 | Conversation091
+        self.listeners: list[Watch10] | list[Watch091]
+        protocol = protocol_of(connection.protocol)
+        if (protocol.usual or protocol.name) == "amqp10":
+            followed = conversation or Conversation10()
+            self.follows = conversation is None
+            self.listeners = watches = watches10(self.notebook, several)
+            followed.listeners += watches
+            self.conversation = followed
+        else:
+            spoken = Conversation091()
+            self.listeners = heard = watches091(self.notebook, spoken)
+            spoken.listeners += heard
+            self.conversation = spoken
+            self.follows = True
+
+    def take(self, record: FrameRecord) -> None:
+        """The next frame of the connection."""
+        self.prepare(record)
+        self.follow(record)
+
+    def follow(self, record: FrameRecord) -> None:
+        """The same frame: have the conversation take it, unless somebody else has done so."""
+        if self.follows:
+            self.conversation.take(record)
+        # Now, so that a peer that answers is not taken for one that was there and did not answer.
+        self.notebook.hear(record, side_of(record))
+
+    def prepare(self, record: FrameRecord) -> None:
+        """The next frame of the connection, before the conversation takes it."""
+        side = side_of(record)
+        notebook = self.notebook
+        frame = record.frame
+        if frame.missing > 0 or not record.started or record.unseen:
+            notebook.gappy = True
+            self._lose(side)
+        if frame.problems or self.torn:
+            self.torn = frame.kind == "skipped"
+            for watch in self.listeners:
+                if isinstance(watch, Watch091):
+                    watch.look(record)
+            if self.torn or frame.body is None:
+                self._lose(side)
+        self.opening.take(record, side)
+        self.transport.take(record, side)
+
+    def _lose(self, side: int) -> None:
+        """Octets of a side are missing before this frame."""
+        notebook = self.notebook
+        notebook.lossy = True
+        until = min(one for one in (notebook.frame_time[side], max(notebook.frame_time)))
+        for watch in self.listeners:
+            watch.lost(until)
+
+    def finish(self, analysis: ConnectionAnalysis, accused: set[str]) -> list[Diagnosis]:
+        """The connection is over, or the capture is: its diagnoses, in the order of packets.
+
+        accused: the peers with findings against them.
+        """
+        notebook = self.notebook
+        facts = [analysis.tcp.facts(notebook.direction(side)) for side in (0, 1)]
+        notebook.segment_time = [fact.last_time for fact in facts]
+        notebook.end_time = max(*notebook.segment_time, *notebook.frame_time)
+        for side in (1, 0):
+            direction = analysis.second if notebook.direction(side) else analysis.first
+            if direction.end_packet and (notebook.end_side < 0 or direction.end_packet < notebook.end_packet):
+                notebook.end_time = min(direction.end_time, notebook.end_time)
+                notebook.end_packet = direction.end_packet
+                notebook.end_side = side
+        for side in (0, 1):
+            if facts[side].missing and not notebook.lossy:
+                self._lose(side)
+        self.transport.conclude(analysis)
+        for watch in self.listeners:
+            watch.finish(accused)
+        self.opening.conclude(analysis)
+        tls_failures(notebook, analysis)
+        websocket_failures(notebook)
+        self._leave([fact.first_packet for fact in facts], [fact.first_time for fact in facts])
+        return sorted(notebook.found, key=lambda one: one.packet)
+
+    def _leave(self, packets: list[int], times: list[int]) -> None:
+        """Tell the other connections of this one, if it was opened and is over."""
+        notebook = self.notebook
+        if not self.transport.opened or notebook.end_side < 0:
+            return
+        connection = notebook.connection
+        host = connection.end(notebook.direction(0))[0]
+        server = endpoint(*connection.end(notebook.direction(1)))
+        begun = min(one for one in packets if one > 0)
+        time = min(one for one in times if one > 0)
+        self.several.connected(host, server, connection.id, begun, time, self.transport.messages)

@@ -1,0 +1,88 @@
+"""The declaration of a diagnosis: everything about it that the program reads, beside the code that makes it.
+
+    CREDIT_NONE: Final = declare(
+        "credit-none",
+        ("amqp10",),
+        '''A sender waits for credit that the receiver has never granted.
+
+        Means: ...
+        ''',
+        Limit("seconds", 10, "clients grant credit at once, or when they are first asked for a message"),
+    )
+
+The words have fixed heads: what it `Means:`, how it `Comes about:`, whose `Move:` it is, what the `Client:`
+and the `Server:` can change, when the diagnosis is `Silent when:` something looks alike, and the `Threads:`
+in which users report it. Nothing else lists the codes.
+"""
+
+from typing import Final, NamedTuple
+
+__all__ = ["HEADS", "KINDS", "Kind", "Limit", "declare"]
+
+HEADS: Final = ("Means", "Comes about", "Move", "Client", "Server", "Silent when", "Threads")
+"""The heads of the words of a diagnosis, in order."""
+
+
+class Limit(NamedTuple):
+    """A number from which on a diagnosis is made: times are in seconds of packet time."""
+
+    name: str
+    value: float
+    reason: str
+
+
+class Kind(NamedTuple):
+    """A kind of diagnosis. code: `diag/...`. protocols: whose connections can have it."""
+
+    code: str
+    protocols: tuple[str, ...]
+    words: str
+    limits: tuple[Limit, ...]
+
+    @property
+    def trouble(self) -> bool:
+        """Whether it is any trouble, not only a fact."""
+        return self.name not in ("proxy-header", "websocket-unread")
+
+    @property
+    def name(self) -> str:
+        """The code without its namespace."""
+        return self.code.partition("/")[2]
+
+    @property
+    def sentence(self) -> str:
+        """What it is, in one sentence."""
+        return " ".join(self.words.partition("\n\n")[0].split())
+
+    def limit(self, name: str) -> float:
+        """The usual value of one of its limits."""
+        for limit in self.limits:
+            if limit.name == name:
+                return limit.value
+        raise KeyError(name)
+
+    def sections(self) -> dict[str, str]:
+        """The texts under the heads."""
+        found: dict[str, str] = {}
+        head = ""
+        for line in self.words.partition("\n\n")[2].splitlines():
+            name, colon, rest = line.strip().partition(":")
+            if colon and name in HEADS:
+                head = name
+                found[head] = rest.strip()
+            elif head and line.strip():
+                found[head] += f" {line.strip()}"
+        return found
+
+
+KINDS: Final[dict[str, Kind]] = {}
+"""The kinds of diagnoses of all files that are imported, by code."""
+
+
+def declare(name: str, protocols: tuple[str, ...], words: str, *limits: Limit) -> Kind:
+    """Declare a kind of diagnosis."""
+    kind = Kind(f"diag/{name}", protocols, words, limits)
+    if kind.code in KINDS:
+        raise ValueError(f"{kind.code} is declared twice")
+    KINDS[kind.code] = kind
+    return kind

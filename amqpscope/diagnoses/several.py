@@ -1,0 +1,157 @@
+"""What several connections have to do with each other: many short ones, links, resumed deliveries.
+
+Theory of operation. The watches of all connections share one `Several`. They say there what other connections
+may be about, and ask it. Frames come in the order of packets, so what it knows was said before.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Final
+
+from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.notebook import SECOND
+from amqpscope.model.diagnosis import Diagnosis
+from amqpscope.model.records import CLIENT
+
+__all__ = ["CONNECTION_CHURN", "Several"]
+
+CONNECTION_CHURN: Final = declare(
+    "connection-churn",
+    ("amqp10", "amqp091"),
+    """A host opens a connection for each message or two.
+
+    Means: Each connection costs several round trips, a login and memory of the broker.
+    Comes about: A script, or a function that connects, publishes and disconnects; PHP without a proxy.
+    Move: The client's.
+    Client: Keep a connection, or put a proxy before the broker that does.
+    Server: Nothing.
+    Silent when: Logins are refused, there are few connections, or they are far between.
+    Threads: cloudamqp/amqproxy#190
+    """,
+    Limit("connections", 20, "fewer cost nothing"),
+    Limit("messages", 2, "a connection for a batch is no waste"),
+    Limit("every-seconds", 3, "slower opening is no load"),
+)
+
+_HOSTS: Final = 1024
+_LINKS: Final = 4096
+
+
+class _Host:
+    """The short connections of one host to one server."""
+
+    def __init__(self, packet: int, time: int, connection: str) -> None:
+        self.packet = packet
+        self.first = time
+        self.last = time
+        self.connection = connection
+        self.connections = 0
+        self.messages = 0
+        self.others = 0
+
+
+class Several:
+    """What the connections of a capture say for each other. limits: the configured ones, by `code.limit`."""
+
+    def __init__(self, limits: Mapping[str, float]) -> None:
+        self.limits = limits
+        self.hosts: OrderedDict[tuple[str, str], _Host] = OrderedDict()
+        # By container and link name: the last attaches, with their connection, packet and address.
+        self.attaches: OrderedDict[tuple[str, str], list[tuple[str, int]]] = OrderedDict()
+        # By container and link name: what a client has sent there and nobody has settled, message-ids by tag.
+        self.unsettled: OrderedDict[tuple[str, str], dict[bytes, str]] = OrderedDict()
+
+    # Many short connections
+
+    def connected(
+        self, host: str, server: str, connection: str, packet: int, time: int, messages: int
+    ) -> None:
+        """A connection of a host is over. packet, time: of its begin."""
+        known = self.hosts.get((host, server))
+        if known is None:
+            if len(self.hosts) >= _HOSTS:
+                self.hosts.popitem(last=False)
+            known = self.hosts[host, server] = _Host(packet, time, connection)
+        if messages > self._limit("messages"):
+            known.others += 1
+            return
+        known.connections += 1
+        known.messages += messages
+        if packet < known.packet:
+            known.packet, known.first, known.connection = packet, time, connection
+        known.last = max(known.last, time)
+
+    def _limit(self, name: str) -> float:
+        given = self.limits.get(f"{CONNECTION_CHURN.name}.{name}")
+        return CONNECTION_CHURN.limit(name) if given is None else given
+
+    def churned(self) -> list[Diagnosis]:
+        """The hosts that opened many connections for few messages."""
+        found = []
+        for (host, _), known in self.hosts.items():
+            span = (known.last - known.first) / SECOND
+            if (
+                known.connections < self._limit("connections")
+                or known.others > known.connections
+                or not known.messages
+                or span > known.connections * self._limit("every-seconds")
+            ):
+                continue
+            figures = {
+                "connections": known.connections,
+                "publishes": known.messages,
+                "seconds": round(span, 1),
+            }
+            message = (
+                f"{host} opened {known.connections} connections in {span:.1f} s, for {known.messages} "
+                "messages"
+            )
+            found.append(
+                Diagnosis(
+                    CONNECTION_CHURN.code,
+                    host,
+                    CLIENT,
+                    known.packet,
+                    0,
+                    span,
+                    known.connection,
+                    figures,
+                    message,
+                    [known.packet],
+                )
+            )
+        return found
+
+    # Links of one name
+
+    def attached(self, container: str, name: str, connection: str, packet: int) -> None:
+        """A client attaches a link."""
+        key = (container, name)
+        known = self.attaches.get(key)
+        if known is None:
+            if len(self.attaches) >= _LINKS:
+                self.attaches.popitem(last=False)
+            known = self.attaches[key] = []
+        known.append((connection, packet))
+        del known[:-4]
+
+    def thief(self, container: str, name: str, connection: str, packet: int) -> tuple[str, int] | None:
+        """The newest attach of a link on another connection, as its connection and packet."""
+        for other, at in reversed(self.attaches.get((container, name), [])):
+            if other != connection and at < packet:
+                return other, at
+        return None
+
+    # Deliveries that are resumed
+
+    def sent(self, container: str, name: str) -> dict[bytes, str]:
+        """A client begins to send on a link that it may resume: what it sends there, kept up to date."""
+        if len(self.unsettled) >= _LINKS:
+            self.unsettled.popitem(last=False)
+        fresh: dict[bytes, str] = {}
+        self.unsettled[container, name] = fresh
+        return fresh
+
+    def left(self, container: str, name: str) -> dict[bytes, str]:
+        """What a client had sent on a link and nobody had settled, before it attached the link again."""
+        return dict(self.unsettled.get((container, name), {}))

@@ -1,0 +1,114 @@
+"""Why TLS failed, as far as alerts and ends of TCP tell."""
+
+import datetime
+from typing import Final
+
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.diagnoses.declaration import declare
+from amqpscope.diagnoses.notebook import Notebook
+from amqpscope.model.records import Connection
+from amqpscope.model.tls_facts import Certificate, TlsAlert, TlsFacts
+
+__all__ = ["TLS_ALERT", "TLS_UNANSWERED", "tls_failures"]
+
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+TLS_ALERT: Final = declare(
+    "tls-alert",
+    (),
+    """A peer ends TLS with an alert.
+
+    Means: The handshake or the connection fails. The alert says why, in one word.
+    Comes about: A certificate that is not trusted, has expired, or is of another host; versions or cipher
+    suites that the other peer does not have.
+    Move: Both: one peer has the certificate or the configuration, the other one rejects it.
+    Client: Trust the authority of the server's certificate; connect by the name in the certificate.
+    Server: Renew the certificate; send the whole chain.
+    Silent when: The alert is the usual close_notify, or cannot be read.
+    Threads: amqp/rhea#392
+    """,
+)
+
+TLS_UNANSWERED: Final = declare(
+    "tls-unanswered",
+    (),
+    """A server ends the connection without an answer to the ClientHello.
+
+    Means: What listens at the port takes no TLS, or none from this client.
+    Comes about: TLS to a port without TLS; a proxy that knows no server for the name.
+    Move: The client's.
+    Client: Check the port and the host name.
+    Server: Look at the log of the proxy.
+    Silent when: The server answers anything.
+    Threads: amqp/rhea#392
+    """,
+)
+
+_CLOSING: Final = ("close_notify", "user_canceled", "encrypted")
+"""Alerts that are no fault."""
+
+_CERTIFICATES: Final = {
+    "unknown_ca": "does not trust the authority that issued the certificate of the {other}",
+    "bad_certificate": "rejects the certificate of the {other}",
+    "unsupported_certificate": "does not support the kind of certificate of the {other}",
+    "certificate_revoked": "rejects the certificate of the {other}, which was revoked",
+    "certificate_expired": "rejects the certificate of the {other}, which is not valid at this time",
+    "certificate_unknown": "rejects the certificate of the {other}: it is not trusted, or names another host",
+    "certificate_required": "requires a certificate of the {other}, which sent none",
+}
+"""What an alert about a certificate says, behind its sender."""
+
+_OTHERS: Final = {
+    "protocol_version": "supports no TLS version that the {other} offers",
+    "insufficient_security": "requires stronger cipher suites than the {other} offers",
+    "no_application_protocol": "supports no application protocol (ALPN) that the {other} offers",
+    "unrecognized_name": "has no certificate for the host name that the {other} asks for",
+    "handshake_failure": "finds no common cipher suite or parameter",
+    "unknown_psk_identity": "does not know the key (PSK) that the {other} names",
+}
+
+
+def tls_failures(notebook: Notebook, analysis: ConnectionAnalysis) -> None:
+    """Note why the TLS of a connection failed."""
+    connection = analysis.connection
+    facts = connection.tls
+    if facts is None:
+        return
+    alerts = [alert for alert in facts.alerts if alert.name not in _CLOSING]
+    for alert in alerts:
+        figures = {"alert": alert.name, "peer": connection.peer(alert.direction)}
+        notebook.add(TLS_ALERT, "tls", "", alert.packet, _alert_text(connection, facts, alert), figures)
+    if not alerts and not facts.version:
+        server = 1 - int(facts.client)
+        seen = analysis.tcp.facts(server)
+        how = {"fin": "closed the TCP connection", "rst": "reset the TCP connection"}.get(seen.ended)
+        if how is not None and seen.delivered == 0:
+            text = f"server did not answer the ClientHello and {how}"
+            hello = analysis.tcp.facts(1 - server).first_packet
+            notebook.add(TLS_UNANSWERED, "tls", "client", hello, text, {"ended": seen.ended})
+
+
+def _alert_text(connection: Connection, facts: TlsFacts, alert: TlsAlert) -> str:
+    """What an alert means."""
+    peer = connection.peer(alert.direction)
+    other = connection.peer(1 - int(alert.direction))
+    by_server = int(alert.direction) != int(facts.client)
+    text = _CERTIFICATES.get(alert.name) or _OTHERS.get(alert.name)
+    if by_server and facts.certificate_refused and alert.name in ("handshake_failure", "bad_certificate"):
+        text = _CERTIFICATES["certificate_required"]
+    said = f"{peer} sent the TLS alert {alert.name}"
+    if text is None:
+        return said
+    certificate = facts.client_certificate if by_server else facts.server_certificate
+    detail = ""
+    if alert.name in _CERTIFICATES and certificate is not None:
+        detail = f" (valid {_validity(certificate)})"
+    return f"{said}: it {text.format(other=other)}{detail}"
+
+
+def _validity(certificate: Certificate) -> str:
+    return f"{_day(certificate.begins)} to {_day(certificate.ends)}"
+
+
+def _day(seconds: int) -> str:
+    return (_EPOCH + datetime.timedelta(seconds=int(seconds))).date().isoformat()

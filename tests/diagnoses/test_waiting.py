@@ -1,0 +1,162 @@
+"""Who waits for whom: each trouble, and what looks alike and is fine."""
+
+from __future__ import annotations
+
+from support.diagnosed import diagnosed
+from support.dialogue import RECEIVER, SENDER, Dialogue
+from support.dialogue091 import Dialogue091
+
+from amqpscope.model.diagnosis import Diagnosis
+
+
+def alive(d: Dialogue, seconds: float = 30) -> None:
+    """Time passes; both peers are there."""
+    for _ in range(3):
+        d.wait(seconds=seconds / 3)
+        d.client.empty()
+        d.server.empty()
+
+
+def alive091(d: Dialogue091, seconds: float = 30) -> None:
+    for _ in range(3):
+        d.wait(seconds=seconds / 3)
+        d.client.heartbeat()
+        d.server.heartbeat()
+
+
+def codes(found: list[Diagnosis]) -> list[tuple[str, str]]:
+    return [(one.code.removeprefix("diag/"), one.whose_move) for one in found]
+
+
+def linked(d: Dialogue, credit: int | None) -> None:
+    """The client receives on a link, with this credit."""
+    d.begun()
+    d.client.attach(RECEIVER)
+    d.server.attach(SENDER)
+    if credit is not None:
+        d.client.flow(handle=0, link_credit=credit)
+
+
+def of(d: Dialogue | Dialogue091) -> list[Diagnosis]:
+    return diagnosed(d.pcap())
+
+
+def test_a_receiver_that_never_grants_credit() -> None:
+    d = Dialogue()
+    d.begun()
+    attach = d.client.attach(RECEIVER)
+    d.server.attach(SENDER)
+    alive(d)
+    (one,) = of(d)
+    assert (one.code, one.whose_move, one.packet) == ("diag/credit-none", "client", d.packet_number(attach))
+    assert 29.9 < one.seconds < 30.1
+    assert one.ended_packet == 0
+
+
+def test_credit_that_comes_in_time() -> None:
+    d = Dialogue()
+    linked(d, None)
+    alive(d, 6)
+    d.client.flow(handle=0, link_credit=10)
+    alive(d)
+    assert of(d) == []
+
+
+def test_a_sender_that_has_nothing_to_send_waits_for_nothing() -> None:
+    d = Dialogue()
+    linked(d, None)
+    d.server.flow(handle=0, link_credit=0, available=0)
+    alive(d)
+    assert of(d) == []
+
+
+def test_credit_that_is_used_up_and_renewed_late() -> None:
+    d = Dialogue()
+    linked(d, 1)
+    last = d.server.transfer(settled=True)
+    alive(d)
+    d.client.flow(handle=0, link_credit=1, delivery_count=1)
+    (one,) = of(d)
+    assert (one.code, one.whose_move, one.packet) == ("diag/credit-starved", "client", d.packet_number(last))
+    assert one.ended_packet > one.packet
+
+
+def test_deliveries_that_nobody_settles_are_the_cause_of_missing_credit() -> None:
+    d = Dialogue()
+    linked(d, 10)
+    for _ in range(10):
+        d.server.transfer()
+    alive(d)
+    assert codes(of(d)) == [("unsettled-pile", "client")]
+
+
+def test_a_begin_that_is_not_answered() -> None:
+    d = Dialogue()
+    d.opened()
+    asked = d.client.begin()
+    alive(d)
+    (one,) = of(d)
+    assert (one.code, one.subject, one.whose_move) == ("diag/unanswered", "begin", "server")
+    assert one.packet == d.packet_number(asked)
+
+
+def test_a_peer_that_is_not_heard_any_more_is_not_blamed() -> None:
+    d = Dialogue()
+    d.opened()
+    d.client.begin()
+    d.wait(seconds=30)
+    assert of(d) == []
+
+
+def test_what_a_lost_packet_may_have_said_is_unknown() -> None:
+    d = Dialogue()
+    linked(d, None)
+    with d.missed():
+        d.client.flow(handle=0, link_credit=10)
+    alive(d)
+    assert of(d) == []
+
+
+def test_a_full_prefetch_and_one_that_is_emptied() -> None:
+    for empties in (False, True):
+        d = Dialogue091()
+        d.opened()
+        d.channel(1)
+        d.declare("q")
+        d.qos(2)
+        d.consume("q")
+        d.server.deliver(b"one")
+        last = d.server.deliver(b"two")
+        if empties:
+            d.client.ack(1)
+        alive091(d)
+        found = of(d)
+        if empties:
+            assert found == []
+        else:
+            (one,) = found
+            assert (one.code, one.whose_move) == ("diag/prefetch-full", "client")
+            assert one.packet == d.packet_number(last)
+
+
+def test_confirms_that_are_missing_and_a_connection_that_is_blocked() -> None:
+    for blocked in (False, True):
+        d = Dialogue091()
+        d.opened()
+        d.channel(1)
+        d.confirms()
+        first = d.client.publish(b"one")
+        if blocked:
+            first = d.server.blocked()
+        alive091(d)
+        (one,) = of(d)
+        code = "diag/publisher-blocked" if blocked else "diag/confirms-missing"
+        assert (one.code, one.whose_move, one.packet) == (code, "server", d.packet_number(first))
+
+
+def test_limits_can_be_set() -> None:
+    d = Dialogue()
+    linked(d, None)
+    alive(d, 6)
+    assert diagnosed(d.pcap()) == []
+    assert codes(diagnosed(d.pcap(), {"credit-none.seconds": 5})) == [("credit-none", "client")]
