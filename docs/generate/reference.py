@@ -92,6 +92,7 @@ def _options(options: tuple[Option, ...], arguments: dict[str, str]) -> str:
 
 _TABLES: Final = {
     "severity": "A table: by rule or pattern of rules the severity `error`, `warning` or `note`.",
+    "diagnosis-limits": 'A table: limits of diagnoses, such as `"credit-none.seconds" = 20`.',
     "allow": "A list of tables: the [allow-list](../guides/configuration.md#allow-list).",
 }
 

@@ -174,7 +174,7 @@ def test_the_object_around_them(folder: Path, capsys: pytest.CaptureFixture[str]
     names = ["clean.pcap", "missing.pcap", "lost.pcap", "http.pcap", "cut.pcap"]
     result = amqpscope(capsys, "check", "--format", "json", *names)
     whole = json.loads(result.out)
-    assert list(whole) == ["schema", "findings", "connections", "captures", "fixed"]
+    assert list(whole) == ["schema", "findings", "connections", "diagnoses", "captures", "fixed"]
     assert whole["schema"] == "amqpscope/findings/1"
     captures = {each["capture"]: each for each in whole["captures"]}
     assert list(captures) == names

@@ -21,15 +21,17 @@ def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 def test_what_went_wrong_comes_first_with_the_cause_and_the_next_command(lines: list[str]) -> None:
     assert lines[0] == "night.pcap: 12 connections, 3 went wrong"
-    head, *rows = (line.split() for line in lines[2:6])
+    assert lines[1].startswith("client's move: ")
+    begin = next(at for at, line in enumerate(lines) if line.startswith("conn "))
+    head, *rows = (line.split() for line in lines[begin : begin + 4])
     assert head == ["conn", "client", "traffic", "amqp", "findings", "ended"]
     assert [row[1] for row in rows] == ["till", "cart", "desk"]
-    assert [line[line.index("server ") :] for line in lines[3:6]] == [
+    assert [line[line.index("server ") :] for line in lines[begin + 1 : begin + 4]] == [
         "server closed: 505:unexpected-frame, packet 506",
         "server closed: amqp:invalid-field, packet 551",
         "server sent RST, no close, packet 602",
     ]
-    assert lines[6] == "next: amqpscope why --end night.pcap"
+    assert lines[begin + 4] == "next: amqpscope why --end night.pcap"
 
 
 def test_the_others_are_a_line_each(lines: list[str]) -> None:
