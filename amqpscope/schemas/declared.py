@@ -118,6 +118,46 @@ _NOTE: Final[dict[str, Schema]] = {
 
 _STALLED: Final = nullable(record({"window_seconds": NUMBER, "resent_seconds": NUMBER}))
 
+_CERTIFICATE: Final = nullable(
+    record(
+        {
+            "subject": TEXT,
+            "issuer": TEXT,
+            "names": listed(TEXT),
+            "not_before": nullable(TEXT),
+            "not_after": nullable(TEXT),
+        }
+    )
+)
+_TLS: Final = record(
+    {
+        "version": nullable(TEXT),
+        "cipher_suite": nullable(TEXT),
+        "server_name": nullable(TEXT),
+        "alpn": nullable(TEXT),
+        "alpn_offered": listed(TEXT),
+        "client_random": said(nullable(TEXT), "the name of the connection in a key log, in hex"),
+        "decrypted": FLAG,
+        "not_decrypted_because": nullable(TEXT),
+        "server_certificate": _CERTIFICATE,
+        "client_certificate": _CERTIFICATE,
+        "alerts": listed(
+            record({"peer": PEER, "level": any_of("fatal", "warning"), "description": TEXT, "packet": INDEX})
+        ),
+    }
+)
+_WEBSOCKET: Final = record(
+    {
+        "status": said(INDEX, "of the answer of HTTP"),
+        "reason": nullable(TEXT),
+        "subprotocols_offered": listed(TEXT),
+        "subprotocol": nullable(TEXT),
+        "compressed": FLAG,
+        "not_read_because": nullable(TEXT),
+        "closes": listed(record({"peer": PEER, "code": nullable(INDEX), "packet": INDEX})),
+    }
+)
+
 _CONNECTION: Final[dict[str, Schema]] = {
     "capture?": TEXT,
     "connection": said(TEXT, "client>server#n"),
@@ -126,9 +166,9 @@ _CONNECTION: Final[dict[str, Schema]] = {
     "server": said(TEXT, "address and port"),
     "protocol": nullable(TEXT),
     "encrypted": FLAG,
-    "tls": said(nullable(mapped(ANY)), "the versions, names and alerts of TLS; null without TLS"),
+    "tls": said(nullable(_TLS), "null if there was none"),
     "websocket": said(
-        nullable(mapped(ANY)), "the handshake and the ends of WebSocket; null without WebSocket"
+        nullable(_WEBSOCKET), "the handshake and the ends of WebSocket; null without WebSocket"
     ),
     "start": nullable(TIME),
     "end": nullable(TIME),

@@ -11,12 +11,17 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
 import pytest
 
 from amqpscope.cli.main import run
+from amqpscope.model.tls_facts import Certificate, TlsAlert, TlsFacts
+from amqpscope.model.websocket_facts import WebSocketClose, WebSocketFacts
+from amqpscope.report.tls import tls_object
+from amqpscope.report.websocket import websocket_object
 from amqpscope.schemas import schema
 from amqpscope.schemas.__main__ import main
 from amqpscope.schemas.declared import SCHEMAS
@@ -131,6 +136,21 @@ def test_what_does_not_fit_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert not validator("findings").is_valid(spoilt), change
     del whole["findings"][0]["rule"]
     assert not validator("findings").is_valid(whole)
+
+
+def test_what_layers_report_fits_the_schema() -> None:
+    tls = TlsFacts()
+    tls.server_certificate = Certificate("CN=broker", "CN=broker", ["broker.example"], 0, 253402300799)
+    tls.alerts.append(TlsAlert(0, True, "unknown_ca", 7, 0))
+    websocket = WebSocketFacts()
+    websocket.offered.append("amqp")
+    websocket.closes.append(WebSocketClose(1, 1000, 9))
+    connection: Any = SimpleNamespace(tls=tls, websocket=websocket, peer=("client", "server").__getitem__)
+    fields = closed(schema("summary"))["properties"]["connections"]["items"]["properties"]
+    for name, written in {"tls": tls_object(connection), "websocket": websocket_object(connection)}.items():
+        check = jsonschema.Draft202012Validator(fields[name])
+        assert check.is_valid(written) and check.is_valid(None)
+        assert written is not None and not check.is_valid({**written, "new": 1})
 
 
 def test_every_object_has_its_schema() -> None:
