@@ -18,6 +18,7 @@ from amqpscope.layers.interface import LayerStream
 from amqpscope.layers.places import Places
 from amqpscope.layers.tls.ciphers import Aead12, RecordCipher, Traffic13, load_cipher
 from amqpscope.layers.tls.session import APPLICATION, EARLY, Held, TlsSession
+from amqpscope.layers.tls.session import HANDSHAKE as HANDSHAKE_KEYS
 from amqpscope.limits import (
     MAX_TLS_EARLY,
     MAX_TLS_FAILED_RECORDS,
@@ -315,6 +316,8 @@ class TlsStream(LayerStream):
         elif not self.chain or (self.session.tls13 and kind != DATA):
             if kind != DATA:
                 self.content(kind, body, outer, provenance)
+            elif self.session.early:
+                self.tear(self.given, len(body), provenance.packet, provenance.time)
         else:
             content = self.open(header, body, self.tail if self.missing else b"")
             if content is None:
@@ -357,7 +360,8 @@ class TlsStream(LayerStream):
         """A record with a body of so many octets does not authenticate."""
         now = self.chain[0]
         self.failed += 1
-        begun = now.number > 0 or self.given > 0
+        early = self.session.early and now.stage == HANDSHAKE_KEYS
+        begun = now.number > 0 or self.given > 0 or early
         if self.failed > MAX_TLS_FAILED_RECORDS or not (begun or self.missing):
             what = (
                 f"the secret for the client random {self.session.facts.random} is not that of the connection"
