@@ -93,10 +93,10 @@ _COVERAGE_EPILOG = """\b
 The command checks three captures of every rule. The violating capture must
 give exactly the expected findings. The clean capture must give no finding of
 any rule. The cut capture, with octets missing, must give what is expected of
-it. A guard is legal traffic that looks odd and must give no finding.
+it. A legal pattern looks like a fault and must give no finding.
 
 \b
-Exit status: 0 fine, 1 a rule or guard failed, 2 a failure.
+Exit status: 0 fine, 1 a rule or legal pattern failed, 2 a failure.
 """
 
 _PROFILES_EPILOG = """\b

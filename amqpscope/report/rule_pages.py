@@ -43,8 +43,8 @@ The folder of a rule that is checked has three captures of the same short dialog
 | `cut.pcap` | the violating dialogue with octets missing: amqpscope finds what `expected.tsv` lists |
 
 A second dialogue for the same rule has a folder of its own, such as `L-CREDIT-2`. If the dialogue of another
-rule breaks a rule, too, that rule has no folder, and its page draws the other dialogue. A guard (legal
-behaviour that looks like a fault) has one file, `legal.pcap`, in which amqpscope finds nothing.
+rule breaks a rule, too, that rule has no folder, and its page draws the other dialogue. A legal pattern,
+which only looks like a fault, has one file, `legal.pcap`, in which amqpscope finds nothing.
 
 `expected.tsv` in `captures/rules` has a row for each finding: `rule`; `captures`, the folder; `peer` at
 fault; `packet` with the offending frame's first octet, as Wireshark counts; `certainty`; `cut`, the expected
@@ -107,7 +107,7 @@ def _first_page() -> str:
         more = _of(guards(), protocol)
         reported = f"- [{protocol_name(protocol)}]({protocol}/{PAGE}): {_counts(rows)}"
         lines.append(
-            reported + (f"; {len(more)} guards (legal behaviour that looks like a fault)" if more else "")
+            reported + (f"; {len(more)} legal patterns (behaviour that looks like a fault)" if more else "")
         )
     count = sum(len(note.codes) for note in CAPTURE_NOTES)
     lines.append(f"- [Notes about captures](capture/{PAGE}): {count}; they accuse no peer")

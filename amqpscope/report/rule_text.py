@@ -290,7 +290,7 @@ def _failures(proved: Coverage) -> Lines:
     """What failed, and what the guards gave."""
     guards = proved.guards
     silent = _number(guards, CHECKED)
-    lines: Lines = [([("", f"guards: {silent} of {len(guards)} legal captures are silent")], 2)]
+    lines: Lines = [([("", f"legal patterns: the rules are silent on {silent} of {len(guards)}")], 2)]
     failed = [proof for proof in (*proved.rules, *guards) if proof.status == FAILED]
     for proof in failed:
         lines.append(([("problem", f"failed: {proof.rule.id}")], 2))

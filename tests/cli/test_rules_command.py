@@ -275,7 +275,7 @@ def test_all_that_is_checked_is_proved(capsys: pytest.CaptureFixture[str]) -> No
     assert (result.status, result.err) == (0, "")
     count = len(checked())
     undecidable = sum(row.observable == "no" and name not in checked() for name, row in catalogue().items())
-    assert f"guards: {len(guards())} of {len(guards())} legal captures are silent" in result.lines
+    assert f"legal patterns: the rules are silent on {len(guards())} of {len(guards())}" in result.lines
     assert result.lines[-1].startswith(f"all {count} checked rules find what breaks them")
     table = [line.rsplit(maxsplit=5) for line in result.lines if re.match(r" *[A-Za-z].*( +\d+){5}$", line)]
     names = [row[0] for row in table]
@@ -345,7 +345,7 @@ def test_what_is_not_spoilt_is_proved(capsys: pytest.CaptureFixture[str], folder
     assert failed(capsys, folder, text=True) == {}
     result = amqpscope(capsys, "rules", "coverage", "--captures", folder)
     assert result.lines[-2:] == [
-        f"guards: {len(FEW_GUARDS)} of {len(FEW_GUARDS)} legal captures are silent",
+        f"legal patterns: the rules are silent on {len(FEW_GUARDS)} of {len(FEW_GUARDS)}",
         f"all {len(FEW)} checked rules find what breaks them, and nothing in what is legal or missing",
     ]
 
