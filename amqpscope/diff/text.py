@@ -21,12 +21,14 @@ from amqpscope.diff.forms import CanonicalFrameTable
 from amqpscope.diff.run import ComparedRun
 from amqpscope.diff.transcript import Transcript
 from amqpscope.diff.words import subject, values
+from amqpscope.model.records import CLIENT
 from amqpscope.report.findings import link_name
 from amqpscope.report.line import Line
 from amqpscope.report.printable import in_quotes, printable
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import headline
+from amqpscope.report.who import who
 
 __all__ = ["comparison_lines"]
 
@@ -129,22 +131,20 @@ def _meeting(meeting: Meeting, a: ComparedFrames, b: ComparedFrames, whole: bool
 
 
 def _heading(meeting: Meeting) -> Line:
-    """Which connections these are, by the numbers that they have in their captures."""
+    """Which connections these are: their numbers in their captures, and their clients' names."""
     numbers = dict.fromkeys(str(one.connection.stream) for one in (meeting.a, meeting.b) if one is not None)
-    line: Line = [("rule", f"connection {' | '.join(numbers)}: ")]
+    clients = dict.fromkeys(who(one.connection, CLIENT) for one in (meeting.a, meeting.b) if one is not None)
+    names = " | ".join(name for name in clients if name)
+    line: Line = [("rule", f"connection {' | '.join(numbers)}: "), ("client", f"{names} " if names else "")]
     if meeting.a is None or meeting.b is None:
         letter = "A" if meeting.b is None else "B"
         transcript = meeting.any
         protocol = protocol_name(transcript.connection.protocol)
-        line += [("", _named(transcript)), ("problem", f" only in {letter}")]
+        line += [("", transcript.connection.id), ("problem", f" only in {letter}")]
         line.append(("", f", {protocol}, {count(transcript.frames, 'frame')}"))
         return line
     one, other = meeting.a.connection, meeting.b.connection
     return [*line, ("", f"{one.id} in A"), ("dim", " | "), ("", f"{other.id} in B")]
-
-
-def _named(transcript: Transcript) -> str:
-    return transcript.connection.id
 
 
 def _difference(

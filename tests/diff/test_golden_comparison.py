@@ -44,7 +44,7 @@ def test_connections_and_sessions_have_the_numbers_of_their_captures(
 ) -> None:
     """They are counted from 0, as everywhere; two findings that are not the same do not look the same."""
     result = amqpscope(capsys, "diff", CAPTURES / "proton-anonymous.pcap", CAPTURES / "rabbitmq-proton.pcap")
-    assert "\nconnection 0: " in result.out
+    assert "\nconnection 0: shop (proton-shop) " in result.out
     assert "begin on session 0: " in result.out
     found = [re.sub(r"(only in .|in packet \d+)", "", line) for line in result.lines if "T-TIME-MS" in line]
     assert len(found) == len(set(found)) == 2

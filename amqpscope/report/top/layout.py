@@ -3,7 +3,7 @@
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cells, cut
 
-__all__ = ["ScreenColumn", "amount", "fill", "head", "in_columns", "octets", "selected", "spark", "tail"]
+__all__ = ["ScreenColumn", "amount", "fill", "head", "in_columns", "octets", "selected", "spark"]
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -22,15 +22,6 @@ def fill(text: str, width: int, right: bool = False) -> str:
     shown = cut(text, width)
     space = " " * (width - cells(shown))
     return space + shown if right else shown + space
-
-
-def tail(text: str, width: int) -> str:
-    """The end of a printable text that is too wide, behind a sign that there is more: ports tell most."""
-    if cells(text) <= width:
-        return text
-    while text and cells(text) > width - 1:
-        text = text[1:]
-    return "…" + text if width > 0 else ""
 
 
 def head(columns: list[ScreenColumn]) -> Line:

@@ -16,7 +16,6 @@ from amqpscope.report.top.layout import (
     octets,
     selected,
     spark,
-    tail,
 )
 from amqpscope.report.top.model import TopModel
 from amqpscope.report.top.rows import ReportedFinding, Row
@@ -68,6 +67,10 @@ _HELP = (
 _WIDE = 110
 _WIDEST = 150
 
+_BARS = 23
+_MOST = 6
+"""Columns of the bars of the last seconds, and of the number that the highest of them stands for."""
+
 _WEIGHTS = {"error": "problem", "warning": "note", "note": "dim"}
 
 
@@ -105,18 +108,22 @@ def title(model: TopModel, source: str, width: int) -> list[Line]:
 def connection_table(rows: list[Row], width: int) -> list[ScreenColumn]:
     """The columns of the table of connections for these rows and so wide a screen."""
     longest = max((cells(_short(row.name)) for row in rows), default=0)
-    name = min(max(longest, 20), 30 if width < _WIDE else 44)
-    columns = [ScreenColumn(" CONNECTION", name + 1), ScreenColumn("AMQP", 5)]
-    if width >= _WIDE:
-        columns.append(ScreenColumn("STATE", 10))
-    columns.append(ScreenColumn("FRM/S", 6, right=True))
-    if width >= _WIDE:
+    wide = width >= _WIDE
+    name = min(max(longest, 20), 44 if width >= _WIDEST else 30 if wide else 20)
+    columns = [
+        ScreenColumn(" CONNECTION", name + 1),
+        ScreenColumn("WHO", 24 if width >= _WIDEST else 12 if wide else 9),
+    ]
+    if wide:
+        columns.append(ScreenColumn("AMQP", 5))
+    columns += [ScreenColumn("STATE", 10 if wide else 6), ScreenColumn("FRM/S", 6, right=True)]
+    if width >= _WIDEST:
         columns.append(ScreenColumn("OCTETS/S", 8, right=True))
     columns.append(
         ScreenColumn("UNSET" if width < _WIDE else "UNSETTLED", 6 if width < _WIDE else 9, right=True)
     )
     if width >= _WIDEST:
-        columns.append(ScreenColumn("LAST 30 s", 30))
+        columns.append(ScreenColumn(f"LAST {_BARS} s, MOST/S", _BARS + 1 + _MOST))
     taken = sum(column.width + 1 for column in columns)
     columns.append(ScreenColumn("WHAT HURTS", max(width - taken, 10)))
     return columns
@@ -134,15 +141,18 @@ def connections(
         style = "dim" if row.over_since else "name" if row.rank >= 3 else ""
         spoken = PROTOCOLS.get(row.connection.protocol)
         version = "draft" if spoken is None else spoken.version
-        parts = [(style, mark + tail(_short(row.name), name_width)), ("dim", version)]
+        parts = [(style, mark + cut(_short(row.name), name_width)), (style, row.who)]
         if wide:
-            parts.append(("dim" if row.over_since else "", row.state))
+            parts.append(("dim", version))
+        parts.append(("dim" if row.over_since else "", row.state))
         parts.append(("dim" if row.traffic.frame_rate == 0 else "", amount(row.traffic.frame_rate)))
-        if wide:
+        if width >= _WIDEST:
             parts.append(("dim" if row.traffic.octet_rate == 0 else "", octets(row.traffic.octet_rate)))
         parts.append(("dim" if row.last.unsettled == 0 else "", amount(row.last.unsettled)))
         if width >= _WIDEST:
-            parts.append(("flow", spark(row.traffic.trend, 30)))
+            most = max(row.traffic.trend[-_BARS:], default=0)
+            scale = f" {amount(most):>{_MOST}}" if most else ""
+            parts.append(("flow", f"{spark(row.traffic.trend, _BARS)}{scale}"))
         line = in_columns(columns[:-1], parts)
         line.append(("", " "))
         if row is picked:

@@ -5,14 +5,15 @@ from typing import Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.finding import Finding
-from amqpscope.model.records import Connection
+from amqpscope.model.records import CLIENT, Connection
 from amqpscope.report.findings import message_of
 from amqpscope.report.printable import printable
 from amqpscope.report.top.frame_history import FrameHistory
-from amqpscope.report.top.health import HealthIssue
+from amqpscope.report.top.health import DOUBT, HealthIssue
 from amqpscope.report.top.last_snapshot import LastSnapshot
 from amqpscope.report.top.traffic import Traffic
 from amqpscope.report.verdict import answer
+from amqpscope.report.who import who
 from amqpscope.rules.profiles import weight
 
 __all__ = ["SORTS", "FaultCounts", "ReportedFinding", "Row", "fits"]
@@ -144,13 +145,18 @@ class Row:
         return self.last.frames != self.traffic.frames
 
     @property
+    def who(self) -> str:
+        """What the client calls itself, "" as long as it has not said so."""
+        return who(self.connection, CLIENT)
+
+    @property
     def state(self) -> str:
         """In a word: that of both ends, or of the one that has got less far; or that it is over."""
         if self.over_since:
             return "over"
         snapshot = self.last.snapshot
         if snapshot is None:
-            return ""
+            return "new"
         client, server = snapshot.client, snapshot.server
         return (client.state if client.last_time <= server.last_time else server.state).lower()
 
@@ -165,9 +171,10 @@ class Row:
 
 
 def _by_health(row: Row) -> tuple[object, ...]:
-    # By the magnitude only, so that rows do not change places every second.
+    # What stands still now comes before the errors of a connection that is over. By the magnitude only, so
+    # that rows do not change places every second.
     return (
-        -row.rank,
+        -(min(row.rank, DOUBT) if row.over_since else row.rank),
         -row.faults.errors,
         row.over_since > 0,
         -len(row.health_issues),
@@ -204,7 +211,7 @@ SORTS: Final[dict[str, Callable[[Row], tuple[object, ...]]]] = {
 
 def fits(row: Row, wanted: str) -> bool:
     """Whether a filter, in small letters, is found in what a row says of itself."""
-    if any(wanted in text.lower() for text in (row.name, row.connection.protocol, row.state)):
+    if any(wanted in text.lower() for text in (row.name, row.who, row.connection.protocol, row.state)):
         return True
     if any(wanted in issue.text.lower() for issue in row.health_issues) or any(
         wanted in one.rule.lower() for one in row.reported

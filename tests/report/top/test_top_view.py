@@ -19,6 +19,7 @@ from amqpscope.capture.pcap import PcapReader
 from amqpscope.report.printable import cells
 from amqpscope.report.top import model as bounds
 from amqpscope.report.top.frame_history import MAX_LINES_OF_OTHERS
+from amqpscope.report.top.health import BLOCKED, FAULT
 from amqpscope.report.top.view import TopView
 
 KEYS = (
@@ -67,7 +68,7 @@ def scene() -> bytes:
 
 def rows(text: str) -> list[str]:
     """The lines of connections."""
-    return [line for line in text.splitlines() if ">10.0.0.2:5672" in line and "FRAMES" not in line]
+    return [line for line in text.splitlines() if ":50000>" in line and "FRAMES" not in line]
 
 
 def test_connections_are_sorted_by_what_hurts() -> None:
@@ -500,3 +501,23 @@ def test_the_picked_line_is_on_the_screen_over_its_whole_width() -> None:
     assert "more below" in picture(view)
     (marked,) = [line for line in painted(view.render(80, 24), 80, colour=True) if "\x1b[7m▌" in line]
     assert cells(re.sub(r"\x1b\[[0-9;]*m", "", marked)) == 80
+
+
+def test_what_stands_still_now_comes_before_errors_of_what_is_over() -> None:
+    view = fed(scene())
+    names = [row.name for row in view.model.sorted("what hurts", "")]
+    worst = view.model.sorted("what hurts", "")[0]
+    assert worst.rank == FAULT
+    worst.end(view.model.now)
+    after = [row.name for row in view.model.sorted("what hurts", "")]
+    blocked = [row for row in view.model.rows.values() if row.rank == BLOCKED]
+    assert blocked
+    assert all(after.index(row.name) < after.index(worst.name) for row in blocked)
+    assert names != after
+
+
+def test_each_connection_has_a_state_and_a_name() -> None:
+    for width in (80, 120, 160):
+        first = rows(picture(fed(scene()), width=width))[-1]
+        assert " opened " in f"{first} "
+        assert " client " in first
