@@ -201,7 +201,7 @@ def _more(link: LinkSummary) -> str:
     if link.link.name not in (link.source, link.target) and (link.source or link.target):
         words.append(text_word(link.link.name, _NAME))
     if link.transfers != link.messages:
-        words.append(f"{link.transfers} transfers")
+        words.append(count(link.transfers, "transfer"))
     if link.aborted:
         words.append(f"{link.aborted} aborted")
     return ", ".join(words)

@@ -294,7 +294,7 @@ def knowledge(knew: Knew) -> str:
     if knew.unsure_count:
         names = ", ".join(_named(mark) for mark in knew.unsure)
         more = knew.unsure_count - len(knew.unsure)
-        names = f"{names}, and {more} earlier frames" if more else names
+        names = f"{names}, and {count(more, 'earlier frame')}" if more else names
         parts.append(f"may have read {names}")
     elif knew.arrived is None:
         parts.append("cannot have read any frame")
@@ -302,7 +302,7 @@ def knowledge(knew: Knew) -> str:
         last = "" if knew.coming is None else _named(knew.coming)
         parts.append(
             f"cannot have read {last}"
-            + (f" and {knew.coming_count - 1} earlier frames" if knew.coming_count > 1 else "")
+            + (f" and {count(knew.coming_count - 1, 'earlier frame')}" if knew.coming_count > 1 else "")
         )
     return "; ".join(parts)
 
