@@ -11,7 +11,7 @@
     )
 
 The words have fixed heads: what it `Means:`, how it `Comes about:`, whose `Move:` it is, what the `Client:`
-and the `Server:` can change, when the diagnosis is `Silent when:` something looks alike, and the `Threads:`
+and the `Server:` can change, when the diagnosis is `Silent when:` something looks alike, and `Threads:`
 in which users report it. Nothing else lists the codes.
 """
 

@@ -58,7 +58,6 @@ VERSION_MISMATCH: Final = declare(
     Client: Use a library of the version that the server speaks; use SASL ANONYMOUS instead of no SASL.
     Server: RabbitMQ before 4.0 needs its plugin rabbitmq_amqp1_0.
     Silent when: The client goes on in the version of the answer, or repeats its header after SASL or TLS.
-    Threads: amqp/rhea#344
     """,
 )
 
@@ -73,7 +72,6 @@ NO_COMMON_MECHANISM: Final = declare(
     Client: Configure a mechanism that is offered, or connect over TLS.
     Server: Offer another mechanism.
     Silent when: The server ends the connection, or the capture ends.
-    Threads: rabbitmq/rabbitmq-server#921
     """,
 )
 
@@ -88,7 +86,6 @@ LOGIN_REFUSED: Final = declare(
     Client: Check the credentials and the virtual host.
     Server: Look at the log: the reason is not said on the wire.
     Silent when: A channel is closed with 403, or the server shuts down.
-    Threads: streadway/amqp#254
     """,
 )
 
@@ -103,7 +100,6 @@ PROXY_HEADER: Final = declare(
     Client: Nothing.
     Server: A server that does not expect the header takes it for a bad protocol header.
     Silent when: The AMQP header comes first.
-    Threads: rabbitmq/rabbitmq-server#13563
     """,
 )
 

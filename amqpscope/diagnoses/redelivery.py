@@ -20,7 +20,6 @@ REDELIVERY_LOOP: Final = declare(
     Client: Reject a message that cannot be processed, so that it is dead-lettered; count its deliveries.
     Server: Set a delivery limit; RabbitMQ's quorum queues have one of 20.
     Silent when: The messages are different ones, or come again only a few times.
-    Threads: rabbitmq/rabbitmq-java-client#343
     """,
     Limit("times", 5, "a few retries are usual"),
 )

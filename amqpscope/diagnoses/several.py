@@ -26,7 +26,6 @@ CONNECTION_CHURN: Final = declare(
     Client: Keep a connection, or put a proxy before the broker that does.
     Server: Nothing.
     Silent when: Logins are refused, there are few connections, or they are far between.
-    Threads: cloudamqp/amqproxy#190
     """,
     Limit("connections", 20, "fewer cost nothing"),
     Limit("messages", 2, "a connection for a batch is no waste"),

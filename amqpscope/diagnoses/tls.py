@@ -25,7 +25,6 @@ TLS_ALERT: Final = declare(
     Client: Trust the authority of the server's certificate; connect by the name in the certificate.
     Server: Renew the certificate; send the whole chain.
     Silent when: The alert is the usual close_notify, or cannot be read.
-    Threads: amqp/rhea#392
     """,
 )
 
@@ -40,7 +39,6 @@ TLS_UNANSWERED: Final = declare(
     Client: Check the port and the host name.
     Server: Look at the log of the proxy.
     Silent when: The server answers anything.
-    Threads: amqp/rhea#392
     """,
 )
 

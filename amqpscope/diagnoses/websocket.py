@@ -18,7 +18,6 @@ WEBSOCKET_REFUSED: Final = declare(
     Client: Check path, host and subprotocol.
     Server: Look at the log of what answered.
     Silent when: The upgrade is accepted.
-    Threads: amqp/rhea#392
     """,
 )
 
@@ -33,7 +32,6 @@ WEBSOCKET_UNREAD: Final = declare(
     Client: Nothing.
     Server: Nothing.
     Silent when: All of it is read.
-    Threads: Azure/azure-uamqp-python#355
     """,
 )
 

@@ -24,6 +24,7 @@ def on_files(files: Any, config: Any) -> Any:
     pages = {
         "reference/commands.md": reference.commands(),
         "reference/configuration.md": reference.configuration(),
+        "reference/diagnoses.md": reference.diagnoses(),
         "reference/profiles.md": reference.profiles(),
         "reference/link-types.md": reference.link_types(),
         "reference/tables.md": reference.tables(),

@@ -12,6 +12,7 @@ from typing import Any, Final
 from amqpscope.capture import link_layer
 from amqpscope.cli.config import DEFAULTS
 from amqpscope.cli.manual import Option, described
+from amqpscope.diagnoses.registry import kinds
 from amqpscope.policy.allow_list import SCOPES
 from amqpscope.policy.configuration import KEYS
 from amqpscope.rules.profiles import PROFILES
@@ -122,6 +123,25 @@ def _toml(value: object) -> str:
 
 
 # ---- products, link types, tables -----------------------------------------------------------------------
+
+
+def diagnoses() -> str:
+    """Every kind of diagnosis: what it means, whose move it is, and what each side can do."""
+    text = (
+        "# Diagnoses\n\nWho waits for whom, since when, and why. `summary` begins with them, `check` shows them below "
+        "the findings. They break no rule, accuse nobody, and change no exit status, but with "
+        "`--fail-on-diagnosis CODE`. Limits are in seconds of packet time; "
+        "`[diagnosis-limits]` of the configuration sets them.\n"
+    )
+    for kind in kinds().values():
+        words = [f"**{head}.** {escaped(words)}\n" for head, words in kind.sections().items()]
+        text += f"\n## {kind.code}\n\n{escaped(kind.sentence)}\n\n" + "\n".join(words)
+        if kind.limits:
+            rows = [
+                (f"`{kind.name}.{one.name}`", f"{one.value:g}", escaped(one.reason)) for one in kind.limits
+            ]
+            text += "\n" + table(("limit", "value", "reason"), rows)
+    return text
 
 
 def profiles() -> str:

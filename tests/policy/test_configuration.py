@@ -81,6 +81,10 @@ def test_every_key(folder: Path) -> None:
         max-per-rule = 7
         baseline = "known.json"
         tls-keylog = "keys.txt"
+        diagnoses = false
+        fail-on-diagnosis = ["credit-none", "all"]
+        [diagnosis-limits]
+        "credit-none.seconds" = 20
         [severity]
         S-WIN-IN = "note"
         """,
@@ -99,6 +103,9 @@ def test_every_key(folder: Path) -> None:
         "max-per-rule": 7,
         "baseline": "known.json",
         "tls-keylog": ["keys.txt"],
+        "diagnoses": False,
+        "fail-on-diagnosis": ["credit-none", "all"],
+        "diagnosis-limits": {"credit-none.seconds": 20.0},
         "severity": {"S-WIN-IN": "note"},
     }
     assert {*found.values} | {"allow"} == {*KEYS}

@@ -65,7 +65,6 @@ CHANNEL_FLOW_STOPPED: Final = declare(
     Client: Wait for channel.flow with active=1.
     Server: Let the channel go on when the load is over.
     Silent when: The channel goes on in time.
-    Threads: streadway/amqp#254
     """,
     Limit("seconds", 5, "flow control for less than a second is normal"),
 )
@@ -97,7 +96,6 @@ PREFETCH_FULL: Final = declare(
     Client: Acknowledge each delivery; look at what the handler waits for.
     Server: Nothing.
     Silent when: The client acknowledges in time, the channel is transactional, or the consumer is cancelled.
-    Threads: rabbitmq/rabbitmq-server#9046
     """,
     Limit("seconds", 10, "a handler may take seconds for one message"),
 )
@@ -131,7 +129,6 @@ CONSUMER_CANCELLED: Final = declare(
     Client: Handle basic.cancel: declare the queue again and consume, or fail loudly.
     Server: Nothing.
     Silent when: The client cancels its consumer itself, or consumes again.
-    Threads: streadway/amqp#381
     """,
     Limit("seconds", 5, "clients that handle it consume again at once"),
 )

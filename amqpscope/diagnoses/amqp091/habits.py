@@ -39,7 +39,6 @@ GET_LOOP: Final = declare(
     Client: Use basic.consume: the server then sends each message at once.
     Server: Nothing.
     Silent when: A queue is emptied by basic.get, or there are few of them.
-    Threads: streadway/amqp#427
     """,
     Limit("gets", 50, "fewer cost nothing"),
     Limit("empty-part", 0.9, "a queue that has messages may be emptied that way"),

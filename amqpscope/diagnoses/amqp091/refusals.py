@@ -58,7 +58,6 @@ REMOVED_FEATURE: Final = declare(
     Client: Declare such queues durable or exclusive; set the prefetch for each consumer (global off).
     Server: The configuration deprecated_features.permit can permit some of them for a while.
     Silent when: The queue is exclusive or durable, or qos is without global.
-    Threads: rabbitmq/rabbitmq-server#13559
     """,
 )
 

@@ -44,7 +44,6 @@ LINK_REFUSED: Final = declare(
     Client: Check the address and the permissions; declare the queue first.
     Server: Say in the error which address would be right.
     Silent when: The link was attached for longer, or deliveries went over it.
-    Threads: Azure/azure-sdk-for-java#11820
     """,
     Limit("within-seconds", 1, "a refusal follows the attach at once; later ends have other causes"),
 )
@@ -60,7 +59,6 @@ LINK_STOLEN: Final = declare(
     Client: Give each process a container-id of its own, or let the library choose one.
     Server: Nothing.
     Silent when: The first link was detached in order before.
-    Threads: Azure/azure-sdk-for-js#37323
     """,
 )
 
@@ -76,7 +74,6 @@ FILTER_IGNORED: Final = declare(
     Server: Support the filter, or refuse the link.
     Silent when: No filter was asked for, the link is refused, or the filter has another name in the answer
     and the same descriptor.
-    Threads: rabbitmq/rabbitmq-server#13563
     """,
 )
 

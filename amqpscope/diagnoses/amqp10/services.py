@@ -64,7 +64,6 @@ TOKEN_UNANSWERED: Final = declare(
     Client: Ask with a time-out, and open a new connection.
     Server: Answer with a status, if need be with 500.
     Silent when: The link for the answers has no credit: then the client has to grant some.
-    Threads: Azure/azure-sdk-for-js#37323
     """,
     Limit("seconds", 10, "checking a token may take a request to another service"),
 )
@@ -80,7 +79,6 @@ MANAGEMENT_FAILED: Final = declare(
     Client: Change the request.
     Server: Look at the log.
     Silent when: A look-up (GET) finds nothing.
-    Threads: rabbitmq/rabbitmq-server#13574
     """,
 )
 

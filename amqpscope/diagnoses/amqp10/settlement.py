@@ -57,7 +57,6 @@ SETTLEMENT_SLOW: Final = declare(
     Client: Find out what the application does before it accepts; give it less credit, or more workers.
     Server: Look at disk and replication of the queue.
     Silent when: The sender settles what it sends, or fewer deliveries than the limit were settled.
-    Threads: Azure/azure-sdk-for-net#9416
     """,
     Limit("seconds", 5, "the median: a single slow delivery is none of this"),
     Limit("deliveries", 5, "fewer say nothing about a median"),
