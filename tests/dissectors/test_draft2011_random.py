@@ -19,7 +19,7 @@ from dissectors.interface import Frame
 
 GROUPS = 100
 SIZE = 100
-SHARE = 5
+SHARE = 10
 
 Meaning = Any
 

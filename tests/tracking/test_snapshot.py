@@ -8,6 +8,7 @@ import pytest
 from support.dialogue import RECEIVER, SENDER, Dialogue
 from support.dialogue091 import Dialogue091
 from support.network import PROTOCOLS, Tap, captured, converse
+from support.protocols import so_many
 from support.snapshots import judges, plain, snapshot_of, when_all_arrived
 
 from amqpscope import limits
@@ -30,7 +31,8 @@ def channel_of(d: Dialogue091) -> ChannelSnapshot:
 @pytest.mark.parametrize("batch", range(4))
 def test_it_is_what_the_endpoints_say_once_all_has_arrived(protocol: str, batch: int) -> None:
     compared = underway = 0
-    for number in range(12):
+    conversations = so_many(protocol, 12)
+    for number in range(conversations):
         seed = f"snapshot {batch}-{number}"
         octets = captured(converse(seed, protocol=protocol, length=150), Tap(seed=seed)).octets
         for judge in judges(octets, [700]):
@@ -38,8 +40,8 @@ def test_it_is_what_the_endpoints_say_once_all_has_arrived(protocol: str, batch:
             snapshot = judge.snapshot()
             underway += snapshot.client.unread + snapshot.server.unread
             assert comparable(plain(snapshot)) == comparable(plain(when_all_arrived(judge))), seed
-    assert compared > 100
-    assert underway > 100  # else there was nothing to foresee
+    assert compared > 8 * conversations
+    assert underway > 2 * conversations  # else there was nothing to foresee
 
 
 def comparable(snapshot: dict[str, Any]) -> dict[str, Any]:
