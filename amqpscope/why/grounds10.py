@@ -33,6 +33,8 @@ __all__ = ["Grounds10"]
 
 _OTHERS_LINK = 4
 
+_MODES = ("snd-settle-mode", "rcv-settle-mode")
+
 
 class _LinkPlaces:
     """Where one peer has said what of a link."""
@@ -41,14 +43,6 @@ class _LinkPlaces:
         self.attach = attach
         self.role = "receiver" if body.role else "sender"
         self.modes = _modes(body)
-        self.mode_fields = tuple(
-            name
-            for name, mode in (
-                ("snd-settle-mode", body.snd_settle_mode),
-                ("rcv-settle-mode", body.rcv_settle_mode),
-            )
-            if mode is not None
-        )
         self.detach: Position | None = None
         self.flow: Position | None = None
         self.credit = ""
@@ -297,11 +291,11 @@ class Grounds10(Grounds, Listener10):
             f"{link.role}{link.modes}"
         )
         effect = GRANTS if isinstance(body, Transfer) else SETS_UP
-        add_known(found, effect, what, link.attach, ("handle", *link.mode_fields))
+        add_known(found, effect, what, link.attach, ("handle", *_MODES))
         peer = other.links.get(named)
         if peer is not None:
             what = f"the other peer has attached its end of the link{peer.modes}"
-            add_known(found, SETS_UP, what, peer.attach, peer.mode_fields)
+            add_known(found, SETS_UP, what, peer.attach, _MODES)
         add_known(found, FORBIDS, "the same peer has detached the link", link.detach)
         if isinstance(body, Transfer):
             if peer is not None and peer.flow is not None:
