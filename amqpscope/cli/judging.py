@@ -126,7 +126,8 @@ DiagnosesOption = Annotated[
         "--diagnoses/--no-diagnoses",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="Report who waits for whom, since when, and why, below the findings (default), or do not.",
+        help="Report who waits for whom, since when, and why, below the findings, or do not. "
+        "[default: diagnoses]",
     ),
 ]
 

@@ -17,7 +17,6 @@ __all__ = [
     "Bound",
     "Selection",
     "WantedConnection",
-    "check_connection",
     "is_connection",
     "parse_bound",
     "parse_channels",
@@ -117,7 +116,7 @@ class WantedConnection:
     """
 
     def __init__(self, name: str) -> None:
-        check_connection(name)
+        _check_connection(name)
         self.met = False
         self._name = name
         self._known: dict[Connection, bool] = {}
@@ -336,7 +335,7 @@ def is_connection(connection: Connection, wanted: str) -> bool:
     return False
 
 
-def check_connection(wanted: str) -> None:
+def _check_connection(wanted: str) -> None:
     """Raise FilterError if no connection can be called so; see `is_connection`."""
     if not re.fullmatch("[0-9]+", wanted) and ">" not in wanted:
         _parse_endpoint(wanted)

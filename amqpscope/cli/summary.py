@@ -20,7 +20,7 @@ from amqpscope.cli.inputs import (
     inputs,
 )
 from amqpscope.cli.output import TextOrJson, progress, say
-from amqpscope.cli.selection import check_connection, is_connection
+from amqpscope.cli.selection import WantedConnection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
@@ -88,22 +88,29 @@ def summary(
     ] = False,
 ) -> int:
     """Show the peers, links and traffic of each connection, and how and why the connection ended."""
-    if connection is not None:
-        check_connection(connection)
+    wanted = None if connection is None else WantedConnection(connection)
     statuses = []
     for one in inputs(paths, merge, via, dialect, tls_keylog):
         try:
-            statuses.append(_summarise(one, connection, everything, form, allow_empty))
+            statuses.append(_summarise(one, wanted, everything, form, allow_empty))
         except CaptureError as error:
             sys.stdout.flush()
             say(str(error))
             statuses.append(Status.FAILURE)
+    if wanted is not None and not wanted.met and Status.FINE in statuses:
+        statuses.append(Status.FAILURE)
     return worst(statuses)
 
 
 def _summarise(
-    one: CaptureArgument, wanted: str | None, everything: bool, form: TextOrJson, allow_empty: bool
+    one: CaptureArgument,
+    wanted: WantedConnection | None,
+    everything: bool,
+    form: TextOrJson,
+    allow_empty: bool,
 ) -> Status:
+    if wanted is not None:
+        wanted.restart()
     gathered = CaptureSummary({})
     text = form is TextOrJson.text
     with one.open(CaptureOptions(keep=False, ended=True, judge=True)) as capture:
@@ -116,11 +123,10 @@ def _summarise(
             for analysis in capture.take_ended():
                 connection = analysis.connection
                 known, found = gathered.take(analysis)
-                if wanted is None or is_connection(connection, wanted):
+                asked_for = wanted is None or wanted.takes(connection)
+                if asked_for:
                     writer.diagnoses.add(found, analysis.order)
-                if (wanted is None or is_connection(connection, wanted)) and (
-                    everything or connection.frames or is_amqp(connection.protocol)
-                ):
+                if asked_for and (everything or connection.frames or is_amqp(connection.protocol)):
                     writer.taken += 1
                     try:
                         writer.add(analysis, known, found)
@@ -150,6 +156,10 @@ def _summarise(
                 sys.stdout.flush()
                 say(f"{capture.name}: interrupted: only what was read before")
             raise broken
+        missing = "" if wanted is None else wanted.missing()
+        if missing:
+            sys.stdout.flush()
+            say(f"{capture.name}: {missing}")
         return capture_status(capture, allow_empty)
 
 

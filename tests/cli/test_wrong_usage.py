@@ -60,6 +60,11 @@ def test_the_message_helps(arguments: list[str], helps: str, capsys: pytest.Capt
     assert helps.replace("DEMO", str(DEMO)) in result.err
 
 
+def test_a_summary_of_an_unknown_connection(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "summary", "--connection", "9999", DEMO)
+    assert (result.status, result.err) == (2, f"amqpscope: {DEMO}: no connection 9999 (there is only 0)\n")
+
+
 @pytest.mark.parametrize("group", ["rules", "config", "pipeline"])
 def test_a_group_alone_shows_its_help(group: str, capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, group)
