@@ -73,6 +73,7 @@ class Read:
         shift: int = 0,
         segment: int = 0,
         lost: int = -1,
+        ends: str = "",
     ) -> None:
         d = Conversation(segment=segment)
         packets = d.capture.packets
@@ -86,6 +87,9 @@ class Read:
                     peer.say(turn.octets)
             else:
                 peer.say(turn.octets)
+        for word in ends.split():
+            peer, how = word.split(".")
+            getattr(d.client if peer == "client" else d.server, how)()
         self.octets = d.pcap()
         secrets = Secrets()
         secrets.take(keylog)
@@ -245,6 +249,17 @@ def test_each_turn_lost_once(version: str, suite: str) -> None:
             lacking.append(expected - found)
     # Of the handshake only the hellos are needed, and before TLS 1.1 the last block.
     assert sum(not one for one in lacking) >= len(lacking) - 1
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+@pytest.mark.parametrize("ends", ["client.fin", "server.fin client.fin", "client.rst", "server.rst"])
+def test_the_end_of_tcp(version: str, ends: str) -> None:
+    """What peers owe each other at the end is the same: an acknowledged record is acknowledged data."""
+    turns = talk()[:-2]
+    recording = recorded(turns, Ends.make(version))
+    clear = Read(turns, ends=ends)
+    read = Read(recording.turns, recording.keylog, shift=recording.handshake, ends=ends)
+    assert read.findings == clear.findings
 
 
 def test_a_wrong_secret() -> None:
