@@ -39,7 +39,16 @@ BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 LANGUAGES = {"console", "mermaid", "py", "python", "sh", "text", "toml", "yaml"}
 WRITTEN_BY_THE_SITE = {
     f"docs/reference/{name}.md"
-    for name in ("api", "commands", "configuration", "link-types", "profiles", "schemas", "tables")
+    for name in (
+        "api",
+        "commands",
+        "configuration",
+        "diagnoses",
+        "link-types",
+        "profiles",
+        "schemas",
+        "tables",
+    )
 }
 
 
