@@ -289,7 +289,7 @@ def test_the_status_where_nobody_reads_either_output(arguments: list[str], statu
     """`2>&1 | head`."""
     read_end, write_end = os.pipe()
     os.close(read_end)
-    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from amqpscope.cli.main import main; main()"
+    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from amqpscope.cli.start import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, str(ROOT), *arguments],
         stdout=write_end,
