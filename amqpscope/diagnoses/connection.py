@@ -42,19 +42,17 @@ class ConnectionDiagnosis:
         self.transport = TransportWatch(self.notebook)
         self.conversation: Conversation10 | Conversation091
         self.listeners: list[Watch10] | list[Watch091]
-        protocol = protocol_of(connection.protocol)
-        if (protocol.usual or protocol.name) == "amqp10":
-            followed = conversation or Conversation10()
-            self.follows = conversation is None
-            self.listeners = watches = watches10(self.notebook, several)
-            followed.listeners += watches
-            self.conversation = followed
-        else:
-            spoken = Conversation091()
+        spoken = protocol_of(connection.protocol).conversation()
+        self.follows = spoken is not None or conversation is None
+        if isinstance(spoken, Conversation091):
             self.listeners = heard = watches091(self.notebook, spoken)
             spoken.listeners += heard
             self.conversation = spoken
-            self.follows = True
+        else:
+            followed = conversation or Conversation10()
+            self.listeners = watches = watches10(self.notebook, several)
+            followed.listeners += watches
+            self.conversation = followed
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection."""

@@ -2,7 +2,7 @@
 
     CREDIT_NONE: Final = declare(
         "credit-none",
-        ("amqp10",),
+        ("1.0",),
         '''A sender waits for credit that the receiver has never granted.
 
         Means: ...
@@ -32,7 +32,7 @@ class Limit(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of diagnosis. code: `diag/...`. protocols: whose connections can have it."""
+    """A kind of diagnosis. code: `diag/...`. protocols: versions of AMQP that can have it."""
 
     code: str
     protocols: tuple[str, ...]

@@ -28,7 +28,7 @@ __all__ = [
     "OpeningWatch",
 ]
 
-_BOTH: Final = ("amqp10", "amqp091")
+_BOTH: Final = ("1.0", "0-9-1")
 
 WRONG_PORT: Final = declare(
     "wrong-port",

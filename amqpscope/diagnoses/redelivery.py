@@ -11,7 +11,7 @@ __all__ = ["REDELIVERY_LOOP", "ReturnedMessages"]
 
 REDELIVERY_LOOP: Final = declare(
     "redelivery-loop",
-    ("amqp10", "amqp091"),
+    ("1.0", "0-9-1"),
     """One message comes again and again, because the client gives it back each time.
 
     Means: A message that cannot be processed is requeued, comes again, and keeps the consumer busy.

@@ -17,7 +17,7 @@ __all__ = ["CONNECTION_CHURN", "Several"]
 
 CONNECTION_CHURN: Final = declare(
     "connection-churn",
-    ("amqp10", "amqp091"),
+    ("1.0", "0-9-1"),
     """A host opens a connection for each message or two.
 
     Means: Each connection costs several round trips, a login and memory of the broker.

@@ -12,6 +12,7 @@ from amqpscope.diagnoses.declaration import Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.diagnoses.watch import Watch
 from amqpscope.model.records import FrameRecord
+from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.stalls import RESENT, WINDOW, Stall
 from amqpscope.tracking.amqp10.identity import PEERS
 from dissectors.amqp091.methods import ConnectionClose, ConnectionOpenOk, ConnectionTuneOk
@@ -19,7 +20,7 @@ from dissectors.amqp10.performatives import Close, Open
 
 __all__ = ["HEARTBEAT_LATE", "NETWORK_STALL", "SILENCE", "TransportWatch"]
 
-_BOTH: Final = ("amqp10", "amqp091")
+_BOTH: Final = ("1.0", "0-9-1")
 
 HEARTBEAT_LATE: Final = declare(
     "heartbeat-late",
@@ -210,7 +211,8 @@ class TransportWatch(Watch):
         silent, packet, begin, ended = self.longest[side]
         if notebook.end_time - since > silent and not self.closing[side]:
             silent, packet, begin, ended = notebook.end_time - since, notebook.frame_packet[side], since, 0
-        name = "times" if notebook.connection.protocol == "amqp091" else "idle-times"
+        agreed_by_both = protocol_of(notebook.connection.protocol).agreed_heartbeat
+        name = "times" if agreed_by_both else "idle-times"
         times = notebook.limit(HEARTBEAT_LATE, name)
         least = agreed * times / SECOND
         until = begin + silent

@@ -15,8 +15,6 @@ import pyarrow as pa
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.table import ConnectionTable
-from amqpscope.diagnoses.connection import ConnectionDiagnosis
-from amqpscope.diagnoses.several import Several
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note, mishap
 from amqpscope.model.passwords import without_password
@@ -24,7 +22,7 @@ from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow
 from amqpscope.pipeline.packets import in_text, split
 from amqpscope.pipeline.schemas import TABLES
-from amqpscope.protocols import protocol_of_kind
+from amqpscope.protocols import protocol_of, protocol_of_kind
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.findings import finding_object
 from amqpscope.report.json_form import FrameForm
@@ -34,6 +32,7 @@ from amqpscope.report.summary import add_frame, error_object
 from amqpscope.rules.editions import FINAL, following
 from amqpscope.rules.profiles import AUTO, under
 from amqpscope.tracking.amqp10.identity import Link
+from amqpscope.tracking.events import Conversation
 from dissectors.wire import i64
 
 __all__ = ["USUAL_TERMS", "Recorder", "RowTerms", "Rows"]
@@ -166,9 +165,10 @@ class _Days:
 class _Followed:
     """What is put together from the frames of one connection."""
 
-    def __init__(self, connection: Connection, names: LinkNames, several: Several) -> None:
-        self.watch = ConnectionDiagnosis(connection, several, names.conversation(connection))
-        self.summary = ConnectionOverview(connection, self.watch.conversation)
+    def __init__(self, connection: Connection, names: LinkNames) -> None:
+        # What follows a connection that the names of links do not follow; None if they do.
+        self.followed: Conversation | None = protocol_of(connection.protocol).conversation()
+        self.summary = ConnectionOverview(connection, self.followed or names.conversation(connection))
         self.log: DeliveryLog | None = None
 
 
@@ -181,7 +181,6 @@ class Recorder:
         self._captures = captures
         self._days = _Days()
         self._names = LinkNames()
-        self._several = Several({})
         self._form = FrameForm("", False, self._names)
         self._followed: dict[Connection, _Followed] = {}
         # The connection of the last frame: nearly always the next one's too.
@@ -252,7 +251,7 @@ class Recorder:
         if connection is not self._last:
             followed = self._followed.get(connection)
             if followed is None:
-                followed = _Followed(connection, self._names, self._several)
+                followed = _Followed(connection, self._names)
                 self._followed[connection] = followed
             self._last = connection
             self._current = followed
@@ -262,11 +261,10 @@ class Recorder:
             if protocol is not None:
                 log = protocol.delivery_log(self._names, connection)
                 self._current.log = log
-        if self._with_summaries:
-            self._current.watch.prepare(record)
         link = self._names.of(record)
         if self._with_summaries:
-            self._current.watch.follow(record)
+            if self._current.followed is not None:
+                self._current.followed.take(record)
             add_frame(self._current.summary, record, link)
         if log is not None:
             for delivery in log.take(record, link):
@@ -385,7 +383,7 @@ class Recorder:
         connection = analysis.connection
         followed = self._followed.pop(connection, None)
         if followed is None:
-            followed = _Followed(connection, self._names, self._several)
+            followed = _Followed(connection, self._names)
         elif followed is self._current:
             self._last = None
         if followed.log is not None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from amqpscope.rules.amqp091.judge import Judge091
     from amqpscope.rules.judge import Judge
     from amqpscope.tracking.correlation_budget import CorrelationBudget
+    from amqpscope.tracking.events import Conversation
     from amqpscope.tracking.summary import ConnectionSummary
     from amqpscope.why.endings import Following
     from amqpscope.why.grounds import Grounds
@@ -130,6 +131,11 @@ class Amqp091(Protocol):
         from amqpscope.report.amqp091.text_renderer import Amqp091TextRenderer
 
         return Amqp091TextRenderer()
+
+    def conversation(self) -> Conversation:
+        from amqpscope.tracking.amqp091.conversation import Conversation091
+
+        return Conversation091()
 
     def close_causes(self) -> CloseCauses:
         from amqpscope.report.amqp091.close_causes import CloseCauses091

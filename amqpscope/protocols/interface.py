@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from amqpscope.report.text_renderer import TextRenderer
     from amqpscope.rules.judge import Judge
     from amqpscope.tracking.correlation_budget import CorrelationBudget
+    from amqpscope.tracking.events import Conversation
     from amqpscope.tracking.summary import ConnectionSummary
     from amqpscope.why.endings import Following
     from amqpscope.why.grounds import Grounds
@@ -178,6 +179,10 @@ class Protocol(ABC):
         from amqpscope.report.text_renderer import TextRenderer
 
         return TextRenderer()
+
+    def conversation(self) -> Conversation | None:
+        """What follows a connection; None if `LinkNames` does."""
+        return None
 
     def close_causes(self) -> CloseCauses:
         """What knows for what a peer closes something."""

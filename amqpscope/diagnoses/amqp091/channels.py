@@ -40,7 +40,7 @@ __all__ = [
 
 PUBLISHER_BLOCKED: Final = declare(
     "publisher-blocked",
-    ("amqp091",),
+    ("0-9-1",),
     """A server has blocked a connection: it takes no more messages from its client.
 
     Means: The server sent connection.blocked. It reads nothing more after the next publish.
@@ -56,7 +56,7 @@ PUBLISHER_BLOCKED: Final = declare(
 
 CHANNEL_FLOW_STOPPED: Final = declare(
     "channel-flow-stopped",
-    ("amqp091",),
+    ("0-9-1",),
     """A peer has stopped a channel by channel.flow.
 
     Means: The other peer sends no more content on it.
@@ -71,7 +71,7 @@ CHANNEL_FLOW_STOPPED: Final = declare(
 
 CONFIRMS_MISSING: Final = declare(
     "confirms-missing",
-    ("amqp091",),
+    ("0-9-1",),
     """Messages that a client has published in confirm mode are not confirmed.
 
     Means: Neither basic.ack nor basic.nack of the server names them.
@@ -87,7 +87,7 @@ CONFIRMS_MISSING: Final = declare(
 
 PREFETCH_FULL: Final = declare(
     "prefetch-full",
-    ("amqp091",),
+    ("0-9-1",),
     """A client holds as many deliveries as its prefetch allows, so it gets no more.
 
     Means: The server waits for acknowledgements.
@@ -102,7 +102,7 @@ PREFETCH_FULL: Final = declare(
 
 ACKS_MISSING: Final = declare(
     "acks-missing",
-    ("amqp091",),
+    ("0-9-1",),
     """A client does not acknowledge what it was delivered.
 
     Means: The consumer is not one without acknowledgements, so the server keeps all of it.
@@ -120,7 +120,7 @@ ACKS_MISSING: Final = declare(
 
 CONSUMER_CANCELLED: Final = declare(
     "consumer-cancelled",
-    ("amqp091",),
+    ("0-9-1",),
     """A server has cancelled a consumer, and the client does not consume again.
 
     Means: basic.cancel of the server: the client gets nothing more, and waits.

@@ -30,7 +30,7 @@ __all__ = ["CHANNEL_CHURN", "GET_LOOP", "HabitWatch"]
 
 GET_LOOP: Final = declare(
     "get-loop",
-    ("amqp091",),
+    ("0-9-1",),
     """A client polls a queue with basic.get, which is mostly empty.
 
     Means: Each basic.get costs a round trip and work of the broker, and messages wait for the next one.
@@ -47,7 +47,7 @@ GET_LOOP: Final = declare(
 
 CHANNEL_CHURN: Final = declare(
     "channel-churn",
-    ("amqp091",),
+    ("0-9-1",),
     """A client opens a channel for each message or two, and closes it again.
 
     Means: Opening a channel costs a round trip and a process of the broker.

@@ -27,7 +27,7 @@ __all__ = ["HANDSHAKE_LIMIT", "REMOVED_FEATURE", "THREADS_SHARE_CHANNEL", "Refus
 
 HANDSHAKE_LIMIT: Final = declare(
     "handshake-limit",
-    ("amqp091",),
+    ("0-9-1",),
     """A server ends the connection in the handshake, because a limit of it is passed.
 
     Means: The client asks for a frame-max that the server does not take, or its start-ok is larger than what
@@ -48,7 +48,7 @@ HANDSHAKE_LIMIT: Final = declare(
 
 REMOVED_FEATURE: Final = declare(
     "removed-feature",
-    ("amqp091",),
+    ("0-9-1",),
     """A client uses a feature that this version of the broker does not permit any more.
 
     Means: The broker closes the connection with 541 and names the feature: global_qos is basic.qos with
@@ -63,7 +63,7 @@ REMOVED_FEATURE: Final = declare(
 
 THREADS_SHARE_CHANNEL: Final = declare(
     "threads-share-channel",
-    ("amqp091",),
+    ("0-9-1",),
     """Two threads of a client write to one channel, or to one socket, without a lock.
 
     Means: The frames of one message stand between those of another one (channel), or a frame begins inside

@@ -25,7 +25,7 @@ _WAITING = Limit(
 
 CREDIT_NONE: Final = declare(
     "credit-none",
-    ("amqp10",),
+    ("1.0",),
     """A sender waits for credit that the receiver has never granted.
 
     Means: The link is attached, but its receiver has sent no flow with a link-credit. AMQP 1.0 forbids the
@@ -46,7 +46,7 @@ CREDIT_NONE: Final = declare(
 
 CREDIT_STARVED: Final = declare(
     "credit-starved",
-    ("amqp10",),
+    ("1.0",),
     """The credit of a link is used up, and its receiver grants no more.
 
     Means: The sender has sent as many deliveries as it was allowed to. It waits.
@@ -66,7 +66,7 @@ CREDIT_STARVED: Final = declare(
 
 WINDOW_CLOSED: Final = declare(
     "window-closed",
-    ("amqp10",),
+    ("1.0",),
     """The incoming-window of a session is used up and not opened again, though a link on it has credit.
 
     Means: The window bounds the transfers of all links of a session. It counts frames, not messages. When it

@@ -17,7 +17,7 @@ __all__ = ["FILTER_IGNORED", "LEGAL_REFUSED", "LINK_REFUSED", "LINK_STOLEN", "Re
 
 LEGAL_REFUSED: Final = declare(
     "legal-refused",
-    ("amqp10",),
+    ("1.0",),
     """A peer ends a link, session or connection for frames in which no rule is broken.
 
     Means: The error says that the frames cannot be decoded or are not allowed, but the specification allows
@@ -34,7 +34,7 @@ LEGAL_REFUSED: Final = declare(
 
 LINK_REFUSED: Final = declare(
     "link-refused",
-    ("amqp10",),
+    ("1.0",),
     """A peer refuses a link.
 
     Means: The attach is answered by a null terminus and a detach with an error, or by the end of the session.
@@ -50,7 +50,7 @@ LINK_REFUSED: Final = declare(
 
 LINK_STOLEN: Final = declare(
     "link-stolen",
-    ("amqp10",),
+    ("1.0",),
     """A link is taken over by another connection with the same link name.
 
     Means: The server allows one link of a name for each container, and detaches the older one.
@@ -64,7 +64,7 @@ LINK_STOLEN: Final = declare(
 
 FILTER_IGNORED: Final = declare(
     "filter-ignored",
-    ("amqp10",),
+    ("1.0",),
     """A server does not take a filter that the client asks for.
 
     Means: The attach of the server says which filters are in force. Messages that do not match come, too.

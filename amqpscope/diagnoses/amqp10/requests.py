@@ -16,7 +16,7 @@ __all__ = ["UNANSWERED", "RequestWatch"]
 
 UNANSWERED: Final = declare(
     "unanswered",
-    ("amqp10",),
+    ("1.0",),
     """A peer does not answer what it is asked for, and is alive.
 
     Means: A begin, attach, detach, end or close is answered by the same frame, a drain by using up the credit

@@ -20,7 +20,7 @@ __all__ = ["RESUME_DOUBLED", "ResumeWatch"]
 
 RESUME_DOUBLED: Final = declare(
     "resume-doubled",
-    ("amqp10",),
+    ("1.0",),
     """After a reconnect, deliveries that the other peer has accepted are sent again as new ones.
 
     Means: The attach of the other peer lists their tags as accepted. Sent without resume, they are doubled.

@@ -24,7 +24,7 @@ __all__ = ["MANAGEMENT_FAILED", "TOKEN_EXPIRED", "TOKEN_REFUSED", "TOKEN_UNANSWE
 
 TOKEN_REFUSED: Final = declare(
     "token-refused",
-    ("amqp10",),
+    ("1.0",),
     """A server refuses a security token.
 
     Means: The answer to put-token has a status other than 2xx. Links to the audience will be refused.
@@ -39,7 +39,7 @@ TOKEN_REFUSED: Final = declare(
 
 TOKEN_EXPIRED: Final = declare(
     "token-expired",
-    ("amqp10",),
+    ("1.0",),
     """A security token was not renewed, and a link was ended when it had expired.
 
     Means: The server checks tokens as long as links are attached.
@@ -55,7 +55,7 @@ TOKEN_EXPIRED: Final = declare(
 
 TOKEN_UNANSWERED: Final = declare(
     "token-unanswered",
-    ("amqp10",),
+    ("1.0",),
     """A server does not answer put-token, and is alive.
 
     Means: The client cannot attach links before the answer comes.
@@ -70,7 +70,7 @@ TOKEN_UNANSWERED: Final = declare(
 
 MANAGEMENT_FAILED: Final = declare(
     "management-failed",
-    ("amqp10",),
+    ("1.0",),
     """A management request is answered with an error.
 
     Means: The status of the answer is 400 or more.

@@ -11,7 +11,7 @@ __all__ = ["CREDIT_ON_RECEIPT", "MISCOUNTED", "SETTLEMENT_SLOW", "UNSETTLED_PILE
 
 CREDIT_ON_RECEIPT: Final = declare(
     "credit-on-receipt",
-    ("amqp10",),
+    ("1.0",),
     """A receiver renews its credit for what it has received, not for what it has settled.
 
     Means: The credit does not bound how many deliveries are being worked on: many more are unsettled.
@@ -28,7 +28,7 @@ CREDIT_ON_RECEIPT: Final = declare(
 
 UNSETTLED_PILE: Final = declare(
     "unsettled-pile",
-    ("amqp10",),
+    ("1.0",),
     """Deliveries pile up that are never settled.
 
     Means: The receiver gives them no outcome; or it has given one, and the sender, who settles first in
@@ -48,7 +48,7 @@ UNSETTLED_PILE: Final = declare(
 
 SETTLEMENT_SLOW: Final = declare(
     "settlement-slow",
-    ("amqp10",),
+    ("1.0",),
     """The receiver of a link takes long to settle each delivery.
 
     Means: The messages come, and wait for their outcomes.
@@ -64,7 +64,7 @@ SETTLEMENT_SLOW: Final = declare(
 
 MISCOUNTED: Final = declare(
     "frames-counted-as-messages",
-    ("amqp10",),
+    ("1.0",),
     """A peer counts the transfers of large messages as messages.
 
     Means: The delivery-count that it says rose by one for each transfer. So the credit runs out early, or is
