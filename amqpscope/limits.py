@@ -714,3 +714,6 @@ MAX_LADDER_FRAMES: Final = 2_000
 
 MAX_ANNOTATED: Final = 100_000
 """Findings that `check --annotate` writes as comments: some 30 MB of memory. Nobody reads more."""
+
+MAX_HELD_FRAMES: Final = 1_500
+"""Frames of `read` that wait for what is found in them, and as many before them: about those of a block."""

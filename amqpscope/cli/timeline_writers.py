@@ -6,7 +6,7 @@ from typing import Final
 
 from amqpscope.cli.writers import FrameWriter
 from amqpscope.input.capture import Capture
-from amqpscope.limits import MAX_LADDER_FRAMES
+from amqpscope.limits import MAX_HELD_FRAMES, MAX_LADDER_FRAMES
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import END_OF_STREAM, Connection, FrameRecord
 from amqpscope.report.ladder import WIDTH, ladder
@@ -94,6 +94,8 @@ class TimelineWriter(FrameWriter):
             self._lines += lines
 
     def _keep(self, frame: _ShownFrame) -> None:
+        if len(self._frames) >= MAX_HELD_FRAMES:
+            self.flush()
         self._frames.append(frame)
         self._shown.add(frame.place[0])
         self._places[frame.place] = frame
