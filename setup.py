@@ -28,6 +28,9 @@ COMPILED_FOLDERS = [
     "amqpscope/analysis",
     "amqpscope/capture",
     "amqpscope/capture/recording",
+    "amqpscope/diagnoses",
+    "amqpscope/diagnoses/amqp10",
+    "amqpscope/diagnoses/amqp091",
     "amqpscope/layers",
     "amqpscope/model",
     "amqpscope/reassembly",
@@ -51,6 +54,7 @@ NOT_COMPILED = [
     "dissectors/amqp091/values.py",
     "amqpscope/capture/tshark.py",
     "amqpscope/capture/recording/output.py",
+    "amqpscope/diagnoses/registry.py",
     "amqpscope/model/volatile.py",
     "amqpscope/tracking/diagrams.py",
 ]
