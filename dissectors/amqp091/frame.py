@@ -29,7 +29,7 @@ from typing import Final
 from dissectors.amqp091.arguments import ArgumentReader, Method, UnknownMethod
 from dissectors.amqp091.content import read_content_header
 from dissectors.amqp091.methods import ConnectionStart, ConnectionStartOk
-from dissectors.amqp091.problems import NO_HEADER
+from dissectors.amqp091.problems import NO_HEADER, WRONG_FRAME_END
 from dissectors.amqp091.registry import new_method
 from dissectors.amqp091.tables import EITHER, RABBITMQ
 from dissectors.interface import Frame, Problem
@@ -231,10 +231,10 @@ class Amqp091FrameDecoder(StreamDecoder):
             self.lose("cut", UNSURE)
             return False
         if self.boundary(buf, at + 1, at + size) >= 0:
-            self.lose("F-FRAME-END", reason)
+            self.lose(WRONG_FRAME_END, reason)
             return False
         self.decode(buf, at, size, size)
-        self.frames[-1].add_problem(Problem("F-FRAME-END", size - 1, "", reason))
+        self.frames[-1].add_problem(Problem(WRONG_FRAME_END, size - 1, "", reason))
         self.doubtful = True
         return True
 
@@ -245,7 +245,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         super().decode_part(front, size, octet)
         if octet >= 0 and octet != FRAME_END and not self.unsure():
             reason = f"the frame end is 0x{octet:02x}, not 0xce"
-            self.frames[-1].add_problem(Problem("F-FRAME-END", size - 1, "", reason))
+            self.frames[-1].add_problem(Problem(WRONG_FRAME_END, size - 1, "", reason))
             self.doubtful = True
 
     def unfinished(self, reason: str) -> None:

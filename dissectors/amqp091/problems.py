@@ -2,13 +2,25 @@
 
 from typing import Final
 
-__all__ = ["INTERLEAVED", "MISREAD", "NO_BODY", "NO_HEADER", "OUT_OF_ORDER", "UNREADABLE", "UNSETTLED"]
+__all__ = [
+    "INTERLEAVED",
+    "MISREAD",
+    "NO_BODY",
+    "NO_HEADER",
+    "OUT_OF_ORDER",
+    "UNREADABLE",
+    "UNSETTLED",
+    "WRONG_FRAME_END",
+]
 
 NO_HEADER: Final = "F-PROTO-HDR"
 """A stream begins with neither a protocol header nor a frame."""
 
+# A frame does not end with the octet 0xCE.
+WRONG_FRAME_END: Final = "F-FRAME-END"
+
 # Faults that show that the arguments of a method are not where they were looked for.
-MISREAD: Final = ("F-METHOD-ARGS", "F-METHOD-TRAILING", "T-LENGTH-BOUNDS", "F-FRAME-END")
+MISREAD: Final = ("F-METHOD-ARGS", "F-METHOD-TRAILING", "T-LENGTH-BOUNDS", WRONG_FRAME_END)
 
 # Faults after which it is not known what a method says.
 UNREADABLE: Final = (*MISREAD, "F-METHOD-KNOWN", "F-METHOD-CH-NONZERO", "F-FRAME-TYPE", "cut", "limit")
@@ -17,11 +29,11 @@ UNREADABLE: Final = (*MISREAD, "F-METHOD-KNOWN", "F-METHOD-CH-NONZERO", "F-FRAME
 UNSETTLED: Final = ("cut", "F-CONTENT-CH-NONZERO")
 
 # Faults after which it is not known whether a frame is a body, or where it ends.
-NO_BODY: Final = ("F-BODY-OVERRUN", "F-FRAME-END", "F-CONTENT-CH-NONZERO")
+NO_BODY: Final = ("F-BODY-OVERRUN", WRONG_FRAME_END, "F-CONTENT-CH-NONZERO")
 
 # Faults after which it is not known which messages the receiver takes.
 OUT_OF_ORDER: Final = (
-    "F-FRAME-END",
+    WRONG_FRAME_END,
     "F-CONTENT-HEADER-NEXT",
     "F-CONTENT-NO-METHOD",
     "F-CONTENT-ONE-HEADER",

@@ -18,8 +18,8 @@ from amqpscope.report.links import LinkNames
 AMQPSCOPE = Path(amqpscope.__path__[0])
 DISSECTORS = Path(dissectors.__path__[0])
 
-# A client library that is called so, and a folder of the specification.
-OTHERS = {"amqpscope/rules/profiles.py", "amqpscope/rules/references.py"}
+# A client library that is called so, a folder of the specification, and a table with a protocol in each row.
+OTHERS = {f"amqpscope/rules/{name}.py" for name in ("profiles", "references", "subjects")}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))

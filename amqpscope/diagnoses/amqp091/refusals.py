@@ -21,7 +21,7 @@ from dissectors.amqp091.methods import (
     ConnectionTuneOk,
     QueueDeclare,
 )
-from dissectors.amqp091.problems import INTERLEAVED
+from dissectors.amqp091.problems import INTERLEAVED, WRONG_FRAME_END
 
 __all__ = ["HANDSHAKE_LIMIT", "REMOVED_FEATURE", "THREADS_SHARE_CHANNEL", "Refusal091Watch"]
 
@@ -77,8 +77,6 @@ THREADS_SHARE_CHANNEL: Final = declare(
     """,
 )
 
-_FRAME_END: Final = "F-FRAME-END"
-
 _AROUND: Final = 8
 """Octets of a frame around its payload."""
 
@@ -114,7 +112,7 @@ class Refusal091Watch(Watch091):
             if frame.offset < end:
                 self._report(packet, "socket", "frame", "another frame begins in the middle of a frame")
         for problem in frame.problems:
-            if problem.code == _FRAME_END:
+            if problem.code == WRONG_FRAME_END:
                 self.torn = (record.packet, frame.offset + self.due + _AROUND)
             elif problem.code in INTERLEAVED and not self.shared:
                 number = frame.channel
