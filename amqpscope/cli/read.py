@@ -324,9 +324,9 @@ def _read_one(
                                     left -= 1
                                     if left == 0:
                                         break
-                        writer.flush()
                     if judges:
                         writer.found(capture.take_findings())
+                    writer.flush()
                     for analysis in capture.take_ended():
                         names.forget(analysis.connection)
                         selection.forget(analysis.connection)

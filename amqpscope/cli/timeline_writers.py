@@ -1,6 +1,7 @@
 """The forms in which `amqpscope read` shows frames to people: a timeline with findings, or ladders."""
 
 import sys
+from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
@@ -47,8 +48,8 @@ class _ShownFrame:
 class TimelineWriter(FrameWriter):
     """One line a frame, for people, with each finding below its frame and the answer to it.
 
-    Findings that need later frames come a block later, so the frames of a block are held back until the next
-    one is read: holds. What comes even later is shown where it comes.
+    Findings may need later frames. holds: the newest frames are held back until more frames come than
+    MAX_HELD_FRAMES, so that such findings stand in their places. Later ones are shown where they come.
     """
 
     def __init__(self, time_format: str, verbosity: int, several: bool, verdicts: bool, holds: bool) -> None:
@@ -65,6 +66,8 @@ class TimelineWriter(FrameWriter):
         self._places: dict[_Place, _ShownFrame] = {}
         self._ends: dict[_Place, _ShownFrame] = {}
         self._packets: dict[tuple[Connection, int, int], _ShownFrame] = {}
+        # Places and ends of the newest frames that are written: a late finding may be about one of them.
+        self._written: deque[_Place] = deque(maxlen=20 * MAX_HELD_FRAMES)
         self._shown: set[Connection] = set()
         self._clock = Clock(time_format)
         self._names = LinkNames()
@@ -84,7 +87,6 @@ class TimelineWriter(FrameWriter):
     def block(self, records: list[FrameRecord]) -> None:
         for record in records:
             self.frame(record, self._names.of(record))
-        self.flush()
 
     def frame(self, record: FrameRecord, link: Link | None) -> None:
         lines = [self._painter.paint(line, hang) for line, hang in self._timeline.lines(record, link)]
@@ -95,7 +97,7 @@ class TimelineWriter(FrameWriter):
 
     def _keep(self, frame: _ShownFrame) -> None:
         if len(self._frames) >= MAX_HELD_FRAMES:
-            self.flush()
+            self._write_older()
         self._frames.append(frame)
         self._shown.add(frame.place[0])
         self._places[frame.place] = frame
@@ -114,7 +116,7 @@ class TimelineWriter(FrameWriter):
         place = (connection, direction, int(spot.offset), spot.name)
         at = self._places.get(place) or self._ends.get(place)
         if at is None:
-            if spot.name != END_OF_STREAM and int(spot.packet) >= self._first_packet():
+            if spot.name != END_OF_STREAM and place not in self._written:
                 return  # its frame was not asked for
             at = self._before(int(spot.packet))
             if at is None or at.place[0] is not connection:
@@ -126,11 +128,6 @@ class TimelineWriter(FrameWriter):
             answered = self._packets.get((connection, 1 - direction, int(reaction.packet)), at)
             text = f"packet {finding.packet}, {kind(finding)} {finding.rule}: {answer(finding)}"
             self._below(answered, [("note", "  -> "), ("", text)])
-
-    def _first_packet(self) -> int:
-        """Of the frames that are not written yet."""
-        first = self._held or self._frames
-        return first[0].packet if first else 0
 
     def _before(self, packet: int) -> _ShownFrame | None:
         """The last frame, of those not written yet, that does not come after a packet."""
@@ -149,17 +146,17 @@ class TimelineWriter(FrameWriter):
         self._shown.discard(connection)
 
     def flush(self) -> None:
-        if self._holds and not self._frames:
-            return
-        if self._holds:
-            self._held, self._frames, done = self._frames, [], self._held
-        else:
-            self._frames, done = [], self._frames
-        self._write(done)
+        if not self._holds:
+            self._write_all()
+
+    def _write_older(self) -> None:
+        self._held, self._frames, older = self._frames, [], self._held
+        self._write(older)
 
     def _write(self, frames: Iterable[_ShownFrame]) -> None:
         for frame in frames:
             self._lines += [frame.text, *frame.below]
+            self._written += (frame.place, frame.end)
             self._places.pop(frame.place, None)
             self._ends.pop(frame.end, None)
             self._packets.pop((*frame.place[:2], frame.packet), None)

@@ -46,7 +46,7 @@ def test_every_part_is_its_own(protocol: Protocol) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
 def test_the_pipeline_follows_its_deliveries(protocol: Protocol) -> None:
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyspark")
     log = protocol.delivery_log(LinkNames(), Connection("capture", 0, 0, bytes(12)))
     assert (protocol.usual or protocol.name).removeprefix("amqp") in type(log).__module__
 

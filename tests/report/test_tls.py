@@ -97,7 +97,7 @@ CAUSES: list[tuple[Callable[[Ends], None], str, str]] = [
     (
         unknown_ca,
         "client",
-        "the client sent the TLS alert unknown_ca: it does not trust the authority that issued",
+        "client sent the TLS alert unknown_ca: it does not trust the authority that issued",
     ),
     (
         expired,
