@@ -1,7 +1,6 @@
 """The forms in which `amqpscope read` shows frames to people: a timeline with findings, or ladders."""
 
 import sys
-from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
@@ -29,6 +28,10 @@ _WIDEST: Final = 100
 """Columns of a ladder on a terminal that has more."""
 
 _Place = tuple[Connection, int, int, str]
+
+
+_REMEMBERED: Final = 20 * MAX_HELD_FRAMES
+"""Places of written frames: some 5 MB of memory."""
 
 
 class _ShownFrame:
@@ -67,7 +70,7 @@ class TimelineWriter(FrameWriter):
         self._ends: dict[_Place, _ShownFrame] = {}
         self._packets: dict[tuple[Connection, int, int], _ShownFrame] = {}
         # Places and ends of the newest frames that are written: a late finding may be about one of them.
-        self._written: deque[_Place] = deque(maxlen=20 * MAX_HELD_FRAMES)
+        self._written: dict[_Place, None] = {}
         self._shown: set[Connection] = set()
         self._clock = Clock(time_format)
         self._names = LinkNames()
@@ -156,10 +159,12 @@ class TimelineWriter(FrameWriter):
     def _write(self, frames: Iterable[_ShownFrame]) -> None:
         for frame in frames:
             self._lines += [frame.text, *frame.below]
-            self._written += (frame.place, frame.end)
+            self._written[frame.place] = self._written[frame.end] = None
             self._places.pop(frame.place, None)
             self._ends.pop(frame.end, None)
             self._packets.pop((*frame.place[:2], frame.packet), None)
+        while len(self._written) > _REMEMBERED:
+            del self._written[next(iter(self._written))]
         if self._lines:
             sys.stdout.write("\n".join(self._lines) + "\n")
             sys.stdout.flush()

@@ -127,6 +127,6 @@ class ConnectionDiagnosis:
         connection = notebook.connection
         host = connection.end(notebook.direction(0))[0]
         server = endpoint(*connection.end(notebook.direction(1)))
-        begun = min(one for one in packets if one > 0)
-        time = min(one for one in times if one > 0)
+        # A capture may have packets without times: these are 0.
+        begun, time = min((packet, at) for packet, at in zip(packets, times, strict=True) if packet > 0)
         self.several.connected(host, server, connection.id, begun, time, self.transport.messages)

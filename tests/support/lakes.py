@@ -80,12 +80,18 @@ def written(spark: Any, lake: Path, sources: Iterable[object], **options: Any) -
 
 
 def checked(path: Path) -> list[dict[str, Any]]:
-    """The findings of `amqpscope check`, as the objects that its JSON has."""
+    """The findings of `amqpscope check`, as the objects that its JSON has.
+
+    Without the addresses of their sources: the lake does not have these, and `spec` names each source.
+    """
     with Capture(str(path), CaptureOptions(keep=False, records=False, judge=True)) as capture:
         found = []
         for _ in capture.blocks():
             found += capture.take_findings()
-        return [json.loads(json.dumps(finding_object(finding, str(path)))) for finding in found]
+        objects = [json.loads(json.dumps(finding_object(finding, str(path)))) for finding in found]
+    for one in objects:
+        del one["references"]
+    return objects
 
 
 def read(path: Path) -> list[dict[str, Any]]:
