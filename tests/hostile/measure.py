@@ -39,7 +39,7 @@ class Watched(io.TextIOBase):
         self.size += len(text)
         if not text.isprintable():
             self.wrong |= {
-                character for character in text if character != "\n" and not character.isprintable()
+                character for character in set(text) if character != "\n" and not character.isprintable()
             }
         return len(text)
 
