@@ -81,6 +81,7 @@ COMPILED_FILES = [
     "amqpscope/report/amqp10/secrets.py",
     "amqpscope/report/amqp10/summary.py",
     "amqpscope/report/amqp10_draft2011/json_form.py",
+    "amqpscope/report/capture_summary.py",
     "amqpscope/report/connection_summary.py",
     "amqpscope/report/digits.py",
     "amqpscope/report/frame_counts.py",

@@ -30,13 +30,14 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
 from amqpscope.protocols import is_amqp
 from amqpscope.report.backlog import Backlog
+from amqpscope.report.capture_summary import CaptureSummary
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.diagnosis_text import DiagnosisBacklog
 from amqpscope.report.line import Line
 from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
-from amqpscope.report.summary import CaptureSummary, connection_object, summary_json
+from amqpscope.report.summary import connection_object, summary_json
 from amqpscope.report.summary_table import FINE, ConnectionFindings, SummaryRow, table_lines
 from amqpscope.report.summary_text import connection_lines, count
 

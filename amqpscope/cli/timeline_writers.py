@@ -6,7 +6,7 @@ from typing import Final
 
 from amqpscope.cli.writers import FrameWriter
 from amqpscope.input.capture import Capture
-from amqpscope.limits import MAX_HELD_FRAMES, MAX_LADDER_FRAMES
+from amqpscope.limits import MAX_HELD_FRAMES, MAX_LADDER_FRAMES, MAX_PLACED_FRAMES
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import END_OF_STREAM, Connection, FrameRecord
 from amqpscope.report.ladder import WIDTH, ladder
@@ -28,10 +28,6 @@ _WIDEST: Final = 100
 """Columns of a ladder on a terminal that has more."""
 
 _Place = tuple[Connection, int, int, str]
-
-
-_REMEMBERED: Final = 20 * MAX_HELD_FRAMES
-"""Places of written frames: some 5 MB of memory."""
 
 
 class _ShownFrame:
@@ -163,7 +159,7 @@ class TimelineWriter(FrameWriter):
             self._places.pop(frame.place, None)
             self._ends.pop(frame.end, None)
             self._packets.pop((*frame.place[:2], frame.packet), None)
-        while len(self._written) > _REMEMBERED:
+        while len(self._written) > MAX_PLACED_FRAMES:
             del self._written[next(iter(self._written))]
         if self._lines:
             sys.stdout.write("\n".join(self._lines) + "\n")

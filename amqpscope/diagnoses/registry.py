@@ -23,14 +23,15 @@ def known_codes(words: Iterable[str], option: str) -> frozenset[str]:
     """The codes that these words name: codes with or without `diag/`, or `all`. Raises FilterError."""
     found: set[str] = set()
     for word in words:
+        known = kinds()
         for name in word.split(","):
             code = f"diag/{name.strip().removeprefix('diag/')}"
             if code == "diag/all":
-                found.update(kind.code for kind in kinds().values() if kind.trouble)
-            elif code in kinds():
+                found.update(kind.code for kind in known.values() if kind.trouble)
+            elif code in known:
                 found.add(code)
             else:
-                names = ", ".join(kind.name for kind in kinds().values())
+                names = ", ".join(kind.name for kind in known.values())
                 raise FilterError(f"{option} {name}: there is no such diagnosis; there are {names}, and all")
     return frozenset(found)
 

@@ -9,11 +9,10 @@ A hearer is given meanwhile what happens, so that nothing has to be kept.
 
 import enum
 import os
-from collections.abc import Iterable, Iterator
-from typing import Final, Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final, Protocol
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.diagnoses.capture import CaptureDiagnoses
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.input.meter import Metering, unmeasured
@@ -24,6 +23,9 @@ from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import any_decoded
+
+if TYPE_CHECKING:
+    from amqpscope.diagnoses.capture import CaptureDiagnoses
 
 __all__ = [
     "INTERRUPTED",
@@ -233,6 +235,13 @@ def judge(
     return run
 
 
+def _diagnoses(limits: Mapping[str, float]) -> "CaptureDiagnoses":
+    """What watches a capture. It is imported here, because `read` loads this file, too."""
+    from amqpscope.diagnoses.capture import CaptureDiagnoses
+
+    return CaptureDiagnoses(limits)
+
+
 def _judge_one(
     capture: Capture,
     judged: JudgedCapture,
@@ -250,7 +259,7 @@ def _judge_one(
     policy = rulings.policy
     failed = False
     found = False
-    diagnoses = CaptureDiagnoses(policy.limits) if policy.diagnosing(hearer.diagnoses) else None
+    diagnoses = _diagnoses(policy.limits) if policy.diagnosing(hearer.diagnoses) else None
     listed = hearer.connections or diagnoses is not None or wanted is not None
     if wanted is not None:
         wanted.restart()

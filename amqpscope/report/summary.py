@@ -1,28 +1,23 @@
 """What happened on each connection: peers, sessions, links, messages, octets, and how and why it ended."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.diagnoses.capture import CaptureDiagnoses
-from amqpscope.model.diagnosis import Diagnosis
-from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.passwords import without_password
-from amqpscope.model.records import Connection, FrameRecord, endpoint
+from amqpscope.model.records import FrameRecord, endpoint
 from amqpscope.protocols import label
 from amqpscope.reassembly.stream import StreamFacts
 from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary
 from amqpscope.report.json_renderers import FORMS
-from amqpscope.report.links import LinkNames
 from amqpscope.report.moment import iso
 from amqpscope.report.tls import tls_object
 from amqpscope.report.websocket import websocket_object
 from amqpscope.tracking.amqp10.identity import Link
 
 __all__ = [
-    "CaptureSummary",
     "add_frame",
     "connection_object",
     "error_object",
@@ -65,47 +60,6 @@ def add_frame(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
     if frame.problems:
         summary.problems += 1
     FORMS.of(frame).summarize(summary, record, link)
-
-
-class CaptureSummary:
-    """Gathers what the frames of a capture say, connection by connection, until it is taken.
-
-    limits: the configured limits of diagnoses.
-    """
-
-    def __init__(self, limits: Mapping[str, float]) -> None:
-        self._names = LinkNames()
-        self._diagnoses = CaptureDiagnoses(limits)
-        self.connections: dict[Connection, ConnectionOverview] = {}
-
-    def add(self, record: FrameRecord) -> None:
-        """Take one frame record."""
-        connection = record.connection
-        summary = self.connections.get(connection)
-        watch = self._diagnoses.watch(connection, self._names.conversation(connection))
-        if summary is None:
-            summary = self.connections[connection] = ConnectionOverview(connection, watch.conversation)
-        watch.prepare(record)
-        link = self._names.of(record)
-        watch.follow(record)
-        add_frame(summary, record, link)
-
-    def judge(self, findings: list[Finding]) -> None:
-        """Findings, of connections that are not over."""
-        self._diagnoses.judge(findings)
-
-    def take(self, analysis: ConnectionAnalysis) -> tuple[ConnectionOverview | None, list[Diagnosis]]:
-        """What the frames of a connection said, None if it had none, and its diagnoses.
-
-        It is over: nothing is kept of it.
-        """
-        connection = analysis.connection
-        self._names.forget(connection)
-        return self.connections.pop(connection, None), self._diagnoses.end(analysis)
-
-    def finish(self) -> list[Diagnosis]:
-        """All connections are over: the diagnoses that only several of them give."""
-        return self._diagnoses.finish()
 
 
 def tcp_end(analysis: ConnectionAnalysis, direction: int) -> str:

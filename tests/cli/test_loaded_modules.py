@@ -45,6 +45,11 @@ def of_others(modules: set[str]) -> set[str]:
     return {name for name in modules if any(f"{name}.".startswith(f"{other}.") for other in OTHERS)}
 
 
+@pytest.mark.parametrize("command", [["read"], ["check", "--no-diagnoses"]])
+def test_who_diagnoses_nothing_loads_no_watches(command: list[str]) -> None:
+    assert "amqpscope.diagnoses.capture" not in loaded(*command, "captures/demo.pcap")
+
+
 @pytest.mark.parametrize("name", ["check", "read", "summary"])
 def test_a_command_loads_nothing_of_the_other_commands(name: str) -> None:
     modules = loaded(name, "captures/demo.pcap")

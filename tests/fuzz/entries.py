@@ -44,11 +44,12 @@ from amqpscope.reassembly.connection import TcpConnection
 from amqpscope.reassembly.provenance import Provenance
 from amqpscope.report.amqp10.json_form import value_json
 from amqpscope.report.amqp10.value_text import TEXT
+from amqpscope.report.capture_summary import CaptureSummary
 from amqpscope.report.diagnosis_text import diagnosis_line
 from amqpscope.report.findings import finding_json
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
-from amqpscope.report.summary import CaptureSummary, connection_object, summary_json
+from amqpscope.report.summary import connection_object, summary_json
 from amqpscope.report.summary_text import connection_lines
 from amqpscope.report.timeline import Clock, Timeline
 from amqpscope.report.verdict import Verdicts

@@ -9,7 +9,7 @@ from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
 
 from amqpscope.input.capture import Capture
-from amqpscope.report.summary import CaptureSummary
+from amqpscope.report.capture_summary import CaptureSummary
 
 
 def sessions(d: Conversation) -> int:

@@ -5,6 +5,7 @@ records tries other numbers: a number is right when the record authenticates.
 """
 
 import hmac
+from abc import ABC, abstractmethod
 from typing import Any, Final
 
 from amqpscope.layers.tls.schedule import expand_label
@@ -37,7 +38,7 @@ def _opened(aead: Aead, nonce: bytes, octets: bytes, about: bytes) -> bytes | No
         return None
 
 
-class RecordCipher:
+class RecordCipher(ABC):
     """The keys of one direction.
 
     suite: the cipher suite. number: of the next record. kind: the content type of the record opened last.
@@ -54,21 +55,21 @@ class RecordCipher:
         self.stage = 2
         self.padded = False
 
+    @abstractmethod
     def open(self, number: int, header: bytes, body: bytes, before: bytes) -> bytes | None:
         """What a record carries, None if it does not authenticate with this number.
 
         header: its five octets. before: the octets of the stream right before it, where the record before it
         was not opened; else empty.
         """
-        raise NotImplementedError
 
     def carried(self, size: int) -> int:
         """How many octets a record with a body of `size` octets carries; -1 if that does not tell."""
         return -1
 
+    @abstractmethod
     def keys(self) -> tuple[Any, ...]:
         """The keys, from which `load_cipher` makes it again."""
-        raise NotImplementedError
 
     def dump(self) -> tuple[Any, ...]:
         """The state, as plain values."""

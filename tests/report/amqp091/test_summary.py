@@ -6,8 +6,8 @@ from support import amqp091_encode as amqp
 from support.rendered import records
 
 from amqpscope.model.records import CLIENT, SERVER
+from amqpscope.report.capture_summary import CaptureSummary
 from amqpscope.report.connection_summary import ConnectionOverview
-from amqpscope.report.summary import CaptureSummary
 
 START = amqp.say(
     "connection.start",

@@ -1,0 +1,55 @@
+"""Gathers the summary and the diagnoses of a capture, connection by connection, while it is read."""
+
+from collections.abc import Mapping
+
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.diagnoses.capture import CaptureDiagnoses
+from amqpscope.model.diagnosis import Diagnosis
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.report.connection_summary import ConnectionOverview
+from amqpscope.report.links import LinkNames
+from amqpscope.report.summary import add_frame
+
+__all__ = ["CaptureSummary"]
+
+
+class CaptureSummary:
+    """Gathers what the frames of a capture say, connection by connection, until it is taken.
+
+    limits: the configured limits of diagnoses.
+    """
+
+    def __init__(self, limits: Mapping[str, float]) -> None:
+        self._names = LinkNames()
+        self._diagnoses = CaptureDiagnoses(limits)
+        self.connections: dict[Connection, ConnectionOverview] = {}
+
+    def add(self, record: FrameRecord) -> None:
+        """Take one frame record."""
+        connection = record.connection
+        summary = self.connections.get(connection)
+        watch = self._diagnoses.watch(connection, self._names.conversation(connection))
+        if summary is None:
+            summary = self.connections[connection] = ConnectionOverview(connection, watch.conversation)
+        watch.prepare(record)
+        link = self._names.of(record)
+        watch.follow(record)
+        add_frame(summary, record, link)
+
+    def judge(self, findings: list[Finding]) -> None:
+        """Findings, of connections that are not over."""
+        self._diagnoses.judge(findings)
+
+    def take(self, analysis: ConnectionAnalysis) -> tuple[ConnectionOverview | None, list[Diagnosis]]:
+        """What the frames of a connection said, None if it had none, and its diagnoses.
+
+        It is over: nothing is kept of it.
+        """
+        connection = analysis.connection
+        self._names.forget(connection)
+        return self.connections.pop(connection, None), self._diagnoses.end(analysis)
+
+    def finish(self) -> list[Diagnosis]:
+        """All connections are over: the diagnoses that only several of them give."""
+        return self._diagnoses.finish()
