@@ -719,4 +719,4 @@ MAX_HELD_FRAMES: Final = 1_500
 """Frames of `read` that wait for what is found in them, and as many before them: about those of a block."""
 
 MAX_PLACED_FRAMES: Final = 30_000
-"""Places of frames that `read` has written, two a frame: some 5 MB. A late finding may be about one of them."""
+"""Places of frames that `read` has written, two a frame (5 MB). A late finding may be about one of them."""
