@@ -65,10 +65,11 @@ check: $(INSTALLED)
 docs:
 	$(MAKE) EXTRAS=$(EXTRAS)$(if $(findstring docs,$(EXTRAS)),,$(comma)docs) build-docs
 
-# The pages show what the program prints, and the site has no dead link.
+# The pages show what the program prints, the site has no dead link, and its search finds the right pages.
 build-docs: $(INSTALLED)
 	$(BIN)/python docs/generate/examples.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	if command -v node >/dev/null; then node docs/generate/search.cjs site; else echo "no node: the search is not tried"; fi
 
 # A wheel for this Python, compiled; one of plain Python for any other; and the sdist, from which both are built.
 wheels:

@@ -59,7 +59,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     del config, files
     folder, _, rest = page.file.src_uri.partition("/")
     if folder in ("getting-started", "guides") or page.file.src_uri == "reference/exit-status.md":
-        page.meta["search"] = {"boost": 1.6}
+        page.meta["search"] = {"boost": 4}
     elif (folder == "rules" and rest.count("/") < 2) or page.file.src_uri in (
         "changelog.md",
         "development/hostile.md",
