@@ -20,7 +20,7 @@ from amqpscope.model.records import Connection
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.rules.profiles import AUTO, valid
-from amqpscope.why.endings import endings_of
+from amqpscope.why.capture_ends import ends_of
 from amqpscope.why.endings_text import endings_lines, wanted_of
 from amqpscope.why.excerpts import ExplainedFrames
 from amqpscope.why.inquiry import inquire
@@ -49,9 +49,10 @@ Each earlier frame is shown with its effect on the explained frame:
 \b
 With --end, what ended in order is left out, unless there are few connections
 or --connection is given. Each other end is traced back to its cause: a
-finding, the method that a close names, an earlier error, or a silence. An
-event that came before the end but is not proven to be the cause is reported
-as `perhaps`.
+finding, the method that a close names, an earlier error, a silence, or a
+diagnosis. An event that came before the end but is not proven to be the cause
+is reported as `perhaps`. A diagnosis that explains no end of its connection is
+reported as `also`.
 
 \b
 The capture is read several times, so standard input is first copied to a
@@ -262,23 +263,23 @@ def _ends(material: ReplayableCapture, which: str | None, form: TextOrJson, belo
     def wanted(connection: Connection) -> bool:
         return named is None or named.takes(connection)
 
-    found, more, nothing = endings_of(material, wanted)
+    found = ends_of(material, wanted)
     missing = "" if named is None else named.missing()
     if missing:
         say(f"{material.name}: {missing}")
         return Status.FAILURE
     as_data = form is TextOrJson.json
-    scenes = ExplainedFrames.of_several(material, wanted_of(found), as_data)
+    scenes = ExplainedFrames.of_several(material, wanted_of(found.connections), as_data)
     if as_data:
-        print(json.dumps(endings_object(material.name, found, scenes, more)))
+        print(json.dumps(endings_object(material.name, found, scenes)))
     else:
         paint = painter()[0].paint
         if below:
             print()
         file = shlex.quote(printable(material.path)) if material.path else ""
-        for line, hang in endings_lines(material.name, found, scenes, more, which is not None, file):
+        for line, hang in endings_lines(material.name, found, scenes, which is not None, file):
             print(paint(line, hang))
-    if nothing:
+    if found.nothing:
         sys.stdout.flush()
-        say(f"{material.name}: {nothing}")
-    return _status(material, bool(found) and not nothing)
+        say(f"{material.name}: {found.nothing}")
+    return _status(material, bool(found.connections) and not found.nothing)

@@ -390,6 +390,7 @@ _PACKET_EXPLAINED: Final[dict[str, Schema]] = {
     "end_of_stream": nullable(_EXPLAINED),
     "findings": said(listed(named("finding")), "findings at the packet that belong to none of its frames"),
     "named_by": said(listed(named("finding")), "findings in other packets that name this packet"),
+    "diagnoses": said(listed(_DIAGNOSIS), "diagnoses that name the packet, or last while it is sent"),
     "packets": said(mapped(listed(named("frame"))), "the frames of the packets that the findings name"),
 }
 _ENDS_EXPLAINED: Final[dict[str, Schema]] = {
@@ -416,16 +417,20 @@ _ENDS_EXPLAINED: Final[dict[str, Schema]] = {
                                         "packet": nullable(INDEX),
                                         "frame": nullable(named("frame")),
                                         "finding": nullable(named("finding")),
+                                        "diagnosis": nullable(_DIAGNOSIS),
                                     }
                                 )
                             ),
                         }
                     )
                 ),
+                "diagnoses": said(listed(_DIAGNOSIS), "diagnoses that explain no end"),
                 "more": INDEX,
             }
         )
     ),
+    "diagnoses": said(listed(_DIAGNOSIS), "diagnoses of connections that are not among these"),
+    "connections_not_told?": INDEX,
 }
 
 _RUN: Final = record(

@@ -15,34 +15,28 @@ are read, each end is traced back, one step per cause:
 The cause of that cause is traced in turn. An end without a cause is shown with what came just before it: the
 last frame of the other peer about the same thing, or a long silence of both peers. This may be the cause, and
 is called `perhaps`. Frames after an end never count. If nothing came just before it, the capture does not
-show why.
+show why. Diagnoses are added to the steps afterwards (`diagnosed`).
 """
 
 from collections import deque
-from collections.abc import Callable
 from typing import NamedTuple
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.input.replay import ReplayableCapture
-from amqpscope.limits import MAX_ENDED_CONNECTIONS, MAX_ENDINGS
+from amqpscope.limits import MAX_ENDINGS
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
-from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.stalls import WINDOW, Stall, Stalls
-from amqpscope.report.close_causes import CloseCause, CloseCauses
+from amqpscope.report.close_causes import CloseCause
 from amqpscope.report.findings import expected_condition
-from amqpscope.report.outcome import nothing_to
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.profiles import weight
 from amqpscope.why.frame_ref import Position
 
-__all__ = ["CauseStep", "Ended", "Ending", "Following", "StreamEnd", "Thing", "Tracing", "endings_of"]
+__all__ = ["CauseStep", "Ended", "Ending", "Following", "StreamEnd", "Thing", "Tracing"]
 
 _NEWEST = 64
 """Frames of a peer that are remembered, to tell the last that had reached the other one."""
-
-_FINDINGS = 2000
-"""Findings of a connection that are kept, the first, to trace ends to."""
 
 _MOST_STEPS = 8
 
@@ -79,8 +73,8 @@ _SECOND = 1_000_000_000
 class CauseStep(NamedTuple):
     """One step back from an end.
 
-    what: in a few words. mark: the frame, if it is one. finding: if it is one. packet: of something known
-    only by that, 0 if none. sure: it is a cause, and not only what came before.
+    what: in a few words, "" of a diagnosis. mark: the frame, if it is one. finding, diagnosis: if it is one.
+    packet: of something known only by that, 0 if none. sure: it is a cause, and not only what came before.
     """
 
     what: str
@@ -88,6 +82,7 @@ class CauseStep(NamedTuple):
     finding: Finding | None
     packet: int
     sure: bool
+    diagnosis: Diagnosis | None = None
 
 
 class Ended(NamedTuple):
@@ -304,61 +299,6 @@ class Following:
         if last is None or now - last.time < _QUIET:
             return None
         return last
-
-
-def endings_of(
-    material: ReplayableCapture,
-    wanted: Callable[[Connection], bool],
-) -> tuple[list[tuple[Following, list[Ending]]], int, str]:
-    """Of each connection that is wanted and spoke: what ended on it, the connection first.
-
-    Of more than `MAX_ENDED_CONNECTIONS` these are the first; also gives how many others there are, and why
-    there is no AMQP in the capture that could be explained, "" if there is.
-
-    Raises CaptureError for what cannot be read.
-    """
-    followed: dict[Connection, Following] = {}
-    causes: dict[Connection, CloseCauses] = {}
-    findings: dict[Connection, list[Finding]] = {}
-    spoke = 0
-    with material.capture(judge=True, ended=True) as capture:
-
-        def take(record: FrameRecord) -> None:
-            connection = record.connection
-            following = followed.get(connection)
-            if following is None:
-                if len(followed) >= MAX_ENDED_CONNECTIONS or not wanted(connection):
-                    return
-                protocol = protocol_of(connection.protocol)
-                following = protocol.following(connection)
-                followed[connection] = following
-                causes[connection] = protocol.close_causes()
-            following.take(record)
-            causes[connection].see(record)
-
-        for records in capture.blocks():
-            capture.each(records, take)
-            for finding in capture.take_findings():
-                if finding.connection in followed:
-                    kept = findings.setdefault(finding.connection, [])
-                    if len(kept) < _FINDINGS:
-                        kept.append(finding)
-            for analysis in capture.take_ended():
-                connection = analysis.connection
-                if connection.frames and wanted(connection):
-                    spoke += 1
-                    if connection in followed:
-                        followed[connection].over(analysis)
-        nothing = nothing_to(capture, "explain")
-    found = []
-    for connection, following in followed.items():
-        try:
-            reported = causes[connection].reported()
-            tracing = Tracing(following, findings.get(connection, []), reported)
-            found.append((following, tracing.endings()))
-        except Exception as error:
-            capture.fail(connection, error)
-    return found, spoke - len(followed), nothing
 
 
 def _stream_end(analysis: ConnectionAnalysis) -> StreamEnd | None:

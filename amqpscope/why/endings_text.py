@@ -6,16 +6,21 @@
          23  0.411635 0 C→  1 body           9000 octets
 
 A cause that is not sure begins with `perhaps`. Where there is none: `cause    the capture does not show why`.
+A diagnosis that explains no end of its connection stands below the ends, behind `also`.
 """
 
 from collections.abc import Iterator
 
+from amqpscope.model.diagnosis import Diagnosis
+from amqpscope.report.diagnosis_text import diagnosis_line, worst_first
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
 from amqpscope.report.summary_text import count
 from amqpscope.report.timeline import heading
 from amqpscope.report.verdict import headline
-from amqpscope.why.endings import CauseStep, Ending, Following
+from amqpscope.why.capture_ends import CaptureEnds, ConnectionEnds
+from amqpscope.why.diagnosed import shown_packets
+from amqpscope.why.endings import CauseStep, Ending
 from amqpscope.why.excerpts import ExplainedFrames, Wanted
 
 __all__ = ["endings_lines", "wanted_of"]
@@ -30,62 +35,64 @@ _LONGEST = 100
 _LABEL = 9
 
 
-def wanted_of(found: list[tuple[Following, list[Ending]]]) -> dict[int, Wanted]:
+def wanted_of(found: list[ConnectionEnds]) -> dict[int, Wanted]:
     """The frames that are spoken of, by connection."""
     wanted = {}
-    for following, endings in found:
+    for following, endings, beside in found:
         places = {ending.mark.place for ending in endings if ending.mark is not None}
-        packets: set[int] = set()
+        packets = {packet for one in beside for packet in shown_packets(one)}
         for ending in endings:
             for step in ending.steps:
                 if step.mark is not None:
                     places.add(step.mark.place)
                 if step.finding is not None:
                     places.add((int(step.finding.spot.direction), int(step.finding.offset)))
-                if step.packet:
+                if step.diagnosis is not None:
+                    packets.update(shown_packets(step.diagnosis))
+                elif step.packet:
                     packets.add(step.packet)
         wanted[int(following.connection.stream)] = Wanted(places, packets)
     return wanted
 
 
 def endings_lines(
-    name: str,
-    found: list[tuple[Following, list[Ending]]],
-    excerpts: dict[int, ExplainedFrames],
-    more: int,
-    everything: bool,
-    file: str,
+    name: str, found: CaptureEnds, excerpts: dict[int, ExplainedFrames], everything: bool, file: str
 ) -> Iterator[tuple[Line, int]]:
     """All of it: lines, each with the columns before its continuation, -1 for one that may be cut.
 
-    more: connections beyond those that were found. everything: what ended in order is shown, too; so it is of
-    few connections. file: as a command names the capture, "" if none can.
+    everything: what ended in order is shown, too; so it is of few connections. file: as a command names the
+    capture, "" if none can.
     """
-    everything = everything or len(found) <= _FEW
-    yield [("rule", f"{printable(name)}: {count(len(found) + more, 'connection')}")], 4
+    connections = found.connections
+    everything = everything or len(connections) <= _FEW
+    yield [("rule", f"{printable(name)}: {count(len(connections) + found.more, 'connection')}")], 4
     in_order = 0
-    for following, endings in found:
-        shown = _listed(endings)
+    for one in connections:
+        shown = _listed(one.endings)
         if not everything:
             shown = [ending for ending in shown if not ending.in_order]
-            if not shown:
+            if not shown and not one.beside:
                 in_order += 1
                 continue
-        yield from _connection(following, endings, shown, excerpts[int(following.connection.stream)], file)
+        yield from _connection(one, shown, excerpts[int(one.following.connection.stream)], file)
+    for diagnosis in worst_first(found.others)[:_SHOWN]:
+        yield [], -1
+        yield diagnosis_line(diagnosis), 4
     if in_order:
         yield [], -1
         text = f"{count(in_order, 'connection')} ended in order, or not at all (--connection shows one)"
         yield [("dim", text)], 4
-    if more:
+    if found.more:
         yield [], -1
-        text = f"and {count(more, 'connection')} more, not shown here (--connection shows one)"
+        text = f"and {count(found.more, 'connection')} more, not shown here (--connection shows one)"
         yield [("note", text)], 4
 
 
 def _connection(
-    following: Following, endings: list[Ending], listed: list[Ending], of: ExplainedFrames, file: str
+    one: ConnectionEnds, listed: list[Ending], of: ExplainedFrames, file: str
 ) -> Iterator[tuple[Line, int]]:
     """One connection. listed: what is shown of its endings."""
+    following, endings, beside = one
     yield [], -1
     yield heading(following.connection), 4
     reported: set[tuple[int, int]] = set()
@@ -97,23 +104,27 @@ def _connection(
     left = len(endings) - len(listed) - still + following.more
     if left:
         yield [("dim", f"and {left} more, without an error (--format json)")], 4
-    packet = _next_packet(following, listed)
+    for diagnosis in worst_first(beside)[:_SHOWN]:
+        yield from _diagnosis("also", diagnosis, set(), of)
+    packet = _next_packet(one, listed)
     if packet and file:
         yield [("key", "next: "), ("", f"amqpscope why {file} {packet}")], 4
 
 
-def _next_packet(following: Following, listed: list[Ending]) -> int:
-    """The packet that explains most: of the finding that is the cause, else of the end; 0 for none."""
+def _next_packet(one: ConnectionEnds, listed: list[Ending]) -> int:
+    """The packet that explains most: of the finding that is the cause, else of the end, else of a diagnosis;
+    0 for none."""
     for ending in listed:
         for step in ending.steps:
             if step.finding is not None:
                 return int(step.finding.packet)
     first = next((ending for ending in listed if not ending.in_order), None)
     if first is None:
-        return 0
+        return next((diagnosis.packet for diagnosis in worst_first(one.beside)), 0)
     if first.mark is not None:
         return first.mark.packet
-    return 0 if following.stream_end is None else following.stream_end.packet
+    stream_end = one.following.stream_end
+    return 0 if stream_end is None else stream_end.packet
 
 
 def _listed(endings: list[Ending]) -> list[Ending]:
@@ -137,8 +148,9 @@ def _ending(
         reported.add(ending.mark.place)
     elif ending.steps and ending.steps[0].mark is not None and ending.steps[0].mark.place in reported:
         return shown
+    packets = set() if ending.mark is None else {ending.mark.packet}
     for step in ending.steps:
-        shown += _step(step, excerpts)
+        shown += _step(step, packets, excerpts)
     if not ending.steps and ending.itself:
         shown.append(
             ([("key", f"  {'cause':<{_LABEL}}"), ("dim", "the capture does not show why")], 2 + _LABEL)
@@ -146,12 +158,31 @@ def _ending(
     return shown
 
 
-def _step(step: CauseStep, excerpts: ExplainedFrames) -> list[tuple[Line, int]]:
+def _diagnosis(
+    label: str, one: Diagnosis, packets: set[int], excerpts: ExplainedFrames
+) -> Iterator[tuple[Line, int]]:
+    """A diagnosis, and the frames that it names, but for those in `packets`, which are shown already."""
+    yield [("key", f"  {label:<{_LABEL}}"), *diagnosis_line(one)], 2 + _LABEL
+    for packet in shown_packets(one):
+        if packet not in packets:
+            packets.add(packet)
+            for place in excerpts.packets.get(packet, [])[:1]:
+                yield excerpts.line(place, [("", "    ")])
+
+
+def _step(step: CauseStep, packets: set[int], excerpts: ExplainedFrames) -> list[tuple[Line, int]]:
+    """One step back. packets: those whose frames are shown already; that of the step is added."""
     label = "because" if step.sure else "perhaps"
+    if step.diagnosis is not None:
+        return list(_diagnosis(label, step.diagnosis, packets, excerpts))
     line: Line = [("key", f"  {label:<{_LABEL}}"), ("", printable(step.what))]
     finding = step.finding
-    place = None if step.mark is None else step.mark.place
+    place = None
+    if step.mark is not None:
+        place = step.mark.place
+        packets.add(step.mark.packet)
     if finding is not None:
+        packets.add(int(finding.packet))
         line += [("", ": "), *headline(finding)]
         place = excerpts.of_finding(finding) or place
     if place is None and step.packet:

@@ -14,14 +14,17 @@ therefore explained by that frame, and a packet without a frame by the current s
 from collections import deque
 from collections.abc import Iterator
 
+from amqpscope.diagnoses.capture import CaptureDiagnoses
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.limits import MAX_QUESTIONS, MAX_REMEMBERED_FRAMES
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.rules.judge import Judge
 from amqpscope.tracking.knowledge import Knowledge
 from amqpscope.tracking.snapshot import ConnectionSnapshot
+from amqpscope.why.diagnosed import concerns
 from amqpscope.why.frame_ref import FrameQuestion, Ground, Knew, Position, Sequel
 from amqpscope.why.grounds import Grounds
 from amqpscope.why.segment import AskedSegment, segment_of
@@ -40,8 +43,9 @@ class Answer:
 
     connection: None if no AMQP was found on it. peer: who sent the packet. before: both endpoints before the
     packet's first frame. questions: its frames; more: how many more there are. findings: what is found at the
-    packet but at none of these frames. named_by: findings elsewhere that the packet matters to. earlier,
-    later: the frames next to it, if none is in it.
+    packet but at none of these frames. named_by: findings elsewhere that the packet matters to. diagnoses:
+    those that name the packet, or last while it is sent. earlier, later: the frames next to it, if none is in
+    it.
     """
 
     def __init__(self, name: str, segment: AskedSegment) -> None:
@@ -55,6 +59,7 @@ class Answer:
         self.ended: FrameQuestion | None = None
         self.findings: list[Finding] = []
         self.named_by: list[Finding] = []
+        self.diagnoses: list[Diagnosis] = []
         self.earlier: Position | None = None
         self.later: Position | None = None
 
@@ -243,10 +248,13 @@ def inquire(material: ReplayableCapture, packet: int) -> Answer:
     backward = key[width : 2 * width] + key[:width] + key[-2:] + key[-4:-2]
     replays: dict[Connection, Replay] = {}
     findings: list[Finding] = []
-    with material.capture(judge=True) as capture:
+    diagnoses: list[Diagnosis] = []
+    watches = CaptureDiagnoses({})
+    with material.capture(judge=True, ended=True) as capture:
         answer = Answer(capture.name, segment)
 
         def take(record: FrameRecord) -> None:
+            watches.add(record)
             connection = record.connection
             replay = replays.get(connection)
             if replay is None:
@@ -259,12 +267,21 @@ def inquire(material: ReplayableCapture, packet: int) -> Answer:
 
         for records in capture.blocks():
             capture.each(records, take)
-            findings += _about(capture.take_findings(), (key, backward), packet, len(findings))
-        findings += _about(capture.take_findings(), (key, backward), packet, len(findings))
+            found = capture.take_findings()
+            watches.judge(found)
+            findings += _about(found, (key, backward), packet, len(findings))
+            for analysis in capture.take_ended():
+                try:
+                    diagnoses += watches.end(analysis)
+                except Exception as error:
+                    capture.fail(analysis.connection, error)
+        diagnoses += watches.finish()
     chosen = _chosen(list(replays.values()), packet)
     if chosen is not None:
         chosen.finish()
         _conclude(answer, chosen, [one for one in findings if one.connection is chosen.connection])
+        of_connection = [one for one in diagnoses if one.connection == chosen.connection.id]
+        answer.diagnoses = [one for one in of_connection if concerns(one, packet)]
     return answer
 
 

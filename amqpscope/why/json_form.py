@@ -4,7 +4,8 @@ from typing import Any
 
 from amqpscope.report.findings import finding_object
 from amqpscope.report.moment import iso
-from amqpscope.why.endings import CauseStep, Ending, Following
+from amqpscope.why.capture_ends import CaptureEnds
+from amqpscope.why.endings import CauseStep, Ending
 from amqpscope.why.excerpts import ExplainedFrames
 from amqpscope.why.frame_ref import FrameQuestion, Ground, Knew, Position
 from amqpscope.why.inquiry import Answer
@@ -39,6 +40,7 @@ def answer_object(answer: Answer, excerpts: ExplainedFrames) -> dict[str, Any]:
         "end_of_stream": None if answer.ended is None else _question(answer.ended, answer.name, excerpts),
         "findings": [finding_object(one, answer.name) for one in answer.findings],
         "named_by": [finding_object(one, answer.name) for one in answer.named_by],
+        "diagnoses": [one.json() for one in answer.diagnoses],
         "packets": {
             str(packet): [excerpts.frame(place) for place in places]
             for packet, places in excerpts.packets.items()
@@ -93,10 +95,8 @@ def _ground(ground: Ground, question: FrameQuestion, excerpts: ExplainedFrames) 
     }
 
 
-def endings_object(
-    name: str, found: list[tuple[Following, list[Ending]]], excerpts: dict[int, ExplainedFrames], more: int
-) -> dict[str, Any]:
-    """Why things ended, of each connection. more: connections beyond these."""
+def endings_object(name: str, found: CaptureEnds, excerpts: dict[int, ExplainedFrames]) -> dict[str, Any]:
+    """Why things ended, of each connection."""
     reported: dict[str, Any] = {
         "schema": SCHEMA,
         "capture": name,
@@ -107,13 +107,15 @@ def endings_object(
                 "endings": [
                     _ending(ending, name, excerpts[int(following.connection.stream)]) for ending in endings
                 ],
+                "diagnoses": [one.json() for one in beside],
                 "more": following.more,
             }
-            for following, endings in found
+            for following, endings, beside in found.connections
         ],
+        "diagnoses": [one.json() for one in found.others],
     }
-    if more:
-        reported["connections_not_told"] = more
+    if found.more:
+        reported["connections_not_told"] = found.more
     return reported
 
 
@@ -137,9 +139,10 @@ def _step(step: CauseStep, capture: str, excerpts: ExplainedFrames) -> dict[str,
     if place is None and step.packet:
         place = next(iter(excerpts.packets.get(step.packet, [])), None)
     return {
-        "what": step.what,
+        "what": step.what if step.diagnosis is None else step.diagnosis.message,
         "sure": step.sure,
         "packet": step.packet or (None if step.mark is None else step.mark.packet),
         "frame": None if place is None else excerpts.frame(place),
         "finding": None if finding is None else finding_object(finding, capture),
+        "diagnosis": None if step.diagnosis is None else step.diagnosis.json(),
     }

@@ -19,6 +19,7 @@ Each line of a frame is that of `amqpscope read`. Nothing of the wire gets in he
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.protocols import in_its_terms
+from amqpscope.report.diagnosis_text import diagnosis_line, worst_first
 from amqpscope.report.findings import evidence_of
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
@@ -124,6 +125,10 @@ def answer_lines(answer: Answer, excerpts: ExplainedFrames, only: int) -> list[t
         shown += [([], -1), ([("rule", "findings in other packets that name this packet")], 2)]
         for finding in answer.named_by[:_LISTED]:
             shown.append(([("", " " * _INDENT), *headline(finding)], 6))
+    if answer.diagnoses:
+        shown += [([], -1), ([("rule", "diagnoses that hold at this packet, or name it")], 2)]
+        for diagnosis in worst_first(answer.diagnoses)[:_LISTED]:
+            shown.append(([("", " " * _INDENT), *diagnosis_line(diagnosis)], 6))
     return shown
 
 

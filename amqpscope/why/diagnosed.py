@@ -1,0 +1,159 @@
+"""Which diagnoses explain an end, and which of them concern a packet.
+
+A diagnosis explains an end surely if it says so itself: it names the packet of the end, and its code is one
+of those whose sentence says how the other peer reacts (`_SURE`). A wait that still lasted when something
+ended explains the end perhaps.
+"""
+
+from typing import Final
+
+from amqpscope.model.diagnosis import Diagnosis
+from amqpscope.report.diagnosis_text import is_trouble
+from amqpscope.why.endings import CauseStep, Ending, StreamEnd
+
+__all__ = ["concerns", "explain_endings", "shown_packets"]
+
+_OPENING: Final = frozenset(
+    {"diag/wrong-port", "diag/version-mismatch", "diag/no-common-mechanism", "diag/handshake-limit"}
+)
+"""With any of these, a connection ends before AMQP is spoken on it."""
+
+_SURE: Final = _OPENING | {
+    "diag/heartbeat-late",
+    "diag/legal-refused",
+    "diag/link-refused",
+    "diag/link-stolen",
+    "diag/login-refused",
+    "diag/removed-feature",
+    "diag/silence",
+    "diag/threads-share-channel",
+    "diag/token-expired",
+}
+"""The codes whose sentence says that the end follows from what is diagnosed."""
+
+_REFUSALS: Final = ("diag/link-refused", "diag/login-refused")
+"""The codes of which the steps of an end say already how sure they are."""
+
+_WAITS: Final = frozenset(
+    {
+        "diag/acks-missing",
+        "diag/channel-flow-stopped",
+        "diag/confirms-missing",
+        "diag/consumer-cancelled",
+        "diag/credit-none",
+        "diag/credit-starved",
+        "diag/frames-counted-as-messages",
+        "diag/heartbeat-late",
+        "diag/network-stall",
+        "diag/prefetch-full",
+        "diag/publisher-blocked",
+        "diag/token-unanswered",
+        "diag/unanswered",
+        "diag/unsettled-pile",
+        "diag/window-closed",
+    }
+)
+"""The codes of waits: whoever waits for too long may give up."""
+
+_SHOWN: Final = 3
+"""Packets of a diagnosis that are shown."""
+
+
+def shown_packets(one: Diagnosis) -> list[int]:
+    """The packets of a diagnosis whose frames are shown below it."""
+    return one.packets[:_SHOWN]
+
+
+def concerns(one: Diagnosis, packet: int) -> bool:
+    """Whether a diagnosis names a packet, or lasts while the packet is sent."""
+    if packet in one.packets:
+        return True
+    return one.seconds >= 0 and one.packet <= packet and (not one.ended_packet or packet <= one.ended_packet)
+
+
+def explain_endings(
+    endings: list[Ending], stream_end: StreamEnd | None, found: list[Diagnosis]
+) -> tuple[list[Ending], list[Diagnosis]]:
+    """The endings of a connection, with those of its diagnoses that explain them; and the other ones.
+
+    stream_end: as of `Following`. found: the diagnoses of the connection. Facts that are no trouble are left
+    out.
+    """
+    troubles = [one for one in found if is_trouble(one)]
+    used: set[int] = set()
+    explained = []
+    for ending in endings:
+        packet = _packet_of(ending, stream_end)
+        steps = _explained(ending, packet, troubles) if packet and troubles else ending.steps
+        used.update(id(step.diagnosis) for step in steps if step.diagnosis is not None)
+        explained.append(ending._replace(steps=steps))
+    return explained, [one for one in troubles if id(one) not in used]
+
+
+def _packet_of(ending: Ending, stream_end: StreamEnd | None) -> int:
+    """The packet in which a peer ended something, 0 if none did."""
+    if ending.mark is not None:
+        return int(ending.mark.packet)
+    return stream_end.packet if ending.itself and stream_end is not None else 0
+
+
+def _explained(ending: Ending, packet: int, troubles: list[Diagnosis]) -> list[CauseStep]:
+    """The steps of an end with the diagnoses that explain it. packet: of the end."""
+    whole = ending.thing == "connection"
+    own = [one for one in troubles if _explains(one, packet, whole)]
+    if own:
+        # What only came before the end says less.
+        refused = any(one.code in _REFUSALS for one in own)
+        sure = not refused or all(step.sure for step in ending.steps)
+        steps = [step for step in ending.steps if step.sure or not sure]
+        steps += [_step(one, sure) for one in own]
+    else:
+        steps = _with_causes(ending.steps, troubles)
+    named = {id(step.diagnosis) for step in steps}
+    for one in troubles:
+        if id(one) not in named and _lasts(one, packet) and (whole or _is_about(one, ending.thing)):
+            steps.append(_step(one, False))
+    return steps
+
+
+def _explains(one: Diagnosis, packet: int, whole: bool) -> bool:
+    """Whether a diagnosis says that this end follows from it. whole: the connection ends in the packet."""
+    if one.code not in _SURE or packet <= 0:
+        return False
+    if packet == one.ended_packet or (len(one.packets) > 1 and packet == one.packets[-1]):
+        return True
+    if not whole or one.packet >= packet:
+        return False
+    return one.code in _OPENING or (one.subject == "connection" and packet <= one.ended_packet)
+
+
+def _lasts(one: Diagnosis, packet: int) -> bool:
+    """Whether a wait began before a packet and lasted until then."""
+    return one.code in _WAITS and one.packet < packet and (not one.ended_packet or packet <= one.ended_packet)
+
+
+def _is_about(one: Diagnosis, thing: str) -> bool:
+    return one.subject == thing or f'"{one.subject}"' in thing
+
+
+def _with_causes(steps: list[CauseStep], troubles: list[Diagnosis]) -> list[CauseStep]:
+    """The steps of an end up to the first that diagnoses explain, with these diagnoses."""
+    found: list[CauseStep] = []
+    for step in steps:
+        found.append(step)
+        packet = step.mark.packet if step.mark is not None else step.packet
+        if step.finding is not None:
+            packet = int(step.finding.packet)
+        causes = [
+            one
+            for one in troubles
+            if _explains(one, packet, False) or (step.sure and one.code in _SURE and packet in one.packets)
+        ]
+        if causes:
+            return [*found, *(_step(one, True) for one in causes)]
+    return found
+
+
+def _step(one: Diagnosis, sure: bool) -> CauseStep:
+    """A diagnosis as a step back."""
+    return CauseStep("", None, None, one.packet, sure, one)
