@@ -77,8 +77,8 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
     the other channel and closes that channel. If the channel had used the same tag, the basic.ack would have
     acknowledged another message.
     Silent when: the capture lacks the beginning of the channel, or when this channel happens to use the same
-    delivery-tag. On a connection with many channels, the rule searches only the first ones for the
-    delivery-tag; if it finds none, B-ACK-KNOWN reports the fault.
+    delivery-tag. On a connection with many channels, the rule searches only the first channels for the
+    delivery-tag. If none of these channels has the delivery-tag, B-ACK-KNOWN reports the fault.
     How to mend it: Store the channel together with each delivery and send the basic.ack on that channel.
     Applications that use several channels must not acknowledge deliveries of one channel through another one.
     """
@@ -157,8 +157,8 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     Silent when: the capture lacks octets that were sent on the channel before the basic.nack, or when another
     rule already reports that the delivery was sent with no-ack. B-ACK-DUP reports a basic.nack without
     multiple that names a delivery that was settled before. For a basic.nack with multiple, the finding is
-    only possible, not certain, when basic.recover may have returned the delivery, or when earlier deliveries
-    are still unacknowledged and the server is not RabbitMQ.
+    only possible, not certain, when basic.recover may have returned the delivery. The finding is also only
+    possible when earlier deliveries are still unacknowledged and the server is not RabbitMQ.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.nack because it covers earlier deliveries.
     How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
@@ -175,16 +175,16 @@ def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
 
     Demands: A client settles each delivery only once, by basic.ack, basic.reject or basic.nack.
     Source: XML:basic.ack.multiple.exists
-    Evidence: the settled delivery-tags of the channel, including those that multiple covers; tx.rollback and
-    basic.recover with requeue undo a settlement
+    Evidence: the delivery-tags that the client has settled on the channel, alone or through multiple, and
+    each tx.rollback or basic.recover that undoes a settlement
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on it.
     Silent when: the capture lacks octets that were sent on the channel before the frame, or when a
     tx.rollback has undone the earlier acknowledgement. The finding is only possible, not certain, when the
     server skipped delivery-tags, or when basic.recover returned the delivery to the queue.
     How to mend it: Settle each delivery exactly once, and remember that an acknowledgement with multiple also
-    settles all earlier deliveries. Typical API misuse: both the message handler and a cleanup or error path
-    settle the same delivery.
+    settles all earlier deliveries. A common cause is that the message handler and an error path both settle
+    the same delivery.
     """
     case.report(B_ACK_DUP, reason, certainty, {"delivery_tag": tag})
 
@@ -205,14 +205,14 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged deliveries.
     Silent when: the capture lacks octets that were sent on the channel before the basic.ack, when the channel
     is about to be closed, or when another rule already reports that the delivery was sent with no-ack. The
-    finding is only possible, not certain, when basic.recover may have returned the delivery to the queue. The
-    finding is also only possible when the server is not RabbitMQ and earlier deliveries are still
-    unacknowledged, because LavinMQ and others accept a basic.ack that covers earlier deliveries.
+    finding is only possible, not certain, when basic.recover may have returned the delivery to the queue. If
+    the server is not RabbitMQ, the finding is also only possible while earlier deliveries are unacknowledged.
+    LavinMQ and others accept a basic.ack that covers earlier deliveries.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.ack because it covers earlier deliveries.
     How to mend it: For a basic.ack with multiple, use the delivery-tag of a delivery that is still
-    unacknowledged, such as the highest outstanding one. Do not mix single and multiple acknowledgements
-    without tracking which tags are outstanding.
+    unacknowledged, such as the highest outstanding one. Keep a list of the outstanding delivery-tags if you
+    mix single and multiple acknowledgements.
     """
     case.report(
         B_ACK_MULTIPLE,

@@ -97,7 +97,7 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     Demands: A server accepts the binding of a durable queue to a transient exchange.
     Source: XML:queue.bind.transient-exchange
     Evidence: the declarations of the queue and the exchange, and the server's answer to queue.bind
-    Why it matters: The specification allows a binding of a durable queue to a transient exchange; the binding
+    Why it matters: The specification allows a binding of a durable queue to a transient exchange. The binding
     disappears together with the exchange. The client loses its channel and cannot set up its topology.
     Silent when: amqpscope does not know the declaration of the queue or the exchange, or when the server's
     answer names access rights or a missing queue or exchange.
@@ -124,8 +124,8 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
 
     Demands: A server binds each new queue to the default exchange under the name of the queue.
     Source: XML:queue.declare.default-binding; GS:3.1.3.1
-    Evidence: a basic.return with 312 for a message that was published to the default exchange with the name
-    of an existing queue
+    Evidence: a basic.return with reply-code 312 for a message that was published to the default exchange with
+    the name of an existing queue as its routing key
     Why it matters: The default exchange is the simplest way to send to a queue. The message does not reach
     the queue.
     Silent when: the capture lacks octets of a connection to this server, when the queue may have been
@@ -152,7 +152,7 @@ def bound_queue_not_reached(operation: TopologyOperation, binding: TopologyOpera
     Demands: A direct exchange routes a message to every queue that is bound with exactly the routing key of
     the message.
     Source: XML:queue.bind.routing-key.direct-exchange-key-matching; GS:3.1.3.1
-    Evidence: the known bindings, and a basic.return with 312 although a binding matches
+    Evidence: the known bindings, and a basic.return with reply-code 312 although a binding matches
     Why it matters: The queue does not get the message. The message is lost unless the publisher handles the
     returned message.
     Silent when: the capture lacks octets of a connection to this server, or when another client may have

@@ -152,7 +152,8 @@ def cancel_answered_needlessly(case: Case091, tag: str) -> None:
     Evidence: a basic.cancel of the server, and the client's basic.cancel-ok
     Why it matters: The server waits for no answer, and may take the basic.cancel-ok for the answer to
     something else.
-    Silent when: the server's basic.cancel was not captured.
+    Silent when: The server waits for no answer, and may take the basic.cancel-ok for the answer to another
+    request.
     How to mend it: Check the no-wait bit of a received basic.cancel. If no-wait is set, remove the consumer
     and notify the application, but send no basic.cancel-ok.
     """

@@ -173,8 +173,8 @@ def close_ok_of_nothing(case: Case091) -> None:
     Evidence: the channel.close methods that have no answer yet
     Why it matters: The other peer may take the channel.close-ok for the end of a channel that is in use, or
     may close the connection.
-    Silent when: the capture lacks octets of the start of the connection, or when octets that were sent after
-    the channel was opened.
+    Silent when: the capture lacks octets of the start of the connection, or octets that were sent after the
+    channel was opened.
     How to mend it: Send channel.close-ok only as the answer to a received channel.close, and exactly once.
     Send channel.close to end a channel.
     """

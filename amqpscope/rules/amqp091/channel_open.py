@@ -35,8 +35,8 @@ def opened_while_open(case: Case091, channel: Channel) -> None:
     Why it matters: Brokers answer by closing the connection, which ends all other channels. The usual cause
     is that two threads share a connection but not the list of its channels.
     Silent when: the capture lacks octets that were sent after the channel was opened.
-    How to mend it: Assign channel numbers in one place per connection, under a lock. Send channel.open only
-    for a number that is not in use, and free the number after channel.close-ok.
+    How to mend it: Assign the channel numbers of a connection in one place, under a lock. Send channel.open
+    only for a number that is not in use, and free the number after channel.close-ok.
     """
     case.report(
         CH_OPEN_STATE,

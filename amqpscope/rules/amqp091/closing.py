@@ -57,8 +57,8 @@ def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bo
     Silent when: the connection was not open yet, when the capture lacks octets of the connection, or when the
     other peer ended its stream first. The rule also reports nothing when the other peer was silent for two
     heartbeat delays or sent broken frames, because the peer may then drop the connection. The finding is only
-    possible, not certain, when a reset ends the stream, or when the capturing machine's clock was set back,
-    because the other peer may then have been silent for two heartbeat delays.
+    possible, not certain, when a reset ends the stream. The finding is also only possible when the capturing
+    machine's clock was set back, because the other peer may then have been silent for two heartbeat delays.
     How to mend it: Send connection.close, wait for connection.close-ok with a time-out, and only then close
     the socket. Applications should close the connection object before the process exits.
     """
@@ -279,9 +279,9 @@ def close_names_a_method_never_said(case: Case091, class_id: i64, method_id: i64
     Source: XML:connection.close.class-id/method-id (docs); XML:channel.close.class-id/method-id
     Evidence: the methods that the closing peer has received from the other peer
     Why it matters: A developer who looks for the cause of the close looks in the wrong place.
-    Silent when: the capture lacks octets of either peer, when the frames of the other peer were broken, or
-    when the class-id and method-id name a method of the class connection that the closing peer itself has
-    sent, as RabbitMQ does with connection.tune.
+    Silent when: the capture lacks octets of either peer, or when the frames of the other peer were broken.
+    The rule is also silent when the class-id and method-id name a method of the class connection that the
+    closing peer has sent, as RabbitMQ does with connection.tune.
     How to mend it: Set class-id and method-id of the close to those of the received method that caused the
     error. If no received method caused the close, set both to 0.
     """
@@ -301,7 +301,7 @@ C_CLOSE_CODE_KNOWN: Final = RULES.rule(
 
 
 def unknown_reply_code(case: Case091, code: i64) -> None:
-    """A peer sends a reply-code that is neither defined by the specification nor RabbitMQ's 312.
+    """A peer sends a reply-code that the specification does not define and that is not RabbitMQ's 312.
 
     Demands: Reply-codes come from the list in the specification, or are RabbitMQ's 312.
     Source: XML domain reply-code; XML constants
@@ -335,9 +335,9 @@ def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     Source: GS:4.8.1; XML constants class=hard-error
     Evidence: the reply-code in connection.close
     Why it matters: An error of one channel ends all other channels of the connection, too.
-    Silent when: the close names a method of the class connection, or when the connection is not open yet. A
-    peer cannot report such an error of the connection on a channel; an example is RabbitMQ's 403 for a failed
-    login.
+    Silent when: the connection.close names a method of the class connection, or when the connection is not
+    open yet. A peer cannot report an error of the connection on a channel, for example RabbitMQ's 403 for a
+    failed login.
     How to mend it: Answer a soft error with channel.close on the channel concerned. If the whole connection
     really has to end, send connection.close with a hard-error code.
     """

@@ -55,9 +55,10 @@ def acknowledged_too_late(case: Case091, channel: Channel, oldest: ConsumerDeliv
     Demands: A client settles each delivery within the server's consumer timeout (RabbitMQ: 30 minutes by
     default).
     Source: RMQ:docs/consumers (acknowledgement timeout)
-    Evidence: a channel.close with 406 and "timed out", and the oldest unacknowledged delivery
-    Why it matters: RabbitMQ closes the channel after half an hour, unless configured otherwise. After closing
-    the channel, RabbitMQ redelivers all messages that were unacknowledged on it.
+    Evidence: a channel.close with reply-code 406 and the words "timed out", and the oldest unacknowledged
+    delivery
+    Why it matters: By default, RabbitMQ closes the channel when a delivery is unacknowledged for half an
+    hour. After closing the channel, RabbitMQ redelivers all messages that were unacknowledged on it.
     Silent when: the reply-text of the server's close does not say that the time ran out, or when amqpscope
     knows of no delivery that was unacknowledged for at least a second.
     Only possible because: The capture shows neither how long the server waits nor which delivery the server
@@ -190,8 +191,8 @@ def deprecated_recover(case: Case091) -> None:
     Demands: A client uses basic.recover instead of the deprecated basic.recover-async.
     Source: XML:basic.recover-async (deprecated=1)
     Evidence: each basic.recover-async of the client
-    Why it matters: The fault has hardly any effect. The method basic.recover does the same as
-    basic.recover-async, and the server answers it.
+    Why it matters: A basic.recover-async does little harm, because servers still support the method. The
+    method basic.recover does the same as basic.recover-async, and the server answers it.
     Silent when: the rule has already reported a basic.recover-async on the same connection.
     How to mend it: Replace basic.recover-async by basic.recover, and wait for basic.recover-ok before relying
     on the redelivery.

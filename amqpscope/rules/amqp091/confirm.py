@@ -166,8 +166,7 @@ CF_EXCLUSIVE: Final = RULES.rule(
 
 
 def confirmed_both_ways(case: Case091, tag: int, before: str) -> None:
-    """A server sends basic.ack for a message that it has already confirmed with basic.nack, or the other way
-    round.
+    """A server confirms the same message with both basic.ack and basic.nack.
 
     Demands: A server confirms a message either with basic.ack or with basic.nack, and a basic.ack with
     multiple covers no message that was nacked.
@@ -224,11 +223,11 @@ def nack_not_coped_with(case: Case091) -> None:
     Evidence: a basic.nack of the server, and the client's close that names it
     Why it matters: In confirm mode, basic.nack reports that the server could not accept a message. By
     closing, the client also loses all other messages on the channel.
-    Silent when: the client's close does not name basic.nack, when the close has the reply-code of a malformed
-    frame (501, 502, 505), when the server has nacked no message, or when amqpscope could not read all octets
-    of the server.
-    How to mend it: Handle a received basic.nack like basic.ack, with a negative result: remove the covered
-    messages from the unconfirmed set and tell the application to publish them again.
+    Silent when: the client's close does not name basic.nack, or when the close has the reply-code of a
+    malformed frame (501, 502, 505). The rule is also silent when the server has nacked no message, or when
+    amqpscope could not read all octets of the server.
+    How to mend it: Handle a received basic.nack like a basic.ack with a negative result. Remove the covered
+    messages from the unconfirmed set, and let the application publish them again.
     """
     case.report(CF_NACK_HANDLE, "the client closes because of a basic.nack")
 

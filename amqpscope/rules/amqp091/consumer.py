@@ -126,8 +126,9 @@ def consume_without_queue(case: Case091) -> None:
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
     declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent on the channel before the basic.consume.
-    How to mend it: Send the queue name in basic.consume, or send queue.declare on the same channel first.
-    Typical API misuse: declaring the queue on one channel and consuming on another, or passing an empty name.
+    How to mend it: Send the queue name in basic.consume, or send queue.declare on the same channel first. A
+    common cause is that the application declares the queue on one channel and consumes on another, or passes
+    an empty queue name.
     """
     case.report(B_CONSUME_QKNOWN, "the queue name is empty, and no queue was declared on this channel")
 
@@ -144,8 +145,9 @@ def get_without_queue(case: Case091) -> None:
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
     declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent on the channel before the basic.get.
-    How to mend it: Send the queue name in basic.get, or send queue.declare on the same channel first. Typical
-    API misuse: declaring the queue on one channel and fetching on another, or passing an empty name.
+    How to mend it: Send the queue name in basic.get, or send queue.declare on the same channel first. A
+    common cause is that the application declares the queue on one channel and fetches on another, or passes
+    an empty queue name.
     """
     case.report(B_GET_QKNOWN, "the queue name is empty, and no queue was declared on this channel")
 
@@ -229,8 +231,8 @@ def exclusive_beside_others(case: Case091, consumer: Consumer, channel: Channel)
     channel end with it.
     Silent when: the other consumers of the queue are on connections that the capture does not show.
     Only possible because: Another queue of the same name may have replaced the earlier queue in the meantime.
-    How to mend it: Set the exclusive bit only when no other consumer of the queue exists, and cancel the own
-    consumer before starting a new one. Expect the refusal, and retry on a new channel.
+    How to mend it: Set the exclusive bit only when no other consumer of the queue exists, and cancel your own
+    consumer before you start a new one. If the server refuses the exclusive consumer, retry on a new channel.
     """
     case.report(
         B_CONSUME_EXCL,

@@ -56,8 +56,8 @@ Why it matters: The message and the connection are lost (reply-code 505). The us
 use the same channel.
 Silent when: the sender closes the channel, when the sender answers a close of the other peer, or when the
 capture lacks the method or octets between the method and the frame.
-How to mend it: Write the method, content header and body of a message to the channel without other frames of
-that channel between them, under one lock. Applications must not share a channel between threads without
+How to mend it: Write the method, the content header and the body of a message under one lock. No other frame
+of the channel may come between them. Applications must not share a channel between threads without
 synchronization.
 """
 
@@ -138,7 +138,7 @@ Source: GS:4.2.6.1
 Evidence: the sum of the body octets, and the body-size of the content header
 Why it matters: The receiver cannot separate the message from the frames that follow. The connection is lost
 (reply-code 505, RabbitMQ: 501).
-Silent when: the capture lacks the content header of the message, or when octets after the content header.
+Silent when: the capture lacks the content header of the message, or octets after the content header.
 How to mend it: Set body-size in the content header to the exact number of octets of the encoded body. Count
 octets, not characters, and compute the size after encoding or compression.
 """
@@ -154,7 +154,7 @@ Source: GS:4.2.6.1
 Evidence: a body frame directly after a content header with body-size 0
 Why it matters: The message was already complete, so the body frame belongs to no message. The connection is
 lost (reply-code 505).
-Silent when: the capture lacks the content header, or when octets after the content header.
+Silent when: the capture lacks the content header, or octets after the content header.
 How to mend it: When body-size is 0, send no body frame at all, not even an empty one. When there is a body,
 announce its exact number of octets in the content header.
 """
@@ -177,7 +177,7 @@ Why it matters: The receiver cannot read the properties. The connection is lost:
 501 and 505 for this fault, and RabbitMQ uses 505.
 Silent when: the capture lacks octets before the content header.
 How to mend it: Write class-id 60 (basic) into the content header, equal to the class-id of the preceding
-method. Check the byte order of the field.
+method. Check the byte order of the class-id field.
 """
 
 
@@ -192,8 +192,8 @@ Evidence: the weight field of the content header
 Why it matters: The weight field was planned for contents inside contents, and has no use. The connection is
 lost (reply-code 505).
 Silent when: the capture lacks octets before the content header.
-How to mend it: Always write 0 into the weight field of the content header. Check that the fields stand in the
-order class-id, weight, body-size, property flags.
+How to mend it: Always write 0 into the weight field of the content header. Write the fields of a content
+header in this order: class-id, weight, body-size, property flags.
 """
 
 
@@ -224,11 +224,11 @@ order of the flags. Compute the payload size of the frame from the encoded prope
 F_HEADER_FLAGS: Final[str] = RULES.rule(
     "F-HEADER-FLAGS", "IMPLIED", "tier A", answer="connection.close 501", proved="properties"
 )
-"""A peer sends a content header with a property flag that stands for no property, or with a flag that
-announces another flag word although none follows.
+"""A peer sends a content header whose property flags name an unknown property, or announce another flag word
+although no flag word follows.
 
-Demands: A content header sets only flags of the 14 defined properties, and sets the lowest flag bit only when
-another flag word follows.
+Demands: A content header sets only the flags of the 14 defined properties. The lowest flag bit is set only
+when another flag word follows.
 Source: GS:4.2.6.1; XML class basic fields
 Evidence: the property flags of the content header
 Why it matters: The receiver reads the octets that belong to the unknown flag as a part of another property.
@@ -257,8 +257,8 @@ def body_of_no_octets(case: Case091) -> None:
     abandons.
     Source: XML:basic.reject.01; GS:4.2.1 content-body
     Evidence: a body frame with size 0
-    Why it matters: The fault has hardly any effect: RabbitMQ ignores the frame. The specification lets a
-    server abandon an unfinished message by an empty body frame, but no known server does so.
+    Why it matters: RabbitMQ ignores an empty body frame, so the fault does little harm. The specification
+    lets a server abandon an unfinished message by an empty body frame, but no known server does so.
     Silent when: the rule has already reported an empty body frame on the same connection.
     How to mend it: Send a body frame only when at least one octet of the body is left. Check the loop that
     splits the body into frames for an empty first or last piece.

@@ -30,7 +30,7 @@ def delivery_tag_zero(case: Case091) -> None:
 
     Demands: The delivery-tag of basic.deliver and basic.get-ok is not 0.
     Source: XML domain delivery-tag.non-zero
-    Evidence: the delivery-tag of basic.deliver and basic.get-ok
+    Evidence: the delivery-tag of each basic.deliver and basic.get-ok
     Why it matters: In an acknowledgement, delivery-tag 0 stands for all deliveries. The client cannot
     acknowledge a delivery with delivery-tag 0 alone.
     Silent when: never, because the frame alone shows the fault.
@@ -90,7 +90,7 @@ def delivery_to_nobody(case: Case091, tag: str) -> None:
     Silent when: the capture lacks octets that were sent on the channel before the basic.deliver, or when a
     basic.consume with no-wait and without a consumer-tag may have started the consumer.
     How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from
-    basic.consume or basic.consume-ok. Copy the consumer-tag unchanged.
+    basic.consume or basic.consume-ok. Copy the consumer-tag unchanged into each basic.deliver.
     """
     case.report(B_DELIVER_CTAG, f"this channel has no consumer {tag!r}", evidence={"consumer_tag": tag})
 
@@ -108,8 +108,8 @@ def delivery_before_consume_ok(case: Case091, tag: str) -> None:
     consumer yet and cannot handle the delivery.
     Silent when: the basic.consume had no-wait set, when an earlier consumer had the same consumer-tag, or
     when the capture lacks octets that were sent on the channel before the basic.deliver.
-    How to mend it: Write basic.consume-ok to the channel before the consumer becomes able to receive messages
-    from the queue, and make sure that no other thread writes a delivery first.
+    How to mend it: Write basic.consume-ok to the channel before the consumer can receive messages from the
+    queue. Make sure that no other thread writes a delivery before the basic.consume-ok.
     """
     case.report(
         B_DELIVER_EARLY,
@@ -185,16 +185,16 @@ def more_than_the_window(
     deliveries of the consumer, channel or connection
     Why it matters: The client receives more messages than it asked for and may run out of memory. Other
     consumers receive fewer messages than they should.
-    Silent when: the capture lacks octets that were sent on the channel before the delivery. The rule does not
-    count deliveries with no-ack, messages that basic.get fetched, and deliveries to a consumer of a stream,
-    because a stream sends whole chunks. If the server is RabbitMQ, the rule uses RabbitMQ's meaning of
-    `global` (false: each new consumer, true: the channel). For other servers, the rule reports only
-    deliveries that also exceed the prefetch-count in the specification's meaning (false: the channel, true:
-    the connection). The rule reports nothing for consumers that existed before a basic.qos with `global`,
-    because RabbitMQ still sends the messages that its queues had already handed out. After an acknowledgement
-    with an unknown delivery-tag, the rule reports nothing more on the channel. The finding is only possible,
-    not certain, when the server may not have read the newest basic.qos, or may apply the prefetch-count of
-    the channel to each consumer.
+    Silent when: the capture lacks octets that were sent on the channel before the delivery. The rule ignores
+    deliveries with no-ack and messages that basic.get fetched. The rule also ignores deliveries to a consumer
+    of a stream, because a stream sends whole chunks. If the server is RabbitMQ, the rule uses RabbitMQ's
+    meaning of `global` (false: each new consumer, true: the channel). For other servers, the rule reports
+    only deliveries that also exceed the prefetch-count in the specification's meaning (false: the channel,
+    true: the connection). The rule reports nothing for consumers that existed before a basic.qos with
+    `global`, because RabbitMQ still sends the messages that its queues had already handed out. After an
+    acknowledgement with an unknown delivery-tag, the rule reports nothing more on the channel. The finding is
+    only possible, not certain, when the server may not have read the newest basic.qos, or may apply the
+    prefetch-count of the channel to each consumer.
     How to mend it: Count the unacknowledged deliveries for each prefetch-count, and reduce the count only
     when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """
@@ -210,7 +210,7 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     """A server sends a message that exceeds the prefetch-size together with the messages that are still
     unacknowledged.
 
-    Demands: While deliveries are unacknowledged, a server sends a further message only if all of them
+    Demands: While deliveries are unacknowledged, a server sends a further message only if all these messages
     together do not exceed the prefetch-size.
     Source: XML:basic.qos.prefetch-count.01; XML:basic.qos.prefetch-size (field doc)
     Evidence: the body octets of the unacknowledged deliveries, and the prefetch-size of basic.qos
@@ -219,7 +219,7 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     prefetch-size was set with `global`, or when the server is RabbitMQ or LavinMQ, which do not support
     prefetch-size.
     How to mend it: Sum the body octets of all unacknowledged deliveries. While this sum is above zero, send a
-    message only if sum plus body-size does not exceed prefetch-size.
+    message only if the sum plus the message's body-size does not exceed the prefetch-size.
     """
     case.report(
         B_QOS_SIZE,

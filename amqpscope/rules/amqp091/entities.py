@@ -73,8 +73,8 @@ def not_done_and_not_said(
     queue or exchange at the same time, or when the queue or exchange deletes itself.
     Only possible because: No capture can prove this fault, because a client outside the capture or the server
     itself may have deleted the queue or exchange.
-    How to mend it: Suppress only the -ok method when no-wait is set, never the error. If the request fails,
-    close the channel or the connection with the reply-code of the failure.
+    How to mend it: When no-wait is set, omit only the -ok method. Still report each error. If the request
+    fails, close the channel or the connection with the reply-code of the failure.
     """
     message = (
         f"{what} {shown(name)} is not found, although the server did not refuse {known.method} with no-wait"
@@ -125,7 +125,7 @@ def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -
     Why it matters: An exclusive queue belongs to the connection that declared it, and the server deletes the
     queue with that connection. The server answers other connections with 405 and closes the channel.
     Silent when: the capture lacks octets of a connection to this server, or when the other connection may
-    have ended. The finding is only possible, not certain, unless the server answers with 405.
+    have ended. The finding is certain only if the server answers with 405.
     Possible because: The other connection may have ended before the use.
     How to mend it: Use an exclusive queue only on the connection that declared it. Declare the queue without
     exclusive if several connections share it. After a reconnect, wait until the server has ended the old

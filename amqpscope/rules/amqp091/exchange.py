@@ -48,8 +48,8 @@ X_DEFAULT_DECL: Final = RULES.rule(
 
 
 def default_exchange_declared(case: Case091) -> None:
-    """A client sends exchange.declare or exchange.delete with an empty name, which stands for the default
-    exchange.
+    """A client sends exchange.declare or exchange.delete with an empty exchange name, which stands for the
+    default exchange.
 
     Demands: The exchange name in exchange.declare and exchange.delete is not empty.
     Source: XML:exchange.declare.exchange assert notnull; XML:exchange.delete.exchange assert notnull
@@ -133,8 +133,9 @@ def predeclared_exchange_deleted(case: Case091, name: str) -> None:
     Why it matters: Every virtual host has the predeclared exchanges for all clients. RabbitMQ and other
     brokers refuse the deletion with 403 and close the channel.
     Silent when: never, because the frame alone shows the fault.
-    How to mend it: Remove the exchange.delete. In cleanup code, skip every exchange whose name begins with
-    `amq.`, and delete only exchanges that the application has declared itself.
+    How to mend it: Remove the exchange.delete that names a predeclared exchange. In cleanup code, skip every
+    exchange whose name begins with `amq.`, and delete only exchanges that the application has declared
+    itself.
     """
     case.report(X_DELETE_PREDECL, f"exchange.delete names {name!a}", CERTAIN, {"exchange": ascii(name)})
 

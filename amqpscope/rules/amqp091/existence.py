@@ -29,15 +29,15 @@ Source: XML:exchange.delete.exchange.exists
 Evidence: an exchange.delete after a deletion of the exchange or after a 404
 Why it matters: The client and the server disagree about which exchanges exist. Most servers refuse to delete
 a missing exchange and close the channel.
-Silent when: the server answers with an exception other than 404, when the answer does not show what is
-missing, or when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the
-deletion of a missing exchange as done and do not refuse the request. The finding is certain only if the
-server refuses the request with 404 and the same connection had deleted the exchange or received a 404 for the
-exchange before. In all other cases, another client may have deleted the exchange.
+Silent when: the server answers with an exception other than 404, or when the answer does not show what is
+missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
+LavinMQ treat the deletion of a missing exchange as done and do not refuse the request. The finding is certain
+only if the server refuses the request with 404 and the same connection had deleted the exchange or received a
+404 for the exchange before. In all other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
-How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Skip
-exchanges that are already deleted. Run cleanup code on a channel of its own, so that a 404 interrupts no
-other work.
+How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Do not
+delete an exchange that is already deleted. Run cleanup code on a channel of its own, so that a 404 interrupts
+no other work.
 """
 
 
@@ -70,11 +70,11 @@ Source: RMQX:exchange.unbind.destination.must-exist; RMQX:exchange.unbind.source
 Evidence: the known exchanges
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
 request closes the channel.
-Silent when: the server answers with an exception other than 404, when the answer does not show what is
-missing, or when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the
-removal of a missing binding as done and do not refuse the request. The finding is certain only if the server
-refuses the request with 404 and the same connection had deleted the exchange or received a 404 for the
-exchange before. In all other cases, another client may have deleted the exchange.
+Silent when: the server answers with an exception other than 404, or when the answer does not show what is
+missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
+LavinMQ treat the removal of a missing binding as done and do not refuse the request. The finding is certain
+only if the server refuses the request with 404 and the same connection had deleted the exchange or received a
+404 for the exchange before. In all other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send exchange.unbind before deleting either exchange. Leave the exchange.unbind out after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -131,11 +131,11 @@ Source: XML:queue.unbind.queue.must-exist
 Evidence: the known queues
 Why it matters: The client and the server disagree about which queues exist. A server that refuses the request
 closes the channel.
-Silent when: the server answers with an exception other than 404, when the answer does not show what is
-missing, or when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the
-removal of a missing binding as done and do not refuse the request. The finding is certain only if the server
-refuses the request with 404 and the same connection had deleted the queue or received a 404 for the queue
-before. In all other cases, another client may have deleted the queue.
+Silent when: the server answers with an exception other than 404, or when the answer does not show what is
+missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
+LavinMQ treat the removal of a missing binding as done and do not refuse the request. The finding is certain
+only if the server refuses the request with 404 and the same connection had deleted the queue or received a
+404 for the queue before. In all other cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Send queue.unbind before deleting the queue. Leave the queue.unbind out after a queue.delete,
 because deleting a queue removes its bindings.
@@ -152,11 +152,11 @@ Source: XML:queue.unbind.exchange.must-exist
 Evidence: the known exchanges
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
 request closes the channel.
-Silent when: the server answers with an exception other than 404, when the answer does not show what is
-missing, or when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the
-removal of a missing binding as done and do not refuse the request. The finding is certain only if the server
-refuses the request with 404 and the same connection had deleted the exchange or received a 404 for the
-exchange before. In all other cases, another client may have deleted the exchange.
+Silent when: the server answers with an exception other than 404, or when the answer does not show what is
+missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
+LavinMQ treat the removal of a missing binding as done and do not refuse the request. The finding is certain
+only if the server refuses the request with 404 and the same connection had deleted the exchange or received a
+404 for the exchange before. In all other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send queue.unbind before deleting the exchange. Leave the queue.unbind out after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -191,15 +191,15 @@ Source: XML:queue.delete.queue.must-exist
 Evidence: the known queues
 Why it matters: The client and the server disagree about which queues exist. Some servers close the channel
 when a client deletes a missing queue.
-Silent when: the server answers with an exception other than 404, when the answer does not show what is
-missing, or when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and LavinMQ treat the
-deletion of a missing queue as done and do not refuse the request. The finding is certain only if the server
-refuses the request with 404 and the same connection had deleted the queue or received a 404 for the queue
-before. In all other cases, another client may have deleted the queue.
+Silent when: the server answers with an exception other than 404, or when the answer does not show what is
+missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
+LavinMQ treat the deletion of a missing queue as done and do not refuse the request. The finding is certain
+only if the server refuses the request with 404 and the same connection had deleted the queue or received a
+404 for the queue before. In all other cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
-How to mend it: Delete each queue once, and let only one part of the application own the deletion. Skip queues
-that are already deleted or delete themselves (auto-delete, exclusive). Run cleanup code on a channel of its
-own, so that a 404 interrupts no other work.
+How to mend it: Delete each queue once, and let only one part of the application own the deletion. Do not
+delete a queue that is already deleted, or that deletes itself (auto-delete, exclusive). Run cleanup code on a
+channel of its own, so that a 404 interrupts no other work.
 """
 
 

@@ -60,8 +60,8 @@ def flow_confirmed_otherwise(case: Case091, asked: bool, packet: int) -> None:
     Why it matters: The peers disagree whether content may be sent on the channel. As a result, messages
     stall, or arrive at a receiver that has no room for messages.
     Silent when: the capture lacks octets that were sent after the channel was opened.
-    How to mend it: Copy the active value of the received channel.flow into channel.flow-ok, and answer
-    several channel.flow in their order.
+    How to mend it: Copy the active value of the received channel.flow into channel.flow-ok. Answer several
+    channel.flow methods in the order of their arrival.
     """
     case.report(
         CH_FLOW_OK_VALUE,

@@ -147,8 +147,9 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
     """A server delivers messages to a consumer in another order than a publisher sent them, although they
     take the same path.
 
-    Demands: Messages of one priority that take the same path (channel, exchange, queue, channel) arrive in
-    the order of publishing, unless the redelivered bit is set.
+    Demands: Messages of one priority that take the same path arrive in the order of publishing, unless the
+    redelivered bit is set. The path is the channel, exchange and queue of the publish, and the channel of the
+    delivery.
     Source: XML:basic.08; GS:4.7
     Evidence: the order of the publishes on a channel, and the order of the deliveries to a consumer
     Why it matters: Results that depend on the order are wrong, for example a state that the last message
@@ -275,8 +276,8 @@ def put_on_a_queue_twice(content: Content, before: Content) -> Finding:
     the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
-    How to mend it: Collect the destination queues of a message in a set before storing it, so that each queue
-    receives the message once even if several bindings match.
+    How to mend it: Collect the destination queues of a message in a set before storing the message. Each
+    queue then receives the message once, even if several bindings match.
     """
     message = (
         f"the queue delivered the message before, in packet {int(before.spot.packet)}, and it was settled"
@@ -298,8 +299,8 @@ def reached_an_exchange_twice(content: Content, before: Content) -> Finding:
     the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
-    How to mend it: Remember the exchanges that a message has already visited while routing it through
-    exchange bindings, visit each one only once, and collect the destination queues in a set.
+    How to mend it: While routing a message through exchange bindings, remember the exchanges that the message
+    has already visited. Visit each exchange only once, and collect the destination queues in a set.
     """
     message = (
         f"the queue delivered the message before, in packet {int(before.spot.packet)}, and it was settled"
@@ -325,8 +326,8 @@ def not_said_to_come_again(content: Content, before: Content) -> Finding:
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Mark a message as delivered at its first delivery. Set the redelivered bit on every later
-    delivery, also after a basic.reject or basic.nack with requeue and after a channel or connection has
-    ended.
+    delivery. This includes deliveries after a basic.reject or basic.nack with requeue, and deliveries after a
+    channel or connection has ended.
     """
     message = (
         f"the message was delivered before, in packet {int(before.spot.packet)}, but redelivered is not set"
@@ -349,8 +350,8 @@ def recovered_and_not_said(content: Content, before: Content) -> Finding:
     to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
-    How to mend it: Set the redelivered bit on every unacknowledged message that is resent because of
-    basic.recover, whatever the value of requeue and whichever consumer receives the message.
+    How to mend it: Set the redelivered bit on every unacknowledged message that the server resends because of
+    basic.recover. The value of requeue and the choice of the consumer do not matter.
     """
     message = (
         f"the message of packet {int(before.spot.packet)} is resent after recover, but redelivered is not set"
@@ -374,8 +375,8 @@ def recovered_async_and_not_said(content: Content, before: Content) -> Finding:
     to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
-    How to mend it: Set the redelivered bit on every unacknowledged message that is resent because of
-    basic.recover-async, whatever the value of requeue and whichever consumer receives the message.
+    How to mend it: Set the redelivered bit on every unacknowledged message that the server resends because of
+    basic.recover-async. The value of requeue and the choice of the consumer do not matter.
     """
     message = (
         f"the message of packet {int(before.spot.packet)} is resent after recover, but redelivered is not set"
@@ -399,7 +400,8 @@ def again_and_again(content: Content, first: Content, times: int) -> Finding:
     connection to this server.
     Only possible because: A client may have published the message again.
     How to mend it: Count the deliveries of each message, and move a message to a dead-letter queue at a
-    limit. In the consumer application, reject messages that cannot be processed without requeue.
+    limit. In the consumer application, reject a message without requeue if the application cannot process the
+    message.
     """
     message = f"the message is delivered {times} times, first in packet {int(first.spot.packet)}"
     return _finding(B_REDELIV_LIMIT, message, content, first)
@@ -483,7 +485,7 @@ def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
     delivery and its settlement, or when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because the server may have discarded the delivery
     for another reason.
-    How to mend it: Remove only messages from the queue that await delivery when queue.purge arrives. Keep
+    How to mend it: When queue.purge arrives, remove only messages that still wait for their delivery. Keep
     unacknowledged deliveries and their delivery-tags until the client settles them or the channel closes.
     """
     message = (

@@ -45,8 +45,8 @@ Source: GS:4.2.3; GS:4.2.1; XML constants frame-method/header/body/heartbeat
 Evidence: the first octet of the frame
 Why it matters: The receiver cannot interpret the frame. The specification requires the receiver to close the
 connection.
-Silent when: the capture lacks octets before the frame. For a heartbeat with type 4, the rule reports the
-fault and names the cause: the specification's text says 4 in one place, but its grammar says 8.
+Silent when: the capture lacks octets before the frame. For a heartbeat with type 4, the finding names the
+cause. The text of the specification says 4 in one place, but its grammar says 8.
 How to mend it: Write 1 (method), 2 (content header), 3 (body) or 8 (heartbeat) into the first octet of each
 frame. Check that the previous frame had the size it announced, and that threads do not interleave their
 writes.
@@ -92,7 +92,7 @@ of per channel.
 F_HEARTBEAT_SHAPE: Final[str] = RULES.rule(
     "F-HEARTBEAT-SHAPE", "IMPLIED", "tier A", answer="connection.close 501", proved="certain"
 )
-"""A peer sends a heartbeat that has a payload or no size field, instead of the eight octets of a frame
+"""A peer sends a heartbeat with a payload or without a size field, instead of the eight octets of a frame
 without payload.
 
 Demands: A heartbeat is a frame with an empty payload and has eight octets in all.
@@ -159,7 +159,7 @@ F_METHOD_ARGS: Final[str] = RULES.rule(
 Demands: The payload of a method contains all arguments of the method, complete and in order.
 Source: GS:4.2.4; GS:2.3.5.1; XML constant syntax-error
 Evidence: the arguments, which go beyond the end of the payload
-Why it matters: The receiver misses arguments and closes the connection (RabbitMQ with 501).
+Why it matters: The receiver lacks some arguments and closes the connection (RabbitMQ with 501).
 Silent when: the capture lacks a part of the frame, or octets before the frame.
 How to mend it: Encode every argument that the specification lists for the method, in its order, including
 reserved arguments and the octet that holds the bits. Calculate the frame size from the encoded octets.

@@ -134,7 +134,7 @@ def no_locale_offered(case: Case091) -> None:
     Source: XML:connection.start.locales assert notnull
     Evidence: the field locales of connection.start
     Why it matters: The client has to choose one of the offered locales in connection.start-ok, but the server
-    offers none.
+    offers no locale.
     Silent when: connection.start cannot be decoded.
     How to mend it: Fill the locales field of connection.start with at least `en_US`, separated from further
     locales by spaces.
@@ -155,8 +155,8 @@ def locale_en_us_not_offered(case: Case091) -> None:
     suitable locale.
     Silent when: another rule (C-START-LOCALES-NOTNULL) already reports that connection.start offers no
     locale, or when the locales are not ASCII.
-    How to mend it: Add `en_US` to the locales field of connection.start, spelled exactly so and separated
-    from the others by spaces.
+    How to mend it: Add exactly `en_US` to the locales field of connection.start, separated from the other
+    locales by spaces.
     """
     case.report(C_START_LOCALE_EN_US, "the offered locales lack en_US")
 
@@ -209,8 +209,8 @@ def client_properties_missing(case: Case091, properties: PeerProperties) -> None
     Silent when: connection.start-ok cannot be decoded, or when amqpscope cannot read its whole table of
     properties.
     How to mend it: Add the missing fields among `product`, `version`, `platform`, `copyright` and
-    `information` to the client-properties of start-ok. Applications should fill in their own name if the
-    client library lets them.
+    `information` to the client-properties of connection.start-ok. Applications should fill in their own name
+    if the client library lets them.
     """
     _properties_missing(case, C_STARTOK_CLIENT_PROPS, _CLIENT_PROPERTIES, properties)
 
@@ -228,9 +228,9 @@ def mechanism_not_offered(case: Case091, mechanism: str) -> None:
     Evidence: the mechanisms in connection.start, and the mechanism in connection.start-ok
     Why it matters: The server cannot authenticate the client, and closes the socket.
     Silent when: connection.start was not captured, or connection.start offers no mechanism.
-    How to mend it: Split the mechanisms of connection.start at the spaces and choose one of them, spelled
-    exactly so. If the client supports none of the offered mechanisms, report an error instead of sending
-    connection.start-ok.
+    How to mend it: Split the mechanisms of connection.start at the spaces, and send one of these names
+    unchanged in connection.start-ok. If the client supports none of the offered mechanisms, report an error
+    instead of sending connection.start-ok.
     """
     case.report(
         C_STARTOK_MECH_OFFERED,
@@ -286,8 +286,8 @@ def empty_response(case: Case091, certainty: i64) -> None:
     Why it matters: The server receives no data that identifies the client, and refuses the login.
     Silent when: the mechanism needs no initial response, for example EXTERNAL. The finding is only possible,
     not certain, for mechanisms that amqpscope does not know.
-    How to mend it: Fill the response field with the mechanism's initial response, for PLAIN a zero octet, the
-    user, a zero octet and the password. Check that user and password are configured.
+    How to mend it: Fill the response field with the mechanism's initial response. For PLAIN, the response is
+    a zero octet, the user, a zero octet and the password. Check that user and password are configured.
     """
     case.report(C_STARTOK_RESPONSE_NOTNULL, "the response in connection.start-ok is empty", certainty)
 
@@ -310,8 +310,8 @@ def locale_not_offered(case: Case091) -> None:
     Why it matters: The server may refuse the connection or send its reply-texts in another language. RabbitMQ
     ignores the field.
     Silent when: connection.start was not captured, or connection.start offers no locale.
-    How to mend it: Split the locales of connection.start at the spaces and choose one of them, spelled
-    exactly so. A server must always offer the locale `en_US`.
+    How to mend it: Split the locales of connection.start at the spaces, and send one of these names unchanged
+    in connection.start-ok. A server must always offer the locale `en_US`.
     """
     case.report(
         C_STARTOK_LOCALE_OFFERED,
@@ -338,8 +338,9 @@ def empty_answer_to_a_challenge(case: Case091) -> None:
     Why it matters: The server has asked for data in connection.secure and receives none, so the login fails.
     Silent when: the connection.secure is not the first one, because some mechanisms end with an empty
     response, or when the mechanism is GSSAPI, whose first challenge may also be the last one.
-    How to mend it: Calculate the answer of the mechanism from the challenge in connection.secure and send it
-    in secure-ok. Check that credentials and the mechanism's implementation are available before start-ok.
+    How to mend it: Calculate the answer of the mechanism from the challenge in connection.secure and send the
+    answer in connection.secure-ok. Before sending connection.start-ok, check that the credentials and an
+    implementation of the mechanism are available.
     """
     case.report(C_SECUREOK_RESPONSE_NOTNULL, "the response in connection.secure-ok is empty")
 
@@ -364,8 +365,8 @@ def odd_capabilities(case: Case091, properties: PeerProperties) -> None:
     Why it matters: RabbitMQ treats a capability as absent unless its value is the boolean true (type 't').
     Features stay disabled although the peer supports them.
     Silent when: the properties cannot be decoded.
-    How to mend it: Encode the property capabilities as a nested field table (type 'F') and each value in this
-    table as a boolean (type 't'), instead of strings or integers.
+    How to mend it: Encode the property capabilities as a nested field table (type 'F'). Encode each value in
+    this table as a boolean (type 't'), not as a string or an integer.
     """
     case.report(C_CAP_TABLE, properties.odd_capabilities)
 

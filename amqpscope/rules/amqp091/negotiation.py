@@ -82,9 +82,9 @@ def server_out_of_order(case: Case091, name: str) -> None:
     agreed on the values that the method negotiates.
     Silent when: the capture lacks octets of either peer, or when one of the two peers sent a set-up method
     out of order before.
-    How to mend it: Drive the set-up by a state machine: start, any number of secure, tune, open-ok. Send
-    connection.start, connection.tune and connection.open-ok once each, and send every method only in answer
-    to the client's previous method.
+    How to mend it: Use a state machine for the connection set-up. The order is connection.start, any number
+    of connection.secure, connection.tune, connection.open-ok. Send connection.start, connection.tune and
+    connection.open-ok once each, and send every method only in answer to the client's previous method.
     """
     case.report(
         C_HS_ORDER_SERVER,
@@ -113,9 +113,9 @@ def client_out_of_order(case: Case091, name: str) -> None:
     sending connection.close.
     Silent when: the capture lacks octets of either peer, or when one of the two peers sent a set-up method
     out of order before. A client may send connection.tune-ok and connection.open together.
-    How to mend it: Drive the set-up by a state machine: wait for connection.start before connection.start-ok,
-    answer each connection.secure with one connection.secure-ok, wait for connection.tune before
-    connection.tune-ok, then send connection.open once.
+    How to mend it: Use a state machine for the connection set-up. Wait for connection.start before
+    connection.start-ok, and answer each connection.secure with one connection.secure-ok. Wait for
+    connection.tune before connection.tune-ok, and then send connection.open once.
     """
     case.report(
         C_HS_ORDER_CLIENT,
@@ -137,8 +137,8 @@ def set_up_again(case: Case091, name: str) -> None:
     Why it matters: The negotiated values and the virtual host hold until the end of the connection. The
     receiver closes the connection with 503.
     Silent when: the capture lacks octets of either peer.
-    How to mend it: Send set-up methods only before open-ok. To use another virtual host or other tuning
-    values, close the connection and open a new one.
+    How to mend it: Send set-up methods only before connection.open-ok. To use another virtual host or other
+    tuning values, close the connection and open a new one.
     """
     case.report(
         C_HS_ONCE, f"{name} is sent on a connection that is open", evidence={"connection_state": OPEN}

@@ -70,8 +70,8 @@ def odd_priority(case: Case091, value: i64, certainty: i64) -> None:
     Silent when: a server delivers the message. The finding is only possible, not certain, for RabbitMQ and
     LavinMQ, whose queues can have priorities up to 255 (x-max-priority). The rule reports the fault only once
     per connection.
-    How to mend it: Use priorities from 0 to 9. Only when all brokers are RabbitMQ or LavinMQ, and the queue
-    is declared with a larger x-max-priority, are higher values meaningful.
+    How to mend it: Use priorities from 0 to 9. Use a higher priority only if all brokers are RabbitMQ or
+    LavinMQ and the queue is declared with a larger x-max-priority.
     """
     case.report_once(B_PROP_PRIORITY, f"priority is {value}", certainty, {"path": "priority"})
 
@@ -232,12 +232,12 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     """A server sends basic.return with a reply-code that does not fit the flags with which the message was
     published.
 
-    Demands: The reply-code of basic.return is 312 for a message with mandatory that no queue takes, and 313
-    for a message with immediate that no consumer takes.
+    Demands: The reply-code of basic.return is 312 if no queue takes a mandatory message, and 313 if no
+    consumer takes an immediate message.
     Source: XML constant no-consumers; RMQX constant no-route; ERR:17
     Evidence: the reply-code of basic.return
-    Why it matters: Clients react differently to reply-code 312 and 313: 312 means that no queue takes the
-    message, 313 that no consumer takes it.
+    Why it matters: Clients react differently to the two reply-codes. Reply-code 312 means that no queue takes
+    the message, and 313 means that no consumer takes the message.
     Silent when: the capture lacks octets that were sent on the channel before the basic.return. The finding
     is only possible, not certain, when the reply-code is neither 312 nor 313.
     How to mend it: Send reply-code 312 only for a message published with mandatory that no queue takes. Send

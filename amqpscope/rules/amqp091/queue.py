@@ -47,8 +47,8 @@ def bind_of_no_queue(case: Case091) -> None:
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
     declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent after the channel was opened.
-    How to mend it: Name the queue in queue.bind, or declare a queue on the same channel first. A queue that
-    was declared on another channel, or before the channel was reopened, does not count.
+    How to mend it: Name the queue in queue.bind, or declare a queue on the same channel first. An empty queue
+    name cannot stand for a queue that was declared on another channel or before the channel was reopened.
     """
     case.report(Q_BIND_QKNOWN, _NO_QUEUE, CERTAIN)
 
@@ -67,8 +67,9 @@ def unbind_of_no_queue(case: Case091) -> None:
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
     declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent after the channel was opened.
-    How to mend it: Name the queue in queue.unbind, or declare a queue on the same channel first. A queue that
-    was declared on another channel, or before the channel was reopened, does not count.
+    How to mend it: Name the queue in queue.unbind, or declare a queue on the same channel first. An empty
+    queue name cannot stand for a queue that was declared on another channel or before the channel was
+    reopened.
     """
     case.report(Q_UNBIND_QKNOWN, _NO_QUEUE, CERTAIN)
 
@@ -87,8 +88,9 @@ def purge_of_no_queue(case: Case091) -> None:
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
     declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent after the channel was opened.
-    How to mend it: Name the queue in queue.purge, or declare a queue on the same channel first. A queue that
-    was declared on another channel, or before the channel was reopened, does not count.
+    How to mend it: Name the queue in queue.purge, or declare a queue on the same channel first. An empty
+    queue name cannot stand for a queue that was declared on another channel or before the channel was
+    reopened.
     """
     case.report(Q_PURGE_QKNOWN, _NO_QUEUE, CERTAIN)
 
@@ -107,8 +109,9 @@ def delete_of_no_queue(case: Case091) -> None:
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
     declared on the channel, the server closes the channel.
     Silent when: the capture lacks octets that were sent after the channel was opened.
-    How to mend it: Name the queue in queue.delete, or declare a queue on the same channel first. A queue that
-    was declared on another channel, or before the channel was reopened, does not count.
+    How to mend it: Name the queue in queue.delete, or declare a queue on the same channel first. An empty
+    queue name cannot stand for a queue that was declared on another channel or before the channel was
+    reopened.
     """
     case.report(Q_DELETE_QKNOWN, _NO_QUEUE, CERTAIN)
 
@@ -187,8 +190,8 @@ def empty_name_answered_without_a_name(case: Case091, request: MethodRequest) ->
     Why it matters: The client does not learn the name of the new queue, so the client cannot name that queue
     in later methods or to other clients.
     Silent when: the queue.declare was not captured.
-    How to mend it: Generate a unique queue name whenever queue.declare has an empty name, create the queue
-    under it, and return that name in queue.declare-ok.
+    How to mend it: Whenever queue.declare has an empty name, generate a unique queue name and create the
+    queue under this name. Return the generated name in queue.declare-ok.
     """
     case.report(
         Q_DECL_GENNAME,
@@ -276,8 +279,8 @@ def deleted_although_not_empty(case: Case091, request: MethodRequest, count: int
     Why it matters: The messages in the queue are lost, although the client wanted to delete only an empty
     queue.
     Silent when: the queue.delete was not captured.
-    How to mend it: Check the number of messages when queue.delete sets if-empty, in the same step as the
-    deletion. If the queue holds messages, keep the queue and close the channel with 406.
+    How to mend it: When queue.delete sets if-empty, check the number of messages and delete the queue in one
+    atomic step. If the queue holds messages, keep the queue and close the channel with 406.
     """
     case.report(
         Q_DELETE_NOTEMPTY,
@@ -303,8 +306,8 @@ def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> 
     Silent when: the consumer is on another channel, or when the queue.delete was not captured.
     Only possible because: Other clients may have deleted the queue and declared it again in the meantime,
     which would have ended the consumer.
-    How to mend it: Count the consumers of the queue when queue.delete sets if-unused, in the same step as the
-    deletion. If the queue has a consumer, keep the queue and close the channel with 406.
+    How to mend it: When queue.delete sets if-unused, count the consumers of the queue and delete the queue in
+    one atomic step. If the queue has a consumer, keep the queue and close the channel with 406.
     """
     case.report(
         Q_DELETE_INUSE,

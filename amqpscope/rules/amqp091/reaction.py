@@ -91,9 +91,9 @@ def close_behind_a_fatal_frame(case: Case091, code: int) -> None:
     without sending anything.
     Source: GS:4.2.3
     Evidence: the faulty frame, and what its receiver sends next
-    Why it matters: The fault rarely matters. The specification wants the receiver to drop the connection
-    without sending; RabbitMQ, LavinMQ and others first send connection.close with 501, which gives the sender
-    the reason.
+    Why it matters: The fault rarely matters in practice. The specification wants the receiver to drop the
+    connection without sending anything. RabbitMQ, LavinMQ and others first send connection.close with 501,
+    which gives the sender the reason.
     Silent when: the peer may not have received the faulty frame, or when the capture lacks octets of the
     other peer.
     How to mend it: Close the socket without sending anything, if strict conformance is required. If strict
@@ -112,7 +112,7 @@ F_FRAME_SIZE_REACT: Final = RULES.rule(
 
 
 def too_large_frame_not_refused(case: Case091, code: int) -> None:
-    """A peer does not answer a frame that is too large with connection.close and 501.
+    """A peer receives a frame that is too large, and does not send connection.close with 501.
 
     Demands: A peer that receives a frame that is too large sends connection.close with 501.
     Source: GS:4.2.3; GS:2.3.3
@@ -134,15 +134,15 @@ F_CH0_REACT: Final = RULES.rule(
 
 
 def wrong_channel_not_refused(case: Case091, code: int) -> None:
-    """A peer does not answer a heartbeat or a method of the class connection on a channel other than 0 with
-    connection.close and 503.
+    """A peer receives a heartbeat or a method of the class connection on a channel other than 0, and does not
+    send connection.close with 503.
 
     Demands: A peer that receives a heartbeat or a method of the class connection on a channel other than 0
     sends connection.close with 503.
     Source: GS:4.2.3
     Evidence: the faulty frame, and the reply-code of the next connection.close
-    Why it matters: The reply-code rarely matters. The specification names 501 for the same fault in another
-    place, and RabbitMQ closes with 505.
+    Why it matters: The reply-code rarely matters in practice. The specification names 501 for the same fault
+    in another place, and RabbitMQ closes with 505.
     Silent when: the peer may not have received the frame, when the peer goes on, but answers nothing that was
     sent after the frame, or when the capture lacks octets of the other peer. The finding is only possible,
     not certain, when the peer closes with another reply-code, because the peer may close for another reason.
@@ -161,7 +161,7 @@ F_CONTENT_REACT: Final = RULES.rule(
 
 
 def wrong_content_not_refused(case: Case091, code: int) -> None:
-    """A peer does not answer content frames that are out of order with connection.close and 505.
+    """A peer receives content frames that are out of order, and does not send connection.close with 505.
 
     Demands: A peer that receives incomplete or malformed content sends connection.close with 505.
     Source: GS:4.2.6
@@ -193,15 +193,15 @@ def odd_name_not_refused(case: Case091, code: int) -> None:
     exception.
     Source: GS:4.2.5.5
     Evidence: an invalid name in a field table of the client, and the missing connection.close
-    Why it matters: The fault rarely matters: RabbitMQ's documentation says that RabbitMQ does not check the
-    names, and no known broker does. The specification wants 503 (syntax error), although syntax-error has the
-    number 502.
+    Why it matters: The fault rarely matters in practice. The documentation of RabbitMQ says that RabbitMQ
+    does not check the names, and no known broker checks them. The specification wants 503 (syntax error),
+    although syntax-error has the number 502.
     Silent when: the server may not have received the field table, when the server goes on, but answers
     nothing that was sent after the field table, or when the capture lacks octets of the client. The finding
     is only possible, not certain, when the server closes with another reply-code, because the server may
     close for another reason.
-    How to mend it: Check the first character of every field name in a received table, if strict conformance
-    is required, and send connection.close with 503 or 502. If strict conformance is not required, leave the
-    server unchanged.
+    How to mend it: If strict conformance is required, check the first character of every field name in a
+    received table. For an invalid name, send connection.close with 503 or 502. If strict conformance is not
+    required, leave the server unchanged.
     """
     _report(case, T_TABLE_NAME_REACT, code, "502 or 503", POSSIBLE if code else CERTAIN)

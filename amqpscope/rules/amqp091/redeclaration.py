@@ -77,7 +77,8 @@ def exchange_declared_with_another_type(
     `amq.direct`, because their names define their types.
     Possible because: Another client may have deleted the exchange in the meantime.
     How to mend it: Declare an exchange with the same type in all programs. To change the type, delete the
-    exchange first or use a new name. To only check that an exchange exists, set passive in exchange.declare.
+    exchange first or use a new name. To check only whether an exchange exists, set passive in
+    exchange.declare.
     """
     message = f"{named(operation)} is declared with type {shown(operation.kind)}, but has type {shown(kind)}"
     certainty: i64 = CERTAIN if made is None else POSSIBLE
@@ -93,8 +94,8 @@ def unlike_exchange_accepted(
     """A server accepts the declaration of an existing exchange although the declared properties differ from
     those of the exchange.
 
-    Demands: When a client declares an existing exchange, the server compares type, durable and arguments, and
-    refuses the declaration with a channel exception if they differ.
+    Demands: When a client declares an existing exchange, the server compares type, durable and arguments. If
+    they differ, the server refuses the declaration with a channel exception.
     Source: XML:exchange.declare.passive.equivalent
     Evidence: the declared properties of the exchange in the virtual host
     Why it matters: The client goes on as if the exchange had the properties that it asked for.
@@ -119,7 +120,7 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     those of the queue.
 
     Demands: When a client declares an existing queue, the server compares durable, exclusive, auto-delete and
-    arguments, and refuses the declaration with a channel exception if they differ.
+    arguments. If they differ, the server refuses the declaration with a channel exception.
     Source: XML:queue.declare.passive.equivalent
     Evidence: the declared properties of the queue in the virtual host
     Why it matters: The client goes on as if the queue had the properties that it asked for.
@@ -155,11 +156,11 @@ def queue_declared_otherwise(
     Why it matters: Two programs, or two versions of one program, do not agree on the properties of the queue.
     The program that declares later fails.
     Silent when: the capture lacks octets of the connection. The finding is certain only if this connection
-    itself declared the queue with the other properties; otherwise the server may have refused the declaration
-    for another reason.
+    itself declared the queue with the other properties. Otherwise, the server may have refused the
+    declaration for another reason.
     How to mend it: Declare the queue with the same durable, exclusive, auto-delete and arguments in all
-    programs. To change properties, delete the queue first or use a new name. To only check the queue, set
-    passive.
+    programs. To change properties, delete the queue first or use a new name. To check only whether the queue
+    exists, set passive in queue.declare.
     """
     certainty: i64 = POSSIBLE
     message = f"the server refuses the declaration of {named(operation)} with {int(operation.outcome.code)}"
@@ -189,8 +190,8 @@ def other_auto_delete_refused(operation: TopologyOperation, made: TopologyOperat
     Source: XML:queue.declare.auto-delete.pre-existence
     Evidence: a declaration that differs from the queue only in auto-delete, and the server's refusal
     Why it matters: The client cannot use the queue. One rule of queue.declare says that the server ignores
-    auto-delete for an existing queue; another rule lists auto-delete among the compared fields, and RabbitMQ
-    compares it.
+    auto-delete for an existing queue. Another rule lists auto-delete among the compared fields, and RabbitMQ
+    compares auto-delete.
     Silent when: the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     changed the queue, or the server may have had another reason.

@@ -143,7 +143,7 @@ def type_not_supported(case: Case091, refusal: Refusal) -> None:
     Demands: A client declares only exchange types that the server supports.
     Source: XML:exchange.declare.type.support
     Evidence: the server's answer to exchange.declare
-    Why it matters: The server does not create the exchange; the specification names 503 for the refusal. The
+    Why it matters: The server does not create the exchange. The specification names 503 for the refusal. The
     usual cause is a plugin that the server lacks.
     Silent when: the reply-text of the server does not give the type as the reason, or when the name of the
     type does not begin with `x-`.
@@ -295,8 +295,8 @@ def default_exchange_not_bound(case: Case091, refusal: Refusal) -> None:
     not 403.
     Only possible because: The {other} may have refused the binding for another reason, for example missing
     access rights.
-    How to mend it: Accept an empty exchange name in queue.bind, if strict conformance is required. On the
-    client's side, drop this queue.bind: every queue is bound to the default exchange under its name anyway.
+    How to mend it: Accept an empty exchange name in queue.bind, if strict conformance is required. Clients do
+    not need this queue.bind, because every queue is bound to the default exchange under its own name.
     """
     case.report_once(
         Q_BIND_DEFAULT_X,
@@ -370,12 +370,12 @@ X_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
 def passive_without_wait_of_exchange(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive exchange.declare that sets no-wait.
 
-    Demands: A server ignores a passive exchange.declare with no-wait: it changes nothing and raises no
-    exception.
+    Demands: A server ignores a passive exchange.declare with no-wait. The request changes nothing and raises
+    no exception.
     Source: XML:exchange.declare.passive (field doc); ERR:9
     Evidence: an exchange.declare with passive and no-wait, and a close that names exchange.declare
     Why it matters: By the specification, the request does nothing. RabbitMQ closes the channel if the
-    exchange does not exist, so that the client learns it.
+    exchange does not exist, and so informs the client.
     Silent when: the rule has already reported this fault on the same connection.
     How to mend it: Ignore a passive exchange.declare that sets no-wait. On the client's side, do not combine
     passive and no-wait: send the passive exchange.declare without no-wait and wait for exchange.declare-ok.
@@ -401,12 +401,12 @@ Q_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
 def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive queue.declare that sets no-wait.
 
-    Demands: A server ignores a passive queue.declare with no-wait: it changes nothing and raises no
+    Demands: A server ignores a passive queue.declare with no-wait. The request changes nothing and raises no
     exception.
     Source: XML:queue.declare.passive (field doc); ERR:9
     Evidence: a queue.declare with passive and no-wait, and a close that names queue.declare
     Why it matters: By the specification, the request does nothing. RabbitMQ closes the channel if the queue
-    does not exist, so that the client learns it.
+    does not exist, and so informs the client.
     Silent when: the rule has already reported this fault on the same connection.
     How to mend it: Ignore a passive queue.declare that sets no-wait. On the client's side, do not combine
     passive and no-wait: send the passive queue.declare without no-wait and wait for queue.declare-ok.

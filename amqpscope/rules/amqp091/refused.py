@@ -111,7 +111,8 @@ B_ACK_TX_IMMEDIATE: Final = RULES.rule("B-ACK-TX-IMMEDIATE", "MUST", "tier A", b
 
 
 def bad_ack_refused_late(case: Case091, packet: i64) -> None:
-    """A server refuses an acknowledgement of an unknown delivery in a transaction only at tx.commit.
+    """In a transaction, a server refuses the acknowledgement of an unknown delivery only when tx.commit
+    arrives.
 
     Demands: In a transaction, a server refuses the acknowledgement of an unknown delivery at once, not at
     tx.commit.

@@ -35,8 +35,8 @@ def answer_to_nothing(case: Case091) -> None:
     Demands: A peer sends a reply method only as the answer to a request that waits for it.
     Source: GS:2.2.1; G:all classes
     Evidence: the requests on the channel that are not answered yet
-    Why it matters: The receiver may take the reply for the answer to its next request of that kind, so that
-    all later replies are assigned wrongly. Another receiver closes the connection with 503.
+    Why it matters: The receiver may take the reply for the answer to its next request of that kind. Then the
+    receiver assigns all later replies wrongly. Another receiver closes the connection with 503.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Send each reply method exactly once, and only for a request of the same channel that is
     still unanswered. Applications must not let several threads use one channel at the same time.
@@ -67,8 +67,8 @@ def answer_not_wanted(case: Case091) -> None:
     Why it matters: The client does not expect the reply, and takes the reply as the answer to its next
     request of the same kind.
     Silent when: the capture lacks octets that were sent after the channel was opened.
-    How to mend it: Check the no-wait bit before sending a reply method. If the bit is set, carry out the
-    request and send no reply; report a failure with channel.close or connection.close.
+    How to mend it: Check the no-wait bit before sending a reply method. If no-wait is set, carry out the
+    request and send no reply. Report a failure with channel.close or connection.close.
     """
     case.report(
         CH_NOWAIT_SILENT,
@@ -93,8 +93,8 @@ def answer_out_of_turn(case: Case091, earlier: MethodRequest) -> None:
     Source: GS:4.7; GS:2.2.1
     Evidence: the requests on the channel that are not answered yet
     Why it matters: A client that assigns replies to requests by their order assigns replies to the wrong
-    requests. In some brokers the queues answer themselves, so other replies overtake basic.consume-ok and
-    basic.cancel-ok.
+    requests. In some brokers, queues send basic.consume-ok and basic.cancel-ok themselves, so other replies
+    may overtake these two methods.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Send the replies on a channel in the order of their requests. On the client's side, match
     a reply to its request by method and by consumer-tag or queue name, not only by order.

@@ -47,8 +47,8 @@ def close_before_open(case: Case091) -> None:
     anything.
     Source: GS:2.2.4
     Evidence: a connection.close or other data that is sent before connection.open or connection.open-ok
-    Why it matters: The fault has hardly any effect. All brokers send connection.close with the reason, which
-    is more useful to the client than a closed socket.
+    Why it matters: A basic.recover-async does little harm, because servers still support the method. All
+    brokers send connection.close with the reason, which is more useful to the client than a closed socket.
     Silent when: the capture lacks octets of either peer.
     How to mend it: Close the socket without sending connection.close, if strict conformance is required. If
     strict conformance is not required, keep connection.close, and mend the error that the reply-text of
@@ -177,7 +177,8 @@ def wrong_mechanism_answered(case: Case091) -> None:
     Silent when: connection.start or connection.start-ok was not captured. The rule reports the fault only
     once per connection.
     How to mend it: Compare the mechanism in connection.start-ok with the mechanisms of connection.start. If
-    the mechanism was not offered, close the socket without sending; never go on with secure or tune.
+    the mechanism was not offered, close the socket without sending anything. Do not send connection.secure or
+    connection.tune.
     """
     case.report_once(
         C_STARTOK_MECH_REACT,

@@ -51,9 +51,9 @@ def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     octets, which are always allowed. The finding is only possible, not certain, when the capture lacks octets
     before the frame, or when the server may not have read connection.tune-ok. If RabbitMQ accepts the larger
     frame, the rule reports the fault only once per connection.
-    How to mend it: Split content bodies so that header, payload and end octet together fit into the
-    negotiated frame-max: at most frame-max minus 8 octets of payload. Keep field tables small, because
-    methods and content headers cannot be split.
+    How to mend it: Split content bodies so that each frame fits into the negotiated frame-max, including
+    header and end octet. The payload of a frame has at most frame-max minus 8 octets. Keep field tables
+    small, because methods and content headers cannot be split.
     """
     me = case.me
     over = size - agreed
@@ -86,8 +86,8 @@ def frame_before_tuning(case: Case091, size: i64) -> None:
     size.
     Silent when: the capture lacks octets before the frame, or connection.tune-ok.
     How to mend it: Keep frames before connection.tune-ok at 4096 octets or below. Shorten the
-    client-properties or the authentication token in connection.start-ok, or let the broker accept larger
-    frames until connection.tune-ok.
+    client-properties or the authentication token in connection.start-ok, or configure the broker to accept
+    larger frames until connection.tune-ok.
     """
     message = f"the frame has {size} octets, but before connection.tune-ok only {ALWAYS_TAKEN} are allowed"
     case.report(F_PRETUNE_SIZE, message, CERTAIN, {"size": int(size)})

@@ -101,7 +101,7 @@ def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
     octets that were sent on the channel before the method. The finding is only possible, not certain, for
     servers other than RabbitMQ. The rule reports the fault only once per connection.
     How to mend it: Wait for tx.commit-ok before sending anything else on the channel. Do not share a
-    transactional channel between threads; use one channel per thread.
+    transactional channel between threads. Use one channel per thread.
     """
     case.report_once(
         TX_PENDING_COMMIT,
@@ -127,9 +127,9 @@ def mandatory_in_transaction(case: Case091) -> None:
     Silent when: the capture lacks octets that were sent on the channel before the message. The rule reports
     the fault only once per connection.
     Only possible because: The capture does not show whether the application relies on the outcome.
-    How to mend it: Publish messages with mandatory on a channel without a transaction; on RabbitMQ, use
-    publisher confirms on this channel. In a transaction, do not decide from a basic.return whether the
-    transaction succeeded.
+    How to mend it: Publish mandatory messages on a channel without a transaction. On RabbitMQ, use publisher
+    confirms on this channel. In a transaction, do not decide from a basic.return whether the transaction
+    succeeded.
     """
     case.report_once(TX_MANDATORY, "mandatory is set for a message in a transaction", POSSIBLE, {})
 
@@ -149,9 +149,9 @@ def immediate_in_transaction(case: Case091) -> None:
     Silent when: the capture lacks octets that were sent on the channel before the message. The rule reports
     the fault only once per connection.
     Only possible because: The capture does not show whether the application relies on the outcome.
-    How to mend it: Publish messages with immediate on a channel without a transaction; on RabbitMQ, use
-    publisher confirms on this channel. In a transaction, do not decide from a basic.return whether the
-    transaction succeeded.
+    How to mend it: Publish immediate messages on a channel without a transaction. On RabbitMQ, use publisher
+    confirms on this channel. In a transaction, do not decide from a basic.return whether the transaction
+    succeeded.
     """
     case.report_once(TX_IMMEDIATE, "immediate is set for a message in a transaction", POSSIBLE, {})
 

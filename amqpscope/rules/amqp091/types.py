@@ -29,7 +29,7 @@ Demands: A short string contains no zero octet.
 Source: GS:4.2.5.3; GS:4.2.1 string-char
 Evidence: the short strings in arguments, properties and names of field tables
 Why it matters: Receivers written in C take the zero octet for the end of the string, so they read another
-value. RabbitMQ does not check.
+value. RabbitMQ does not look for zero octets in short strings.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
 properties that it received. The rule reports forwarded properties only once per connection.
@@ -294,8 +294,8 @@ def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     Demands: A name in a field table begins with a letter, '$' or '#'.
     Source: GS:4.2.5.5
     Evidence: the names in field tables of arguments and headers
-    Why it matters: The fault rarely matters: a server should refuse the name with 503 or 502, but no known
-    server does. Spring, for example, uses the header name `__TypeId__`.
+    Why it matters: The fault rarely matters in practice. A server should refuse the name with 503 or 502, but
+    no known server does. Spring, for example, uses the header name `__TypeId__`.
     Silent when: the capture lacks octets before the field table, when the rule has already reported this
     fault on the same connection, or when the name belongs to a table inside another table. The finding is
     only possible, not certain, when the server sends the message, because a server forwards what it received.

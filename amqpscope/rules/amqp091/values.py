@@ -196,7 +196,7 @@ def queue_name_too_long(case: Case091) -> None:
     a client may have chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Shorten the queue name to at most 127 octets. Count the octets of the UTF-8 form, not
-    characters; hash long parts of generated names.
+    characters. Replace long parts of generated names by a digest.
     """
     message = f"the queue name has more than {_LONGEST_NAME} octets"
     case.report_once(T_QNAME_LEN, message, _certainty(case), {})
@@ -245,7 +245,7 @@ def no_virtual_host(case: Case091) -> None:
     that name. Other brokers take the empty name for `/`, or refuse it with 502.
     Silent when: the capture lacks octets before connection.open, or when amqpscope cannot decode the name.
     How to mend it: Put the name of the virtual host into connection.open, usually `/`. In a connection URI, a
-    single slash at the end means the empty name; write `%2F` after it for the virtual host `/`.
+    single slash at the end means the empty name. For the virtual host `/`, write `%2F` after the slash.
     """
     case.report(T_PATH_NOTNULL, "the name of the virtual host is empty")
 
@@ -381,7 +381,7 @@ def retired_field_of_the_connection(case: Case091, name: str) -> None:
     Demands: The retired fields capabilities, insist and known-hosts are empty or 0.
     Source: XML:connection.open reserved-1/reserved-2; XML:connection.open-ok reserved-1
     Evidence: the retired fields of connection.open and connection.open-ok
-    Why it matters: The fault has hardly any effect, because receivers ignore the retired fields. Pika and
+    Why it matters: The fault does little harm, because receivers ignore the retired fields. Pika and
     librabbitmq set insist by habit.
     Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
     on the same connection.
@@ -404,8 +404,8 @@ def retired_field_of_a_channel(case: Case091, name: str) -> None:
     Demands: The retired fields out-of-band and channel-id are empty.
     Source: XML:channel.open reserved-1; XML:channel.open-ok reserved-1
     Evidence: the field reserved-1 of channel.open and channel.open-ok
-    Why it matters: The fault has hardly any effect. The peer probably speaks an older version of the
-    protocol.
+    Why it matters: A basic.recover-async does little harm, because servers still support the method. The peer
+    probably speaks an older version of the protocol.
     Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
     on the same connection.
     How to mend it: Encode the retired field (reserved-1) as an empty string. Remove the code that sets
@@ -427,8 +427,8 @@ def retired_bit_of_declare(case: Case091, field: ArgumentField) -> None:
     them.
     Source: XML:exchange.declare reserved-2/reserved-3; ERR:25; ERR:26
     Evidence: the bits of exchange.declare, and the product name of the server
-    Why it matters: The server ignores the bit. An exchange meant as auto-delete stays, and clients can
-    publish to an exchange meant as internal.
+    Why it matters: The server ignores the bit. An exchange that should be auto-delete is never deleted.
+    Clients can publish to an exchange that should be internal.
     Silent when: the server identifies itself as RabbitMQ or LavinMQ, which still support both bits, or
     connection.start was not captured.
     How to mend it: Leave both bits 0 unless the server-properties of connection.start name RabbitMQ or
@@ -450,8 +450,8 @@ def cluster_in_get_empty(case: Case091) -> None:
     Demands: The retired field cluster-id of basic.get-empty is empty.
     Source: XML:basic.get-empty reserved-1
     Evidence: the field reserved-1 of basic.get-empty
-    Why it matters: The fault has hardly any effect. The server probably speaks an older version of the
-    protocol.
+    Why it matters: A basic.recover-async does little harm, because servers still support the method. The
+    server probably speaks an older version of the protocol.
     Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
     on the same connection.
     How to mend it: Encode the field reserved-1 of basic.get-empty as an empty string. Remove the code that

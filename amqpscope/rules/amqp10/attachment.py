@@ -63,8 +63,8 @@ L_HANDLE_REUSE: Final = RULES.rule(
 def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None:
     """A peer gives a handle to another link before the other peer has detached the link that had the handle.
 
-    Demands: A peer may give a handle to another link once both peers have detached the old link. The text
-    about detach permits the reuse as soon as one peer has detached the old link.
+    Demands: A peer may give a handle to another link once both peers have detached the old link. The
+    specification's text about detach permits the reuse as soon as one peer has detached the old link.
     Source: transport.xml section definitions > handle; transport.xml section performatives > detach
     Evidence: the order of both peers' detaches, and the next attach with the same handle
     Why it matters: One passage of the specification frees a handle only when both peers have closed the link.
@@ -73,7 +73,7 @@ def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None
     Only possible because: Another passage of the specification frees a handle as soon as the peer that uses
     the handle has sent its detach.
     How to mend it: Keep a handle reserved after sending detach until the other peer's detach has arrived. Do
-    not use the handle for another attach before.
+    not use the handle for another attach before that detach arrives.
     """
     case.report(
         L_HANDLE_REUSE,
@@ -183,8 +183,8 @@ def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
     """A peer refuses a link, but its answering attach does not leave its own terminus null. A sender's own
     terminus is its source, and a receiver's own terminus is its target.
 
-    Demands: A peer that refuses a link answers with an attach whose own terminus is null: the source if it is
-    the sender, the target if it is the receiver.
+    Demands: A peer that refuses a link answers with an attach whose own terminus is null. A sender's own
+    terminus is the source, and a receiver's own terminus is the target.
     Source: transport.xml section links > Establishing or Resuming a Link (Refusing a Link)
     Evidence: an answering attach that a detach from the same peer follows at once
     Why it matters: A null terminus shows the other peer at once that the link is refused. With a terminus
@@ -282,7 +282,7 @@ def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     """A peer sends a frame other than detach for a link that the other peer has detached with an error.
 
     Demands: After one peer has detached a link with an error, the other peer may send nothing but detach for
-    the link, whether a frame names the link by its handle or a delivery by its delivery-id.
+    the link. This demand includes frames that name a delivery of the link by its delivery-id.
     Source: transport.xml section links > Link Errors
     Evidence: a detach with an error, and a later flow, transfer or disposition of the other peer for that
     link
@@ -315,9 +315,9 @@ def transfer_without_target(case: Case10, link: LinkEnd, certainty: i64) -> None
     Why it matters: The receiver has refused the link. No node exists that could take the message, so the
     message is lost.
     Silent when: the receiver's attach was not captured or may not have reached the sender. After each attach,
-    the rule reports only the first transfer. The finding is only possible, not certain, in two cases: the
-    sender may not have read the receiver's attach yet, or the receiver itself asked for the link and grants
-    link-credit.
+    the rule reports only the first transfer. The finding is only possible, not certain, when the sender may
+    not have read the receiver's attach yet. The finding is also only possible when the receiver itself asked
+    for the link and grants link-credit.
     Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}: the
     attach had reached the host of the {peer}, but no frame of the {peer} shows that the {peer} had read the
     attach. The transfer is also no fault if the {other} asked for the link, because its link-credit invites
@@ -343,8 +343,8 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     """A sender starts a new delivery although its own attach stated an incomplete unsettled map
     (incomplete-unsettled).
 
-    Demands: After an attach with an incomplete unsettled map, the peers settle the listed deliveries, suspend
-    the link and resume it again before any new delivery.
+    Demands: After an attach with an incomplete unsettled map, the peers first settle the listed deliveries,
+    suspend the link and resume the link. Only then may a new delivery start.
     Source: transport.xml section links > Resuming Deliveries
     Evidence: an attach with incomplete-unsettled, and the transfers, detaches and attaches after it
     Why it matters: Both peers must first settle the listed deliveries and resume the link again until the

@@ -63,8 +63,8 @@ C_ERR_SCOPE: Final = RULES.rule("C-ERR-SCOPE", "SHOULD", "inferred")
 
 
 def condition_of_another_frame(case: Case10, condition: str, carrier: str) -> None:
-    """A peer sends an error condition on the wrong frame: connection conditions belong on close, session
-    conditions on end, link conditions on detach.
+    """A peer sends an error condition on the wrong frame. Connection conditions belong on close, session
+    conditions on end, and link conditions on detach.
 
     Demands: Close carries connection conditions, end carries session conditions, and detach carries link
     conditions, except where the specification demands another frame.

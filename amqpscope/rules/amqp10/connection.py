@@ -198,8 +198,8 @@ def open_larger_than_512_octets(case: Case10, size: i64) -> None:
     octets. The receiver may close the connection.
     Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
     captured.
-    How to mend it: Keep the open within 512 octets: shorten the container-id, the properties and the
-    capabilities, or wait for the other peer's open before sending a larger one.
+    How to mend it: Keep the open within 512 octets, for example by a shorter container-id and fewer
+    properties or capabilities. Send a larger open only after the other peer's open has arrived.
     """
     message = (
         f"an open of {size} octets is sent before the other peer's open, with a limit of "
@@ -488,8 +488,8 @@ def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
     Source: transport.xml section performatives > open.max-frame-size; transport.xml section definitions >
     MIN-MAX-FRAME-SIZE
     Evidence: the max-frame-size of the open
-    Why it matters: Every peer must accept frames of 512 octets. A peer that keeps to a smaller limit may not
-    even be able to send its open.
+    Why it matters: Every peer must accept frames of 512 octets. The other peer may not even be able to send
+    its open within a smaller limit.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Announce a max-frame-size of at least 512, and provide receive buffers of that size.
     Reject a configured max-frame-size below 512.
@@ -516,7 +516,7 @@ def locale_that_is_no_language_tag(case: Case10, body: Open) -> None:
     Why it matters: The other peer cannot match the locale and falls back to en-US. Libraries often write
     `en_US`, but the BCP 47 tag is `en-US`.
     Silent when: never, because the frame alone shows the fault.
-    How to mend it: Convert the locale of the system to a BCP 47 tag before writing the open: replace
+    How to mend it: Convert the locale of the system to a BCP 47 tag before writing the open. Replace
     underscores by hyphens and cut off the character set, as in `de-DE`.
     """
     for tags in (body.outgoing_locales, body.incoming_locales):
@@ -560,8 +560,8 @@ C_DIALECT_1239: Final = RULES.rule(
 
 
 def speaks_the_draft(case: Case10) -> None:
-    """A peer announces AMQP 1.0 but encodes its frames by the draft of April 2011, in which each list begins
-    with `options`, while the other peer speaks the final specification.
+    """A peer announces AMQP 1.0 but encodes its frames by the draft of April 2011, although the other peer
+    speaks the final specification. In the draft, each list begins with the field `options`.
 
     Demands: A peer that announces AMQP 1.0.0 may not encode its frames by the draft of April 2011.
     Source: transport.xml section version-negotiation

@@ -72,8 +72,8 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     Possible because: The {peer} may hand on the content-type that the {peer} received. An empty content-type
     may stand for no content-type.
     How to mend it: Set content-type to a media type such as `application/json`, or leave the field null.
-    Applications must not use content-type for their own type names; the field subject or
-    application-properties can hold them.
+    Applications must not use content-type for their own type names. The field subject or
+    application-properties can hold such names.
     """
     certainty = _certainty(case, content_type != "")
     case.report(
@@ -97,7 +97,7 @@ def content_type_of_another_body(case: Case10, content_type: str, body: str) -> 
     """A sender sets a content-type on a message whose body is not a data section.
 
     Demands: A message whose body is not a data section needs no content-type. The final specification permits
-    only message/x-amqp+data, message/x-amqp+map or message/x-amqp+list for such a message; the drafts csd01
+    only message/x-amqp+data, message/x-amqp+map or message/x-amqp+list for such a message. The drafts csd01
     and csprd02 say that a sender SHOULD NOT set a content-type.
     Source: messaging.xml section message-format > properties.content-type
     Evidence: the content-type, and the kind of the body
@@ -139,7 +139,8 @@ def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> 
     Possible because: The {peer} may hand on the content-encoding that the {peer} received. An empty
     content-encoding may stand for no content-encoding.
     How to mend it: Set content-encoding only if the body is a data section with encoded octets. Put
-    compressed content into a data section; leave the field null for amqp-value and amqp-sequence.
+    compressed content into a data section. Leave content-encoding null for amqp-value and amqp-sequence
+    bodies.
     """
     case.report(
         M_CE_NONDATA,
@@ -186,7 +187,8 @@ def compress_as_content_encoding(case: Case10, encoding: str) -> None:
     body.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
-    Only possible because: A message that came through HTTP or mail with this content-encoding may keep it.
+    Only possible because: The {peer} may have received the message with this content-encoding through HTTP or
+    mail, and may then keep the content-encoding.
     How to mend it: Compress with gzip and set content-encoding to `gzip`, or send the body without
     compression and leave the field null.
     """
@@ -212,7 +214,8 @@ def several_content_encodings(case: Case10, encoding: str) -> None:
     and cannot decode the body.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
-    Only possible because: A message that came through HTTP or mail with this content-encoding may keep it.
+    Only possible because: The {peer} may have received the message with this content-encoding through HTTP or
+    mail, and may then keep the content-encoding.
     How to mend it: Apply at most one encoding to the body and name only that encoding in content-encoding.
     """
     case.report_once(
@@ -299,8 +302,8 @@ def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
     Why it matters: The key is reserved for the reason of a rejection. A receiver expects an error under the
     key `rejected` and cannot read the value.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
-    0. By the final specification, the rule is always silent, because the final specification does not define
-    the key `rejected`.
+    0. Under the final specification, the rule is always silent, because the final specification does not
+    define the key `rejected`.
     How to mend it: Put only an error composite (condition, description, info) under the key `rejected`. Store
     other data under a key that begins with `x-opt-`.
     """
@@ -318,8 +321,8 @@ T_TIME_MS: Final = RULES.rule(
 
 
 def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None:
-    """A sender states a time in a message's properties in another unit than milliseconds, because the time
-    fits the time of the capture only in the other unit.
+    """A sender states a time in a message's properties in a unit other than milliseconds. The time is close
+    to the time of the capture only if the time is read in that other unit.
 
     Demands: A timestamp counts the milliseconds since 1970-01-01 UTC.
     Source: types.xml section encodings > timestamp
@@ -327,7 +330,7 @@ def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None
     Why it matters: Receivers read a time that is decades off. Messages expire at once or never.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
-    Only possible because: The sender may mean this very time, or the {peer} may hand on the time that the
+    Only possible because: The sender may really mean this time, or the {peer} may forward a time that the
     {peer} received.
     How to mend it: Encode creation-time and absolute-expiry-time as milliseconds since 1970-01-01 UTC.
     Convert clock values in seconds, microseconds or nanoseconds before setting the fields.
@@ -350,8 +353,8 @@ T_BYTEORDER: Final = RULES.rule(
 
 
 def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
-    """A sender states a time in a message's properties with its octets in reverse order, because the time
-    fits the time of the capture only with reversed octets.
+    """A sender states a time in a message's properties with the octets in reverse order. The time is close to
+    the time of the capture only if the octets are reversed.
 
     Demands: All numbers are big-endian unless the specification says otherwise.
     Source: types.xml section encodings
@@ -360,7 +363,7 @@ def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
     order sends other numbers than it means, and receivers misread the time.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. Numbers other than times are not examined, because both octet orders give credible values.
-    Only possible because: The sender may mean this very time, or the {peer} may hand on the time that the
+    Only possible because: The sender may really mean this time, or the {peer} may forward a time that the
     {peer} received.
     How to mend it: Encode every number in network byte order (big-endian). Convert a number before you copy
     the number from memory into the frame.
@@ -393,7 +396,7 @@ def message_id_used_twice(case: Case10, first: MessageDigest) -> None:
     Silent when: the two messages have the same properties, application-properties and body, because the
     sender may have sent one message twice, or when the message is not among the first messages of its
     direction.
-    Only possible because: The {peer} may hand on messages that others have made.
+    Only possible because: The {peer} may forward messages that other programs have created.
     How to mend it: Create a new message-id for each message, for example a UUID. Applications that reuse a
     message object must set a new message-id before they send it again with other content.
     """

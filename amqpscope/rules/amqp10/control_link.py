@@ -329,7 +329,7 @@ def discharge_of_no_transaction(case: Case10, txn_id: bytes) -> None:
     Silent when: octets of either peer or of the message were not captured, or there were more transactions
     than the rule remembers.
     How to mend it: Wait for the outcome declared and use its txn-id in the discharge. Forget the txn-id once
-    the discharge is sent. Typical misuse: both the normal path and a cleanup path end the transaction.
+    the discharge is sent. A common cause is that both the normal path and a cleanup path end the transaction.
     """
     me = case.me
     ledger = case.ledger

@@ -35,7 +35,7 @@ def declare_answered_by_another_outcome(case: Case10, request: ControlRequest, s
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     coordinator only settles the declare, without a state.
     How to mend it: Answer a successful declare with a disposition whose state is declared and carries the
-    txn-id. Do not use accepted, and do not settle without a state.
+    txn-id. Do not answer with accepted, and do not settle the declare without a state.
     """
     case.report(
         TX_DECLARE_OK,
@@ -60,7 +60,7 @@ def declare_not_rejected(case: Case10, request: ControlRequest, state: object, c
     Evidence: the outcomes in the source of the control link, and the disposition for the declare
     Why it matters: The controller cannot know why the declare failed, or takes the transaction for declared.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
-    error is of another kind.
+    coordinator sends an error that is not a transaction error.
     How to mend it: Answer a failed declare with rejected, and set its error to a transaction error (a
     condition that begins with `amqp:transaction:`). Do not use released or modified.
     """
@@ -116,9 +116,10 @@ def discharge_not_rejected(case: Case10, request: ControlRequest, state: object,
     the source of the control link offers rejected.
     Source: transactions.xml section txn-discharge
     Evidence: the outcomes in the source of the control link, and the disposition for the discharge
-    Why it matters: The controller cannot know that the work was rolled back, or why.
+    Why it matters: The controller cannot know that the work was rolled back, nor why the work was rolled
+    back.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
-    error is of another kind.
+    coordinator sends an error that is not a transaction error.
     How to mend it: Answer a failed discharge with rejected, and set its error to one of the transaction
     errors, such as `amqp:transaction:rollback`. Do not use released or modified.
     """
@@ -170,7 +171,7 @@ TX_DISCHARGE_ROLLBACK_OK: Final = RULES.rule("TX-DISCHARGE-ROLLBACK-OK", "MUST",
 def rollback_refused(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
     """A coordinator refuses a discharge that asks for a rollback (fail is true).
 
-    Demands: A discharge with fail=true of a live transaction always succeeds.
+    Demands: The discharge of a live transaction with fail=true always succeeds.
     Source: transactions.xml section txn-discharge
     Evidence: an outcome rejected that answers a discharge with fail=true
     Why it matters: Even a failure of the coordinator leads to the rollback that the controller asks for.
@@ -178,8 +179,8 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
     Silent when: octets of either peer were not captured, or when no transaction with this txn-id was
     declared. The finding is only possible, not certain, when the coordinator states that the transaction is
     unknown or has timed out.
-    How to mend it: Answer every discharge with fail true of a live transaction with accepted. If an internal
-    step fails, roll the transaction back nevertheless and answer with accepted.
+    How to mend it: Answer the discharge of a live transaction with the outcome accepted if the discharge sets
+    fail to true. If an internal step fails, roll the transaction back nevertheless and answer with accepted.
     """
     case.report(
         TX_DISCHARGE_ROLLBACK_OK,
@@ -295,11 +296,12 @@ def goes_on_after_an_incomplete_posting(
     control link with transaction-rollback.
     Source: transactions.xml section txn-work > Transactional Posting
     Evidence: the error of the detach on the control link
-    Why it matters: The coordinator must end the control link with transaction-rollback instead. The answer
-    leaves the work half done.
+    Why it matters: The coordinator must not answer the discharge, but must detach the control link with
+    transaction-rollback. The answer leaves the work half done.
     Silent when: octets of either peer were not captured.
-    How to mend it: When a discharge arrives, check the transaction for incomplete deliveries. If there are
-    any, roll back and detach the control link with the error transaction-rollback instead of an outcome.
+    How to mend it: When a discharge arrives, check the transaction for incomplete deliveries. If a delivery
+    is incomplete, roll the transaction back and detach the control link with the error transaction-rollback.
+    Do not send an outcome.
     """
     case.report(
         TX_POST_PARTIAL_REACT,
@@ -330,8 +332,8 @@ def goes_on_after_an_outcome_under_another(
     detaches the control link with transaction-rollback.
     Source: transactions.xml section txn-work > Transactional Retirement
     Evidence: the error of the detach on the control link
-    Why it matters: The coordinator must end the control link with transaction-rollback instead. No commit can
-    honour both transactions.
+    Why it matters: The coordinator must not answer the discharge, but must detach the control link with
+    transaction-rollback. No commit can honour both transactions.
     Silent when: octets of either peer were not captured.
     How to mend it: Compare the txn-id of each outcome with the txn-id of its delivery. If the two txn-ids
     name different live transactions, roll back and detach the control link with the error

@@ -36,10 +36,11 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     Evidence: a receiver's flow without delivery-count, and the deliveries after it
     Why it matters: Deliveries that the sender has already sent have used some of this link-credit. The sender
     exceeds the credit, and the receiver may detach the link.
-    Silent when: the capture lacks octets that were sent after the attach, or when the sender does not exceed
-    an older grant of link-credit, which may have been the newest grant that the sender knew.
-    How to mend it: If the receiver's flow has no delivery-count, compute link-credit as the sender's
-    initial-delivery-count plus the flow's link-credit minus the sender's current delivery-count.
+    Silent when: the capture lacks octets that were sent after the attach. The rule is also silent when the
+    sender does not exceed an older grant of link-credit, because the sender may not have read a newer grant.
+    How to mend it: If the receiver's flow has no delivery-count, use the sender's initial-delivery-count in
+    its place. The link-credit is then the initial-delivery-count plus the flow's link-credit minus the
+    sender's current delivery-count.
     """
     limits = link.credit.limits
     credit = limits.newest() - link.credit.count
@@ -86,17 +87,18 @@ L_CREDIT_DECR: Final = RULES.rule(
 
 
 def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
-    """Between two flows of a sender, the link-credit falls by another number than the delivery-count rises.
+    """Between two flows of a sender, the fall of the link-credit differs from the rise of the delivery-count.
 
     Demands: The sender's link-credit falls by exactly as much as its delivery-count rises.
     Source: transport.xml section links > Flow Control (link-credit)
     Evidence: delivery-count and link-credit of two successive flows of the sender
     Why it matters: The second flow misstates how many deliveries the sender may still send. The receiver may
     grant too little or too much link-credit.
-    Silent when: the receiver may have granted other link-credit between the two flows, when the sender
-    started no delivery between the two flows, when a delivery was aborted, resumed or is incomplete, when the
-    flow lacks delivery-count or link-credit, when its delivery-count differs from the number of deliveries,
-    when the link is being drained, or when octets were not captured.
+    Silent when: the receiver may have granted other link-credit between the two flows, or when the sender
+    started no delivery between the two flows. The rule is also silent when a delivery was aborted, resumed or
+    is incomplete, or when the flow lacks delivery-count or link-credit. The rule is also silent when the
+    delivery-count of the flow differs from the number of deliveries, when the link is being drained, or when
+    octets were not captured.
     How to mend it: Decrease link-credit by one whenever delivery-count rises by one, in one place and under
     one lock. Read the link-credit and the delivery-count of a flow at the same moment.
     """
@@ -178,7 +180,7 @@ def available_of_its_own(case: Case10, link: LinkEnd, value: int) -> None:
     """A receiver states in a flow more available messages than the sender has ever stated.
 
     Demands: A receiver's flow repeats the sender's last value of available, minus the messages received
-    since; only the sender sets a new value.
+    since. Only the sender sets a new value.
     Source: transport.xml section performatives > flow.available; transport.xml section links > Flow Control
     Evidence: available in a receiver's flow, and available in the sender's last flow
     Why it matters: Only the sender knows how many messages wait. Whoever reads the receiver's flow gets a

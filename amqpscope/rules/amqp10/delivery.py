@@ -53,7 +53,7 @@ def abort_with_more(case: Case10, body: Transfer) -> None:
 
     Demands: A transfer with aborted=true should not have more=true.
     Source: transport.xml section performatives > transfer.more
-    Evidence: both flags in one transfer
+    Evidence: the aborted flag and the more flag of one transfer
     Why it matters: An aborted transfer is the last transfer of its delivery. With more set, a receiver may
     wait for further transfers of this delivery.
     Silent when: never, because the frame alone shows the fault.
@@ -155,7 +155,7 @@ def aborted_before_it_began(case: Case10) -> None:
     Demands: A sender aborts only a delivery that it has already begun to send. The specification's examples
     of resumed deliveries are an exception.
     Source: transport.xml section links > Transferring Large Messages (fragmentation diagrams)
-    Evidence: a transfer with aborted=true that is the first of its delivery and has no resume
+    Evidence: a transfer with aborted=true that is the first of its delivery and does not set resume
     Why it matters: No delivery exists yet that could be aborted. The receiver may wait for or count a
     delivery that never comes.
     Silent when: the capture lacks octets that were sent after the attach, or when the delivery is resumed.
@@ -244,7 +244,7 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     Evidence: the delivery-ids of first transfers, in their order
     Why it matters: All delivery-ids of a session come from one sequence. A receiver that settles ranges of
     delivery-ids settles the wrong deliveries.
-    Silent when: the capture lacks octets that were sent after the session's begin, or earlier deliveries
+    Silent when: the capture lacks octets that were sent after the session's begin, or when earlier deliveries
     without a delivery-id explain the gap. Two other rules report a delivery-id that an unsettled delivery
     already has (D-ID-UNIQUE) and a delivery-id that wraps at a wrong number (T-SERIAL). The finding is only
     possible, not certain, when the sender skips delivery-ids and repeats none.
@@ -289,8 +289,8 @@ D_ID_CONT: Final = RULES.rule(
 
 
 def continuation_with_other_delivery_id(case: Case10, delivery: Delivery, value: int) -> None:
-    """A sender changes the delivery-id within a delivery: a later transfer has another delivery-id than the
-    first transfer.
+    """A sender changes the delivery-id within a delivery, so that a later transfer has another delivery-id
+    than the first transfer.
 
     Demands: A later transfer of a delivery may repeat the delivery-id but not change it.
     Source: transport.xml section performatives > transfer.delivery-id
@@ -298,8 +298,9 @@ def continuation_with_other_delivery_id(case: Case10, delivery: Delivery, value:
     Why it matters: The transfer belongs to another delivery, and transfers of two deliveries must not
     interleave on a link. The receiver cannot assemble the message.
     Silent when: the capture lacks octets that were sent after the attach.
-    How to mend it: Repeat the delivery-id of the first transfer in later transfers of the delivery, or leave
-    it out. Do not increase delivery-id per transfer, and complete a delivery before beginning the next.
+    How to mend it: In later transfers of a delivery, repeat the delivery-id of the first transfer or leave
+    the delivery-id out. Do not increase delivery-id per transfer, and complete a delivery before beginning
+    the next.
     """
     case.report(
         D_ID_CONT,
@@ -326,7 +327,8 @@ def deliveries_interleave(case: Case10, delivery: Delivery, value: int) -> None:
     parts of two messages into one message.
     Silent when: the capture lacks octets that were sent after the attach of the link.
     How to mend it: Send all transfers of one delivery on a link before you start the next delivery on that
-    link. Typical misuse: several threads send on the same link without a lock around the whole message.
+    link. A common cause is that several threads send on the same link without a lock around the whole
+    message.
     """
     case.report(
         D_NOINTERLEAVE,
@@ -357,9 +359,9 @@ def continuation_with_other_delivery_tag(case: Case10, delivery: Delivery) -> No
     Why it matters: The receiver cannot tell to which delivery the transfer belongs, and may attribute its
     payload to the wrong message or refuse it.
     Silent when: the capture lacks octets that were sent after the attach of the link.
-    How to mend it: Set delivery-tag on the first transfer of a delivery and, on continuation transfers, omit
-    the delivery-tag or repeat the same delivery-tag. Generate the delivery-tag once per delivery, not once
-    per transfer.
+    How to mend it: Set delivery-tag on the first transfer of a delivery. On continuation transfers, omit the
+    delivery-tag or repeat the same delivery-tag. Generate the delivery-tag once per delivery, not once per
+    transfer.
     """
     case.report(
         D_TAG_CONT,
@@ -390,8 +392,8 @@ def continuation_with_other_message_format(case: Case10, delivery: Delivery) -> 
     Why it matters: A message has exactly one format. The receiver cannot know by which of the two formats to
     decode the payload.
     Silent when: the capture lacks octets that were sent after the attach of the link.
-    How to mend it: Set message-format on the first transfer of a delivery. On continuation transfers omit
-    message-format, or repeat the message-format.
+    How to mend it: Set message-format on the first transfer of a delivery. On continuation transfers, omit
+    the message-format or repeat the same message-format.
     """
     case.report(
         D_FMT_CONT,

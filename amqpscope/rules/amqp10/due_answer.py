@@ -79,14 +79,14 @@ framing-error.
 Demands: A peer that receives an attach with a handle above its handle-max has to close the connection
 with framing-error.
 Source: transport.xml section performatives > begin.handle-max
-Evidence: the frames that the receiver sends after the attach; many peers send end instead of close
+Evidence: the frames that the receiver sends after the attach (many peers send end instead of close)
 Why it matters: The sender of the attach never learns of the limit. The sender may go on attaching links
 with handles that the other peer does not support.
 Silent when: the peer may not have received the attach, or when the peer sent nothing afterwards. The finding
 is only possible, not certain, when a minute passed without proof that the peer had read the attach, or when
 the peer ended the session instead of closing the connection.
 How to mend it: Compare the handle of each incoming attach with the handle-max of your own begin. If the
-handle is higher, send close with `amqp:connection:framing-error`; an end or a detach is not enough.
+handle is higher, send close with `amqp:connection:framing-error`. An end or a detach is not enough.
 """
 
 
@@ -108,9 +108,9 @@ Evidence: the frames that the receiver sends after the second attach
 Why it matters: From then on, the two peers may mean different links by the same handle. Transfers and
 flows may reach the wrong link.
 Silent when: the peer may not have received the attach, or when the peer sent nothing afterwards. The finding
-is only possible, not certain, when a minute passed without proof that the peer had read the attach, or when
-the peer ended the session instead of closing the connection, as the name of the error
-`amqp:session:handle-in-use` suggests.
+is only possible, not certain, when a minute passed without proof that the peer had read the attach. The
+finding is also only possible when the peer ended the session instead of closing the connection, as the name
+of the error `amqp:session:handle-in-use` suggests.
 How to mend it: Check each incoming attach against the input handles in use on the session. If the handle is
 in use, send close with `amqp:session:handle-in-use` at once and do not overwrite the existing link.
 """
@@ -196,8 +196,8 @@ does not end the session with errant-link.
 Demands: A peer that detached a link with an error has to end the session with errant-link when an attach
 without an unsettled map arrives for the link.
 Source: transport.xml section links > Link Errors
-Evidence: a detach and an attach with a null unsettled map that cross a detach with an error, and the
-answer
+Evidence: an attach with a null unsettled map that crosses a detach with an error, and the answer to the
+attach
 Why it matters: The other peer takes the link for the earlier link, whose endpoint and state are
 destroyed.
 Silent when: the peer may not have received the attach, or when the peer sent nothing on the session
@@ -263,7 +263,7 @@ transfer without resume arrives, detach the link with an error, for example `amq
 L_ERR_DETACH: Final = RULES.rule(
     "L-ERR-DETACH", "MUST", "keyword", note="The rule judges how a peer reacts to a fault of the other peer."
 )
-"""A receiver gets more deliveries than it granted link-credit for and detaches the link without an error.
+"""A receiver gets more deliveries than its link-credit allows, and detaches the link without an error.
 
 Demands: A peer whose link endpoint failed states the error in its detach.
 Source: transport.xml section links > Link Errors

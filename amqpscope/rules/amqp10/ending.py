@@ -106,8 +106,8 @@ def reset_while_the_answer_was_awaited(case: Case10) -> None:
     Only possible because: The capture does not show whether the program or the host of the {peer} reset the
     connection.
     How to mend it: After you send close, go on reading and discard what arrives until the other peer's close
-    comes or a time-out passes. Do not close the socket before, because closing a socket with unread input can
-    cause a reset.
+    comes or a time-out passes. Do not close the socket earlier, because closing a socket with unread input
+    can cause a reset.
     """
     case.report(
         C_CLOSE_READON,
@@ -406,8 +406,8 @@ L_DRAIN_ADVANCE: Final = RULES.rule("L-DRAIN-ADVANCE", "MUST", "keyword", by="se
 
 
 def link_never_drained(case: Case10, link: LinkEnd) -> None:
-    """A sender reads a flow with drain=true, but neither uses up its link-credit nor returns the link-credit
-    in a flow.
+    """A sender reads a flow with drain=true, but does not use up its link-credit and does not return the
+    link-credit in a flow.
 
     Demands: A sender that has nothing left to send on a drained link raises its delivery-count until no
     link-credit is left, and sends a flow.
@@ -444,8 +444,9 @@ def echo_never_answered(case: Case10, packet: i64) -> None:
     Silent when: the peer may not have read the flow, when less than a minute has passed, when the link or
     session is over, or when octets were not captured.
     Only possible because: The specification does not say how soon the answer is due.
-    How to mend it: When a flow has echo=true, send a flow for the same scope at the next opportunity: with
-    the handle if the received flow names a link, without a handle if it concerns the session.
+    How to mend it: When a flow has echo=true, send a flow for the same scope at the next opportunity. Include
+    the handle if the received flow names a link, and leave the handle out if the received flow concerns the
+    session.
     """
     case.report(
         S_FLOW_ECHO,

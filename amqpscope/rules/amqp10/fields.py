@@ -12,7 +12,7 @@ T_COMP_LIST: Final = RULES.rule(
 )
 """A peer sends a composite value that is encoded as another type than a list.
 
-Demands: A composite value is a described list; no other encoding is allowed.
+Demands: A composite value is a described list. No other encoding is allowed.
 Source: types.xml section composite-types > List Encoding
 Evidence: the format code after the descriptor of the composite
 Why it matters: The receiver identifies the fields of a composite by their positions in the list, and

@@ -25,7 +25,7 @@ F_SIZE_MIN: Final = RULES.rule(
 
 Demands: The size of a frame is at least 8 octets.
 Source: transport.xml section framing > Frame Layout
-Evidence: octets 0 to 3 of the frame: the size field
+Evidence: the size field in octets 0 to 3 of the frame
 Why it matters: The receiver cannot find the start of the next frame. The receiver has to close the
 connection.
 Silent when: octets before the frame were not captured.
@@ -42,7 +42,7 @@ frame header.
 
 Demands: The data offset (DOFF) of a frame is at least 2.
 Source: transport.xml section framing > Frame Layout
-Evidence: octet 4 of the frame: the data offset
+Evidence: the data offset in octet 4 of the frame
 Why it matters: The frame is malformed. The receiver must close the connection, and all its sessions and links
 end.
 Silent when: octets before the frame were not captured.
@@ -58,12 +58,12 @@ F_DOFF_RANGE: Final = RULES.rule(
 
 Demands: Four times the data offset (DOFF) may not exceed the frame size.
 Source: transport.xml section framing > Frame Layout
-Evidence: octets 0 to 4 of the frame: the size and the data offset
+Evidence: the size and the data offset in octets 0 to 4 of the frame
 Why it matters: The frame has no place for its body. The receiver cannot decode the frame and closes the
 connection with a framing error.
 Silent when: octets before the frame were not captured.
 How to mend it: Write the data offset in words of 4 octets, not in octets. Four times DOFF must not exceed the
-frame size; DOFF is 2 without extended header.
+frame size. For a frame without extended header, DOFF is 2.
 """
 
 
@@ -72,9 +72,9 @@ F_TYPE_KNOWN: Final = RULES.rule(
 )
 """A peer sends a frame whose type is neither 0x00 (AMQP) nor 0x01 (SASL).
 
-Demands: The type of a frame is 0x00 for AMQP or 0x01 for SASL; the specification defines no other type.
+Demands: The type of a frame is 0x00 for AMQP or 0x01 for SASL. The specification defines no other type.
 Source: transport.xml section framing > Frame Layout
-Evidence: octet 5 of the frame: the type
+Evidence: the type in octet 5 of the frame
 Why it matters: The specification defines no meaning for the frame. The receiver cannot interpret its body and
 closes the connection with a framing error.
 Silent when: octets before the frame were not captured.
@@ -114,7 +114,7 @@ def sasl_value_in_an_amqp_frame(case: Case10) -> None:
 
     Demands: A SASL performative travels in a frame of type 0x01.
     Source: security.xml section sasl > SASL Frames
-    Evidence: octet 5 of the frame: the type
+    Evidence: the type in octet 5 of the frame
     Why it matters: In the SASL layer, frames have type 0x01. The other peer does not recognize the frame as
     SASL, so authentication fails.
     Silent when: octets since the SASL protocol header, or the SASL protocol header itself, were not captured.
@@ -130,10 +130,10 @@ F_BODY_PAYLOAD: Final = RULES.rule(
 )
 """A peer puts octets after a performative that has no payload.
 
-Demands: Only a transfer may have octets after its performative: its payload.
+Demands: Only a transfer may have octets after its performative, namely its payload.
 Source: transport.xml section framing > AMQP Frames
 Evidence: octets in the frame after the list of the performative
-Why it matters: Only transfer carries a payload. The receiver ignores these octets or refuses the frame; the
+Why it matters: Only transfer carries a payload. The receiver ignores these octets or refuses the frame. The
 octets can also be a sign of a wrong frame size.
 Silent when: a part of the frame was not captured.
 How to mend it: End every frame except transfer with the last octet of its performative. Compute the frame

@@ -46,13 +46,14 @@ def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i6
     the connection then end.
     Silent when: the other peer's open was not captured, when octets may be missing, when one of the peers had
     sent close, or when the peer could not write during one whole idle-time-out because the other peer's TCP
-    window was closed or its octets were not acknowledged. The rule tolerates a tenth of the idle-time-out
-    more, at least 100 ms, because frames need time to reach the capture. The finding is only possible, not
-    certain, when the peer may not have read the idle-time-out yet, or when nothing confirms the silence, so
-    that a step of the capturing machine's clock may explain the gap. Frames of the other peer during the
-    silence confirm the silence, and so does its close with amqp:resource-limit-exceeded.
+    window was closed or its octets were not acknowledged. The rule tolerates a silence that exceeds the
+    idle-time-out by up to a tenth, or by up to 100 ms if this is more. Frames need time to reach the capture.
+    The finding is only possible, not certain, when the peer may not have read the idle-time-out yet. The
+    finding is also only possible when nothing confirms the silence, because a step of the capturing machine's
+    clock may then explain the gap. Frames that the other peer sends during the silence confirm the silence.
+    The other peer's close with amqp:resource-limit-exceeded confirms the silence, too.
     Possible because: The capturing machine's clock may have been set forward, because no other frame confirms
-    the silence; or the {peer} had not read the idle-time-out yet.
+    the silence. The {peer} may also not have read the idle-time-out yet.
     How to mend it: Read idle-time-out (in milliseconds) from the other peer's open and send an empty frame
     well before it passes, for example after half of it. Do not block the thread that sends the empty frames.
     """
@@ -84,8 +85,8 @@ def silent_again_and_again(case: Case10, time_out: int) -> None:
     Silent when: the peer exceeded the idle-time-out less than three times.
     Only possible because: The capture does not show whether the {peer} is unable to meet the idle-time-out.
     How to mend it: If you cannot send a frame within each idle-time-out of the other peer, close the
-    connection with an error that says so. If you can meet the idle-time-out, send heartbeats from a timer
-    that other work does not delay.
+    connection with an error that gives this reason. If you can meet the idle-time-out, send heartbeats from a
+    timer that other work does not delay.
     """
     case.report(
         C_IDLE_REFUSE,
@@ -152,7 +153,7 @@ def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) ->
     Silent when: the other peer was silent for nearly twice the announced idle-time-out, or when octets of
     either peer were not captured.
     Only possible because: The {peer} may have closed the connection because of another limit.
-    How to mend it: Announce half of the threshold that you enforce: put half of the configured time-out into
+    How to mend it: Announce half of the threshold that you enforce. Put half of the configured time-out into
     idle-time-out of open, and close only after twice the announced value.
     """
     case.report(

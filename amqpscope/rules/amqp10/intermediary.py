@@ -58,7 +58,7 @@ def section_added(way: _Way, name: str) -> Finding:
     """A broker forwards a message with a bare-message section that the message did not have when it arrived.
 
     Demands: An intermediary adds no section to the bare message. The final specification forbids additions
-    with 'may not', csd01 and csprd02 with MUST NOT.
+    with 'may not'. The drafts csd01 and csprd02 forbid additions with MUST NOT.
     Source: messaging.xml section message-format
     Evidence: the sections of the message before and after the broker
     Why it matters: The receiver attributes the added section to the original sender, although the sender left
@@ -84,7 +84,7 @@ def properties_altered(way: _Way) -> Finding:
     """A broker forwards a message with a changed properties section.
 
     Demands: An intermediary does not change the properties section. The final specification says 'must' in
-    lower case, csd01 and csprd02 say MUST.
+    lower case. The drafts csd01 and csprd02 say MUST.
     Source: messaging.xml section message-format > properties
     Evidence: the octets of the properties section before and after the broker
     Why it matters: The properties belong to the original sender. Receivers act on values that the sender did
@@ -103,7 +103,7 @@ M_BARE_IMMUTABLE: Final = RULES.rule("M-BARE-IMMUTABLE", "MUST NOT", "keyword")
 
 
 def bare_message_altered(way: _Way, name: str, how: str) -> Finding:
-    """A broker changes or encodes anew the bare message that it forwards.
+    """A broker changes the bare message that it forwards, or encodes the bare message again.
 
     Demands: An intermediary forwards properties, application-properties and body octet for octet, without
     encoding them again.
@@ -209,8 +209,8 @@ def sent_after_its_time(way: _Way, ttl: i64) -> Finding:
     Evidence: the ttl of the message, and the times of its arrival and of its delivery
     Why it matters: Receivers process a message that its sender no longer wanted to be read, for example an
     outdated order or price.
-    Silent when: either connection was not captured, or when the broker had the message for less than its ttl
-    and a tenth more.
+    Silent when: either connection was not captured, or when the broker had the message for less than 1.1
+    times the ttl of the message.
     Possible because: The rule recognizes the two messages as one by their message-id. The sender of the
     second message may have created a message of its own.
     How to mend it: Compare the time since arrival with the ttl before each delivery. Drop or dead-letter the

@@ -150,7 +150,8 @@ def sender_without_initial_delivery_count(case: Case10, body: Attach) -> None:
     Evidence: an attach with role=sender whose initial-delivery-count is null
     Why it matters: The receiver counts its link-credit from the initial-delivery-count. Without
     initial-delivery-count, the two ends may disagree about the number of messages that may be sent.
-    Silent when: never. A receiver's attach is no fault, because the other peer ignores this field there.
+    Silent when: never. The rule ignores a receiver's attach, because the other peer ignores the field
+    initial-delivery-count there.
     How to mend it: Set initial-delivery-count in every attach with role=sender, usually to 0. Encode the
     value 0 explicitly instead of omitting it as a default, because the field has no default.
     """
@@ -251,8 +252,8 @@ def name_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     Evidence: the names and roles of the attaches, the container-ids, and the state of the earlier link
     Why it matters: Only the name identifies a link. The wrong ends may be connected to each other, or the new
     link may replace the old link.
-    Silent when: the attach answers an attach of the other peer, or octets since the first attach were not
-    captured.
+    Silent when: the attach answers an attach of the other peer, or when octets since the first attach were
+    not captured.
     Only possible because: The {peer} may move its own link to the new handle, which is allowed.
     How to mend it: Give every link a name of its own per direction, for example with a counter or a random
     part. Do not derive the name from the address alone when you create several links to it.
@@ -356,9 +357,9 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     Why it matters: The receiver may detach the link with amqp:link:transfer-limit-exceeded. The message that
     exceeds the credit may be lost.
     Silent when: the capture lacks octets that were sent after the attach of the link. The finding is only
-    possible, not certain, in two cases: an older grant of link-credit, which the sender may have used, allows
-    the delivery; or the delivery is legal if aborted or resumed deliveries use no credit, which the
-    specification leaves open.
+    possible, not certain, when an older grant of link-credit, which the sender may have used, allows the
+    delivery. The finding is also only possible when the delivery is legal if aborted or resumed deliveries
+    use no credit. The specification leaves open whether they use credit.
     Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}:
     the flow had reached the host of the {peer}, but no frame of the {peer} shows that the {peer} had read the
     flow. The delivery is also no fault if aborted or resumed deliveries use no credit, which the
@@ -599,14 +600,15 @@ def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> No
     """A sender sends a flow with more link-credit than the receiver has granted.
 
     Demands: A sender's flow states the link-credit that the receiver granted, reduced by the deliveries sent
-    since; a sender does not grant credit to itself.
+    since. A sender does not grant credit to itself.
     Source: transport.xml section performatives > flow.link-credit; transport.xml section links > Flow Control
     Evidence: delivery-count plus link-credit of a sender's flow, and the receiver's grants
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
     counters and may end the link with an error.
     Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding is
-    only possible, not certain, when an earlier grant of the receiver allows the value, or when the value may
-    be the receiver's own number, from which the sender has not subtracted its deliveries.
+    only possible, not certain, when an earlier grant of the receiver allows the value. The finding is also
+    only possible when the value may be the receiver's own number, from which the sender has not subtracted
+    its deliveries.
     How to mend it: In a sender's flow, report the receiver's last link-credit reduced by the deliveries sent
     since. Do not fill in a constant or a local window size.
     """
@@ -635,7 +637,7 @@ L_DRAIN_OWNER: Final = RULES.rule(
 def sender_with_drain_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with drain=true although the receiver has never set drain.
 
-    Demands: A sender's flow repeats the value of drain that the receiver last set; a sender does not set
+    Demands: A sender's flow repeats the value of drain that the receiver last set. A sender does not set
     drain itself.
     Source: transport.xml section links > Flow Control (drain); transport.xml section performatives >
     flow.drain
@@ -656,8 +658,8 @@ L_DRAIN_STATE: Final = RULES.rule(
 
 
 def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: bool) -> None:
-    """A sender answers drain=true with a flow that still has link-credit, or that has link-credit 0 but a
-    delivery-count that has not advanced far enough.
+    """A sender answers drain=true with a flow that still has link-credit, or with a flow whose delivery-count
+    has not advanced far enough.
 
     Demands: A sender's flow that answers drain=true has link-credit 0, and its delivery-count has advanced by
     all link-credit that was left.
@@ -666,11 +668,11 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
     Why it matters: A drained link has no link-credit left. The receiver goes on waiting for the rest of the
     credit to be used up.
     Silent when: the capture lacks octets that were sent after the attach. The finding is only possible, not
-    certain, when the receiver has also granted other link-credit, to which the remaining credit may belong,
-    or when deliveries were aborted, resumed or are incomplete, because the specification does not say whether
-    such deliveries use credit.
+    certain, when the receiver has also granted other link-credit, to which the remaining credit may belong.
+    The finding is also only possible when deliveries were aborted, resumed or are incomplete, because the
+    specification does not say whether such deliveries use credit.
     How to mend it: When you drain a link, add all remaining link-credit to delivery-count and set link-credit
-    to 0, both in one flow.
+    to 0. Send both new values in one flow.
     """
     if not link.sender or not link.whole or body.delivery_count is None or link.credit.drain_end == UNKNOWN:
         return

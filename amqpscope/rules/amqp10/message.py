@@ -235,7 +235,7 @@ M_PAYLOAD_WHOLE: Final = RULES.rule(
 """A sender puts octets that belong to no section at the beginning, between the sections, or at the end of
 a message.
 
-Demands: The joined payload of a delivery consists of whole sections and nothing else; a section may span
+Demands: The joined payload of a delivery consists of whole sections and nothing else. A section may span
 several transfers.
 Source: messaging.xml section message-format; transport.xml section links > Transferring Large Messages
 Evidence: the joined payload of the transfers
@@ -278,8 +278,8 @@ M_SECT_TYPE: Final = RULES.rule(
 )
 """A sender puts a value of the wrong type into a message section.
 
-Demands: Each section has one type: header, properties and amqp-sequence are lists; annotations,
-application-properties and footer are maps; data is binary.
+Demands: Each section has one type. Header, properties and amqp-sequence are lists, annotations,
+application-properties and footer are maps, and data is binary.
 Source: messaging.xml section message-format (section types)
 Evidence: the format code after the section descriptor
 Why it matters: The receiver cannot decode the section. The receiver can only refuse the message.
@@ -302,8 +302,8 @@ Why it matters: Receivers look up annotations by symbol or ulong, so no receiver
 may refuse the message with a decode error.
 Silent when: a part of the message was not captured, or when the message has another message-format than 0.
 How to mend it: Encode the keys of delivery-annotations, message-annotations and footer as symbols, for
-example with the prefix `x-opt-`. Typical misuse: an application passes strings as annotation keys instead
-of symbols.
+example with the prefix `x-opt-`. A common cause is that an application passes strings as annotation keys
+instead of symbols.
 """
 
 

@@ -149,8 +149,8 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     closes the connection.
     Source: transport.xml section version-negotiation
     Evidence: first octets of the client that are not a protocol header, and the server's answer
-    Why it matters: The server must send a supported protocol header and close. The client may not speak AMQP
-    at all, so both peers may misread each other.
+    Why it matters: The server must send a supported protocol header and close the connection. The client may
+    not speak AMQP at all, so both peers may misread each other.
     Silent when: the first octets of the client were not captured, or when the server may not have received
     them. The finding is only possible, not certain, when the server may not have read the client's first
     octets.
@@ -191,7 +191,7 @@ def client_waits_for_the_header(case: Case10) -> None:
     a minute of the server's.
     Only possible because: The capture does not show what the client waited for.
     How to mend it: Send the protocol header immediately after the TCP connection is established. Do not wait
-    for the server's header, and do not open connections in advance without starting AMQP on them.
+    for the server's header. Do not open connections in advance without starting AMQP on them.
     """
     me = case.me
     peer = case.peer
@@ -332,7 +332,7 @@ def reset_after_another_header(case: Case10) -> None:
     Only possible because: The capture does not show whether the program or the host of the {peer} reset the
     connection.
     How to mend it: If the two protocol headers differ, end only your sending side and go on reading until the
-    other peer ends its stream or a time-out passes. Close the socket only after that.
+    other peer ends its stream or a time-out passes. Close the socket only after one of these two events.
     """
     case.report(
         C_HDR_MISMATCH_READ,

@@ -61,7 +61,7 @@ def left_without_confirming(case: Case10, link: LinkEnd, lacking: int) -> None:
     when the sender may not have read the receiver's attach, or when octets were not captured.
     Only possible because: An event outside the capture may have interrupted the sender.
     How to mend it: For each delivery-tag that the receiver's unsettled map lists with an outcome, send a
-    transfer with resume=true and the state that you applied, and settle the delivery if the outcomes agree.
+    transfer with resume=true and the state that you applied. Settle the delivery if the outcomes agree.
     """
     case.report(
         M_RES_TERMRCV,
@@ -82,12 +82,12 @@ M_RES_RESEND_MUST: Final = RULES.rule(
 
 
 def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> None:
-    """A sender closes a link without sending again any of the deliveries that the receiver's unsettled map
-    does not list.
+    """A sender closes a link although the receiver's unsettled map lacks some unsettled deliveries, and the
+    sender has sent none of these deliveries again.
 
     Demands: If the receiver does not know an unsettled delivery, the sender sends the message again as far as
-    its delivery guarantee demands. The final specification names at least once and at most once; csd01 and
-    csprd02 name exactly once and at least once.
+    its delivery guarantee demands. The final specification names at least once and at most once. The drafts
+    csd01 and csprd02 name exactly once and at least once.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: unsettled deliveries that the receiver does not list, and the messages after the link was
     resumed
@@ -97,7 +97,8 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     were not captured.
     Only possible because: The capture does not show which delivery guarantee the sender wants.
     How to mend it: For each unsettled delivery that the receiver's complete unsettled map does not list, send
-    the message again as a new delivery without resume, unless the application accepts its loss.
+    the message again as a new delivery without resume. Leave the message out only if the application accepts
+    its loss.
     """
     case.report(
         M_RES_RESEND_MUST,

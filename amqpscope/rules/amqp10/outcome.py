@@ -46,8 +46,9 @@ def outcome_of_an_aborted_delivery(case: Case10, number: i64, state: object, cer
     receiver used the incomplete message.
     Silent when: the disposition also names other deliveries, or when octets were not captured. The finding is
     only possible, not certain, when the receiver may not have read the abort.
-    How to mend it: When a transfer has aborted=true, discard all data of the delivery, remove it from the
-    unsettled deliveries, and do not pass it to the application or send a disposition for it.
+    How to mend it: When a transfer has aborted=true, discard all data of the delivery and remove the delivery
+    from the unsettled deliveries. Do not pass the delivery to the application, and send no disposition for
+    the delivery.
     """
     name = state.definition().name if isinstance(state, Composite) else "an outcome"
     case.report(
@@ -71,8 +72,8 @@ def disposition_of_an_aborted_delivery(case: Case10, number: i64, certainty: i64
     and may ignore it or report an error.
     Silent when: the disposition also names other deliveries, or when octets were not captured. The finding is
     only possible, not certain, when the peer may not have read the abort.
-    How to mend it: Treat aborted=true as settlement: remove the delivery from the unsettled deliveries at
-    once, at both ends, and send no disposition for its delivery-id.
+    How to mend it: When a transfer has aborted=true, treat the delivery as settled. Both ends remove the
+    delivery from the unsettled deliveries at once, and send no disposition for its delivery-id.
     """
     case.report(
         D_ABORT_SETTLED,

@@ -80,8 +80,8 @@ def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) ->
     the fault.
     Only possible because: The {peer} may close the connection for another reason, and then the close needs no
     error.
-    How to mend it: Fill the error field of close with the condition that the specification names for the
-    fault, for example `amqp:connection:framing-error`, whenever a fault of the other peer causes the close.
+    How to mend it: Whenever a fault of the other peer causes the close, fill the error field of close. Use
+    the condition that the specification names for the fault, for example `amqp:connection:framing-error`.
     """
     case.report(
         C_CLOSE_REASON,

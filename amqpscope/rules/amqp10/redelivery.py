@@ -306,18 +306,19 @@ def error_of_rejection_not_annotated(case: Case10, fate: Fate, count: int) -> No
     delivery-annotation `rejected`.
 
     Demands: The error of a rejection goes into the delivery-annotations of the message under the key
-    `rejected`; the drafts csd01 and csprd02 dropped this demand.
+    `rejected`. The drafts csd01 and csprd02 do not contain this demand.
     Source: messaging.xml section delivery-state > rejected.error
     Evidence: the error of the rejection, and the delivery-annotations of a later delivery
     Why it matters: The application that handles rejected messages does not learn why the messages were
     rejected.
     Silent when: the message has no message-id, or when the message is not among the first messages of the
-    connection. By the drafts csd01 and csprd02, the rule is always silent, because these drafts do not demand
-    the annotation.
+    connection. Under the drafts csd01 and csprd02, the rule is always silent, because these drafts do not
+    demand the annotation.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: When a disposition with rejected carries an error, store this error in the
-    delivery-annotations of the message under the key `rejected` before you send the message again.
+    delivery-annotations of the message. Use the key `rejected`, and store the error before you send the
+    message again.
     """
     _report(
         case,
@@ -385,8 +386,8 @@ def annotations_not_applied(case: Case10, fate: Fate, count: int, key: str) -> N
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: When a disposition with modified carries message-annotations, add each entry to the
-    message-annotations of the stored message, and replace existing values of the same key, before you send
-    the message again.
+    message-annotations of the stored message before you send the message again. Replace existing values of
+    the same key.
     """
     _report(
         case,

@@ -58,8 +58,8 @@ def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> 
     Evidence: the keys of the annotations, and the error of the detach
     Why it matters: A receiver that does not know such annotations may ignore them, and senders rely on this.
     The refusal stops all deliveries on the link.
-    Silent when: another delivery that the receiver has not answered carries other annotations. By the final
-    specification, the rule is always silent, because the final specification only implies the demand.
+    Silent when: another delivery that the receiver has not answered carries other annotations. Under the
+    final specification, the rule is always silent, because the final specification only implies the demand.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: Ignore annotations with unknown keys that begin with `x-opt-` and process the message. Do
     not detach the link because of an unknown key that begins with `x-opt-`.
@@ -91,8 +91,8 @@ def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     its last hyphen.
     Source: messaging.xml section message-format > annotations
     Evidence: the keys of the annotations, and the receiver's answer
-    Why it matters: A receiver that does not know an annotation key must detach the link, so that the effect
-    which the annotation asks for is not lost.
+    Why it matters: A receiver that does not know an annotation key must detach the link. Otherwise, the
+    effect of the annotation is lost.
     Silent when: the key begins with `x-`, when the sender settled the delivery, or when a part of the message
     was not captured.
     Only possible because: The {peer} may know the key of the annotation.
@@ -119,8 +119,9 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     rejected.
 
     Demands: A receiver that cannot store a durable message rejects the message with precondition-failed if
-    rejected is an allowed outcome, and otherwise detaches with that error. The final specification makes
-    these demands in lower case, csprd02 with SHOULD and MUST.
+    rejected is an allowed outcome. Otherwise, the receiver detaches the link with precondition-failed. The
+    final specification makes these demands in lower case, and csprd02 makes these demands with SHOULD and
+    MUST.
     Source: messaging.xml section message-format > header.durable
     Evidence: the outcomes of the source, the receiver's disposition, and the error of the detach
     Why it matters: A rejected message leaves the link open for other messages. The detach stops all

@@ -272,8 +272,8 @@ def resumed_at_another_position(
     earliest position.
 
     Demands: A sender resumes a partly received delivery at or before the receiver's next position, and not
-    before its own earliest position. The final specification and csd01 say 'must' in lower case, csprd02 says
-    'needs to'.
+    before its own earliest position. The final specification and csd01 say 'must' in lower case, and csprd02
+    says 'needs to'.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 2, 6)
     Evidence: the positions in both unsettled maps, and the state of the first resumed transfer
     Why it matters: The receiver puts the octets at a wrong place in the message, so the message is corrupted.

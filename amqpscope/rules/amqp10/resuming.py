@@ -27,9 +27,11 @@ D_RESUME_FLAG: Final = RULES.rule(
 
 
 def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
-    """A sender sends a delivery that both peers list as unsettled again without resume=true.
+    """A sender sends a delivery again without resume=true, although both peers list the delivery as
+    unsettled.
 
-    Demands: A sender sends a delivery that both peers list as unsettled again only with resume=true.
+    Demands: If both peers list a delivery as unsettled, the sender sends the delivery again only with
+    resume=true.
     Source: transport.xml section links > Resuming Deliveries
     Evidence: a delivery-tag in both unsettled maps, and a transfer without resume
     Why it matters: The receiver takes the delivery for a new delivery and gets the message twice.
@@ -99,7 +101,7 @@ def continuation_resumes(case: Case10, delivery: Delivery) -> None:
     """A sender sets resume=true on a later transfer of a delivery whose first transfer did not have
     resume=true.
 
-    Demands: The first transfer of a resumed delivery has resume=true; later transfers may leave out the flag.
+    Demands: The first transfer of a resumed delivery has resume=true. Later transfers may leave out the flag.
     Source: transport.xml section performatives > transfer.resume
     Evidence: the resume flags of the transfers of a delivery
     Why it matters: The receiver has already taken the delivery for a new delivery. The receiver may process a
@@ -145,7 +147,7 @@ M_RES_RESEND_NEW: Final = RULES.rule(
 def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certainty: i64) -> None:
     """A sender resumes a delivery that the receiver's attach does not list.
 
-    Demands: A sender sends a delivery that the receiver does not list again without resume=true.
+    Demands: If the receiver does not list a delivery, the sender sends the message again without resume=true.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: a delivery-tag in the sender's unsettled map only, and the flags of the transfer
     Why it matters: The receiver must ignore a resumed delivery that it does not know. The message is lost.

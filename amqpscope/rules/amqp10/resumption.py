@@ -33,7 +33,7 @@ def attached_without_what_was_left(
     Source: transport.xml section links > Establishing or Resuming a Link
     Evidence: the earlier attach of the same name, the detach, and the timeout and expiry-policy of the
     terminus
-    Why it matters: The other peer takes each delivery that is not listed for settled. The message is lost or
+    Why it matters: The other peer assumes that each unlisted delivery is settled. The message is lost or
     arrives twice.
     Silent when: the source may have expired in the meantime, when the link was closed, when octets of either
     connection were not captured, or when the attach states that its unsettled map is incomplete.

@@ -48,8 +48,8 @@ F_TYPE_PHASE: Final = RULES.rule(
 def frame_of_the_other_layer(case: Case10) -> None:
     """A peer sends a SASL frame where AMQP frames belong, or an AMQP frame where SASL frames belong.
 
-    Demands: AMQP frames come after an AMQP header, and SASL frames between a SASL header and the outcome; the
-    two never mix.
+    Demands: AMQP frames come after an AMQP header, and SASL frames between a SASL header and the outcome.
+    AMQP frames and SASL frames never mix.
     Source: transport.xml section framing; security.xml section sasl > SASL Frames
     Evidence: the frame type, and the last protocol header in that direction
     Why it matters: Each protocol header opens one layer, and frames of another layer have no meaning there.
@@ -69,7 +69,7 @@ SA_OK_HDR: Final = RULES.rule("SA-OK-HDR", "MUST", "lower-case")
 
 def no_header_after_the_outcome(case: Case10) -> None:
     """After a successful sasl-outcome, a peer sends an AMQP frame without a new protocol header, or begins
-    SASL anew.
+    the SASL exchange again.
 
     Demands: After a successful sasl-outcome, both peers first send a new protocol header of id 0, or of id 2
     for TLS.
@@ -99,7 +99,7 @@ SA_OK_HDR_EARLY: Final = RULES.rule(
 def header_before_the_outcome(case: Case10) -> None:
     """A peer sends the AMQP header before it can know the outcome of the SASL exchange.
 
-    Demands: A peer sends the AMQP header after the successful sasl-outcome; the specification does not
+    Demands: A peer sends the AMQP header after the successful sasl-outcome. The specification does not
     provide for an earlier header.
     Source: security.xml section sasl; security.xml sasl-outcome
     Evidence: the order of the AMQP header and the sasl-outcome
@@ -126,8 +126,8 @@ def header_after_failure(case: Case10, certainty: int) -> None:
     Silent when: the sasl-outcome was not captured, or when the capture lacks octets that the server sent
     after the sasl-outcome, because a new connection may use the same ports. The finding is only possible, not
     certain, when the client sends the header, because the client may not have read the sasl-outcome.
-    How to mend it: Check the code of sasl-outcome. If the code is not ok, send no protocol header; shut down
-    your outgoing stream, read until the other peer ends its stream, and close.
+    How to mend it: Check the code of sasl-outcome. If the code is not ok, send no protocol header. Shut down
+    your outgoing stream, read until the other peer ends its stream, and then close the socket.
     """
     outcome = case.me.sasl.outcome
     code = 0 if outcome is None or outcome.code is None else outcome.code
@@ -184,8 +184,7 @@ def frame_larger_than_512_octets(case: Case10) -> None:
     frame as an error and close the connection.
     Silent when: a part of the frame was not captured, and the start of the frame is a guess.
     How to mend it: Keep every SASL frame within 512 octets. Shorten mechanism lists, initial responses and
-    challenges, or choose a mechanism whose data fits, instead of relying on the receiver to accept larger
-    frames.
+    challenges, or choose a mechanism whose data fits. Do not rely on a receiver that accepts larger frames.
     """
     frame = case.record.frame
     size = frame.size
@@ -208,7 +207,7 @@ def frame_with_extended_header(case: Case10) -> None:
 
     Demands: The data offset of a SASL frame is 2.
     Source: security.xml section sasl > SASL Frames
-    Evidence: octet 4 of the SASL frame: the data offset
+    Evidence: the data offset in octet 4 of the SASL frame
     Why it matters: No specification defines octets between the header and the body of a SASL frame. The
     receiver skips octets between header and body, and their content is lost.
     Silent when: a part of the frame was not captured.
@@ -554,7 +553,7 @@ def reset_after_failure(case: Case10) -> None:
 SA_FRAME_EMPTY: Final = RULES.rule("SA-FRAME-EMPTY", "illegal", "wording", proved="certain")
 """A peer sends a SASL frame without a body.
 
-Demands: A SASL frame has a body; an empty SASL frame is a fatal error.
+Demands: A SASL frame has a body. An empty SASL frame is a fatal error.
 Source: security.xml section sasl > SASL Frames
 Evidence: a SASL frame without a body
 Why it matters: The SASL layer has no heartbeats, so an empty SASL frame is a fatal error. The other peer ends
@@ -588,6 +587,6 @@ Source: security.xml section sasl > sasl-mechanisms
 Evidence: the first element of sasl-mechanisms
 Why it matters: The client cannot choose a mechanism, so it cannot authenticate and no connection is opened.
 Silent when: a part of the frame was not captured.
-How to mend it: List at least one mechanism in sasl-mechanisms; offer `ANONYMOUS` if no authentication is
+How to mend it: List at least one mechanism in sasl-mechanisms. Offer `ANONYMOUS` if no authentication is
 needed. Check the configuration of the server if the list of enabled mechanisms is empty.
 """

@@ -131,7 +131,7 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     """A peer sends a begin whose remote-channel names no channel on which a begin of the other peer waits for
     an answer.
 
-    Demands: The remote-channel of a begin names a channel whose begin has no answer yet; each begin has one
+    Demands: The remote-channel of a begin names a channel whose begin has no answer yet. Each begin has one
     answer.
     Source: transport.xml section performatives > begin.remote-channel
     Evidence: the remote-channel, and the other peer's begins without answer
@@ -139,8 +139,8 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     other peer connects the wrong sessions or none.
     Silent when: octets of the other peer were not captured, or when the other peer has begun twice on the
     channel.
-    Possible because: The {other} has begun a session on a channel above the channel-max of the {peer}. Which
-    channel the {other} means is unknown.
+    Possible because: The {other} has begun a session on a channel above the channel-max of the {peer}. The
+    capture does not show which channel the {other} means.
     How to mend it: Set remote-channel to the channel on which the other peer's begin arrived, and answer each
     begin exactly once. Do not put your own outgoing channel into remote-channel.
     """
@@ -484,7 +484,7 @@ def session_flow_with_drain(case: Case10) -> None:
 
     Demands: A flow without a handle does not have drain=true.
     Source: transport.xml section performatives > flow.drain
-    Evidence: a flow with a null handle and drain=true; drain=false is the default and no fault
+    Evidence: a flow with a null handle and drain=true (drain=false is the default and no fault)
     Why it matters: A flow without a handle names no link, so no link is drained. The receiver may refuse the
     flow with an error.
     Silent when: never.
@@ -563,7 +563,7 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
     after the first attach, or when the peer has more than 256 sessions.
     Only possible because: The {peer} may move its own link to the new session, which is allowed.
     How to mend it: Detach a link before you attach the link on another session. Give each link of a container
-    pair and direction its own name; applications must not reuse one link name for several senders or
+    pair and direction its own name. Applications must not reuse one link name for several senders or
     receivers.
     """
     if body.name is None or body.role is None:

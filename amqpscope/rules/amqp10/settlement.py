@@ -88,14 +88,14 @@ D_DISP_ROLE: Final = RULES.rule("D-DISP-ROLE", "MUST", "keyword", usual_answer="
 def disposition_of_the_other_direction(case: Case10, first: int, role: str, mine: str) -> None:
     """A peer sends a disposition whose role does not match the direction of the deliveries that it names.
 
-    Demands: A disposition with role=sender names only deliveries that its sender sent; with role=receiver,
-    only deliveries that it received.
+    Demands: A disposition with role=sender names only deliveries that its sender sent. A disposition with
+    role=receiver names only deliveries that its sender received.
     Source: transport.xml section performatives > disposition
     Evidence: role, first and last of the disposition, and the delivery-ids of each direction
     Why it matters: The disposition names deliveries of the wrong direction or no deliveries. The deliveries
     that the peer meant stay unsettled.
-    Silent when: octets of either peer since the session's begin were not captured or could not be read, or
-    when a delivery had no delivery-id, so that the disposition may name this delivery.
+    Silent when: octets of either peer since the session's begin were not captured or could not be read. The
+    rule is also silent when a delivery had no delivery-id, because the disposition may name this delivery.
     How to mend it: Set role to your own role on the deliveries: receiver (true) for deliveries that you
     received, sender (false) for deliveries that you sent.
     """
@@ -119,15 +119,15 @@ D_DISP_UNKNOWN: Final = RULES.rule(
 def disposition_of_unknown_deliveries(case: Case10, first: int, last: i64, mine: str) -> None:
     """A peer sends a disposition that names no delivery of the session in its direction.
 
-    Demands: A disposition names at least one delivery of its session; delivery-ids of earlier sessions have
-    no meaning.
+    Demands: A disposition names at least one delivery of its session. The delivery-ids of earlier sessions
+    have no meaning.
     Source: transport.xml section performatives > disposition; transport.xml section links > Resuming
     Deliveries
     Evidence: the fields first and last, and the delivery-ids used in that direction since the begin
     Why it matters: The disposition settles nothing. The deliveries that the peer meant to settle stay
     unsettled, and the other peer may end the session with an error.
-    Silent when: octets of either peer since the session's begin were not captured or could not be read, or
-    when a delivery had no delivery-id, so that the disposition may name this delivery.
+    Silent when: octets of either peer since the session's begin were not captured or could not be read. The
+    rule is also silent when a delivery had no delivery-id, because the disposition may name this delivery.
     How to mend it: Take first and last of a disposition from delivery-ids that were used on this session in
     that direction. Discard delivery-ids of earlier sessions, and send the disposition on the session on which
     the delivery arrived.
@@ -256,15 +256,15 @@ M_OUTCOMES_USE: Final = RULES.rule(
 def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) -> None:
     """A receiver states an outcome that the sender's source does not list.
 
-    Demands: The receiver states only outcomes that the sender's source lists; if it lists none, only its
-    default-outcome.
+    Demands: The receiver states only outcomes that the sender's source lists. If the source lists no
+    outcomes, the receiver states only the default-outcome of the source.
     Source: messaging.xml section addressing > source.outcomes
     Evidence: the outcomes in the sender's source, and the states of the receiver's dispositions
     Why it matters: The source does not support the outcome. The sender cannot apply the outcome and may end
     the link with amqp:not-allowed.
     Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that names no
-    known outcome, or when the receiver settles the delivery before the sender on a link with rcv-settle-mode
-    second, which D-RCVMODE-SECOND reports. The finding is only possible, not certain, when the sender
+    known outcome. D-RCVMODE-SECOND, not this rule, reports a receiver that settles a delivery before the
+    sender on a link with rcv-settle-mode second. The finding is only possible, not certain, when the sender
     attached the link again and the receiver may not have read the new attach.
     How to mend it: Read the outcomes field of the source in the sender's attach, and state only those
     outcomes or the default-outcome. If the application asks for another outcome, map the outcome to a listed

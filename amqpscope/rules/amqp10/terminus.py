@@ -33,11 +33,11 @@ M_ADDR_TYPE: Final = RULES.rule(
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends an address of a type that the specification does not define as an address; the standard
-type is string.
+"""A peer sends an address of a type that the specification does not define as an address. The standard type
+is string.
 
 Demands: An address (to, reply-to, and the addresses of source and target) has a type that provides the
-archetype address; the standard type is string.
+archetype address. The standard type is string.
 Source: messaging.xml section message-format > address-string; messaging.xml properties.to, reply-to
 Evidence: the type of the address
 Why it matters: The receiver of the address cannot identify the node, so the link or the message does not
@@ -87,7 +87,7 @@ M_OUTCOME_VALID: Final = RULES.rule(
 )
 """A peer sends a source whose default-outcome is not an outcome.
 
-Demands: The default-outcome is an outcome; the delivery state received is not an outcome.
+Demands: The default-outcome is an outcome. The delivery state received is not an outcome.
 Source: messaging.xml section addressing > source.default-outcome
 Evidence: the descriptor of the default-outcome
 Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome.
@@ -114,7 +114,7 @@ def dynamic_source_without_address(case: Case10) -> None:
     the node, for example as the reply-to of a request.
     Silent when: never.
     How to mend it: Write the address of the created node into source.address of the sender's attach whenever
-    that source has dynamic true.
+    that source has dynamic=true.
     """
     case.report(M_SRC_DYN_ADDR, "a sender's attach has a dynamic source without an address")
 
@@ -135,7 +135,7 @@ def dynamic_target_without_address(case: Case10) -> None:
     the node, for example to pass it on to other peers.
     Silent when: never.
     How to mend it: Write the address of the created node into target.address of the receiver's attach
-    whenever that target has dynamic true.
+    whenever that target has dynamic=true.
     """
     case.report(M_TGT_DYN_ADDR, "a receiver's attach has a dynamic target without an address")
 
@@ -241,8 +241,8 @@ def lifetime_policy_that_is_none(case: Case10, what: str, value: object) -> None
     Silent when: a part of the frame was not captured.
     Possible because: The type of the value may be a lifetime-policy that another party has defined.
     How to mend it: Encode lifetime-policy as one of the described types delete-on-close, delete-on-no-links,
-    delete-on-no-messages or delete-on-no-links-or-messages (descriptors `0x2b` to `0x2e`), each an empty
-    list. Do not send the lifetime-policy as a symbol or a string.
+    delete-on-no-messages or delete-on-no-links-or-messages. Their descriptors are `0x2b` to `0x2e`, and each
+    value is an empty list. Do not send the lifetime-policy as a symbol or a string.
     """
     message = f"the {what}'s lifetime-policy is {sent_name(value)}"
     case.report(M_LIFETIME_VALUE, message, CERTAIN, {"lifetime_policy": sent_name(value)})
@@ -329,7 +329,7 @@ def generated_address_that_tells_nothing(case: Case10, address: str, name: str, 
     container-id of the other peer.
 
     Demands: A generated address contains the link name and the other peer's container-id. Instead of the
-    container-id, the final specification also names a session id or client id; the drafts csd01 and csprd02
+    container-id, the final specification also names a session id or client id. The drafts csd01 and csprd02
     name other data of the peer that requests the node.
     Source: messaging.xml section addressing > source.address, source.dynamic (and target)
     Evidence: the generated address, the link name and the container-id

@@ -82,7 +82,7 @@ TX_ACQ_UNSUPPORTED: Final = RULES.rule(
 
 
 def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
-    """The controller asked for acquisition under a transaction on a link, but the resource sends a delivery
+    """The controller asked for acquisition under a transaction on a link. The resource then sends a delivery
     outside any transaction on this link.
 
     Demands: A resource that cannot acquire under a transaction detaches the link with not-implemented when
@@ -281,7 +281,7 @@ def outcome_after_the_rollback(case: Case10, work: Work) -> None:
     the message as accepted although the resource does not hold it.
     Silent when: octets of either peer were not captured, or when the delivery is settled.
     How to mend it: Discard the provisional outcomes of all posted deliveries when the discharge fails or its
-    fail flag is true. Send no outcome for these deliveries afterwards; the controller settles them.
+    fail flag is true. Send no outcome for these deliveries afterwards, because the controller settles them.
     """
     case.report(
         TX_POST_AFTER_FAIL,

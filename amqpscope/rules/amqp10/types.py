@@ -37,8 +37,8 @@ T_CODE_EXT: Final = RULES.rule(
 """A peer sends a value that begins with an extended format code, although the specification assigns no
 extended format codes.
 
-Demands: A format code whose low nibble is 0xF needs an extension octet, but the specification assigns no
-such code, so none may appear.
+Demands: A format code whose low nibble is 0xF needs an extension octet. The specification assigns no such
+code, so none may appear.
 Source: types.xml section encodings (bit layout)
 Evidence: a format code 0x4F, 0x5F, ... or 0xFF, and the octet after the code
 Why it matters: The receiver does not know what follows the code. The receiver cannot decode the frame and
@@ -71,7 +71,7 @@ T_DESC_RESERVED: Final = RULES.rule(
 )
 """A peer sends a descriptor that is neither a symbol nor a ulong.
 
-Demands: A descriptor should be a symbol or a ulong; other types are reserved.
+Demands: A descriptor should be a symbol or a ulong. Other types are reserved.
 Source: types.xml section types > Descriptor Values
 Evidence: the type of the descriptor
 Why it matters: The specification reserves descriptors of other types. The receiver cannot identify the
@@ -137,8 +137,8 @@ frame body.
 Demands: The size of a value does not exceed the octets that are left in the enclosing value, section or
 frame body.
 Source: types.xml section encodings
-Evidence: the size of the value, and the octets that are left; for message data, the octets of the whole
-delivery
+Evidence: the size of the value and the octets that are left (for message data, the octets of the whole
+delivery)
 Why it matters: The receiver gets a value that is cut off. The receiver cannot decode the rest of the
 frame or message and may close the connection.
 Silent when: a part of the frame was not captured.
@@ -167,7 +167,7 @@ T_CHAR_UTF32: Final = RULES.rule(
 )
 """A peer sends a char that is not a Unicode scalar value.
 
-Demands: A char is one Unicode scalar value in UTF-32BE; values above 0x10FFFF and surrogates are invalid.
+Demands: A char is one Unicode scalar value in UTF-32BE. Values above 0x10FFFF and surrogates are invalid.
 Source: types.xml section encodings > char
 Evidence: the four octets of the char
 Why it matters: The receiver cannot display the char or store it as text, and may refuse the frame with
@@ -268,8 +268,7 @@ or annotation key, and send other text as a string.
 T_LIST_FIT: Final = RULES.rule(
     "T-LIST-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a list whose count of items does not match its size: the items use fewer or more octets
-than the size states.
+"""A peer sends a list whose items use fewer or more octets than the size of the list states.
 
 Demands: The items of a list fill exactly the size that the list states. The size includes the count
 field.
@@ -286,8 +285,7 @@ of the count field. Do not reserve a fixed count while leaving out trailing fiel
 T_MAP_FIT: Final = RULES.rule(
     "T-MAP-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a map whose count of items does not match its size: the items use fewer or more octets
-than the size states.
+"""A peer sends a map whose items use fewer or more octets than the size of the map states.
 
 Demands: The items of a map fill exactly the size that the map states. The size includes the count field.
 Source: types.xml section encodings > Compound, map
@@ -336,8 +334,7 @@ width.
 T_ARR_FIT: Final = RULES.rule(
     "T-ARR-FIT", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends an array whose elements do not match its size: the elements use fewer or more octets than
-the size states.
+"""A peer sends an array whose elements use fewer or more octets than the size of the array states.
 
 Demands: An array has a size, a count, one element constructor, and then as many elements as the count
 says, which fill exactly the size.
@@ -357,8 +354,8 @@ T_ARR_CTOR: Final = RULES.rule(
 )
 """A peer sends an array without an element constructor.
 
-Demands: An array has one constructor before its elements, even if its count is zero; the elements carry
-data only.
+Demands: An array has one constructor before its elements, even if its count is zero. The elements carry data
+only.
 Source: types.xml section encodings > Array
 Evidence: the octets after size and count of the array
 Why it matters: An array without elements also has to state the type of its elements. The receiver cannot
@@ -454,8 +451,8 @@ Evidence: the expiry-policy of the source or target
 Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or be
 kept for ever.
 Silent when: a part of the frame was not captured.
-How to mend it: Set expiry-policy to one of the symbols `link-detach`, `session-end`, `connection-close` or
-`never`, in exactly this spelling, or leave it null for the default session-end.
+How to mend it: Set expiry-policy to exactly one of the symbols `link-detach`, `session-end`,
+`connection-close` or `never`. For the default session-end, the field may be null.
 """
 
 

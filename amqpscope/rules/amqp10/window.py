@@ -58,9 +58,9 @@ def window_counted_from_its_own_id(case: Case10, session: SessionEnd) -> None:
     window. The sender exceeds the window, and the receiver may end the session.
     Silent when: the begins were not captured, when the capture lacks octets that were sent after the begins,
     or when an older window, which the sender may have used, allows the transfers.
-    How to mend it: Compute the remaining window on each flow as next-incoming-id of the flow plus
-    incoming-window of the flow minus the own next-outgoing-id, modulo 2^32. Do not use incoming-window
-    unchanged as the remaining window.
+    How to mend it: On each flow, compute the remaining window as the flow's next-incoming-id plus its
+    incoming-window minus your own next-outgoing-id, modulo 2^32. Do not use incoming-window unchanged as the
+    remaining window.
     """
     _tell(case, S_WIN_FORMULA, session, CERTAIN, ", counted from the flow's next-incoming-id")
 
@@ -82,8 +82,9 @@ def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
     sender exceeds the window, and the receiver may end the session.
     Silent when: the begins were not captured, when the capture lacks octets that were sent after the begins,
     or when an older window, which the sender may have used, allows the transfers.
-    How to mend it: Use the next-outgoing-id of the own begin in place of next-incoming-id when a flow has
-    none. The remaining window is that id plus incoming-window minus the own next-outgoing-id, modulo 2^32.
+    How to mend it: When a flow has no next-incoming-id, use the next-outgoing-id of your own begin in its
+    place. The remaining window is then the next-outgoing-id of your begin plus the flow's incoming-window
+    minus your current next-outgoing-id, modulo 2^32.
     """
     _tell(case, S_WIN_FORMULA_INIT, session, CERTAIN, ", counted from the sender's first transfer")
 
@@ -143,8 +144,8 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     Silent when: the begin was not captured, when the capture lacks octets that were sent after the begin, or
     when the rule has already reported the session.
     Only possible because: Each peer decides by local policy whether its outgoing-window counts down.
-    How to mend it: Announce in begin and flow an outgoing-window that covers the transfers the peer will
-    send, and send a new flow before the window is exceeded.
+    How to mend it: Announce in begin and flow an outgoing-window that covers the transfers that you will
+    send. Send a new flow before the window is exceeded.
     """
     session.outgoing.own_limit = FAR
     session.outgoing.own_reported = True

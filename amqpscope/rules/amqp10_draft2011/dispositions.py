@@ -23,8 +23,8 @@ def disposition_of_the_other_direction(case: CaseDraft2011, first: int, role: st
     Demands: All transfers of a disposition have the direction that its role states.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
     Evidence: the role and the range of the disposition, and the transfers of each direction
-    Why it matters: The disposition names transfers of the other direction, or none. The transfers that were
-    meant stay unsettled.
+    Why it matters: The disposition names transfers of the other direction, or none. The transfers that the
+    peer meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read.
     How to mend it: Set role to your own role on the transfers: receiver (true) for transfers that you
     received, sender (false) for transfers that you sent.
@@ -49,10 +49,11 @@ D_DISP_UNKNOWN: Final = RULES.rule(
 def disposition_of_unknown_transfers(case: CaseDraft2011, first: int, message: str) -> None:
     """A peer sends a disposition that names no transfer that was ever sent in the direction of its role.
 
-    Demands: A disposition names transfers of its session; transfer-ids of an earlier session mean nothing.
+    Demands: A disposition names transfers of its session. The transfer-ids of an earlier session have no
+    meaning.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.13 and 3.7.6
     Evidence: a range without any transfer-id that was used in that direction since the begin
-    Why it matters: The disposition settles nothing. The transfers that were meant stay unsettled.
+    Why it matters: The disposition settles nothing. The transfers that the peer meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read.
     How to mend it: Take first and last from transfer-ids that were used on this session in that direction.
     Discard transfer-ids of earlier sessions.

@@ -17,10 +17,11 @@ P_FLOW_MAND: Final = RULES.rule(
 )
 """A peer sends a flow without incoming-window, next-outgoing-id or outgoing-window.
 
-Demands: flow has incoming-window, next-outgoing-id and outgoing-window.
+Demands: A flow has incoming-window, next-outgoing-id and outgoing-window.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.4
 Evidence: the elements 2 to 4 of the list, null or missing
-Why it matters: The receiver computes its window from these three values. Without them it may stop sending.
+Why it matters: The receiver computes its window from these three values. Without these values, the receiver
+may stop sending.
 Silent when: the dialect of the sender is not known.
 How to mend it: Set incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow for
 a link.
@@ -44,7 +45,8 @@ Evidence: the elements 1, 2, 3 and 10 of the list, null or missing
 Why it matters: The receiver cannot tell which link, delivery or transfer the frame belongs to, or how the
 message is to be read.
 Silent when: the dialect of the sender is not known.
-How to mend it: Set these four fields in every transfer, also in those that go on with a message.
+How to mend it: Set handle, delivery-tag, transfer-id and message-format in every transfer, also in a transfer
+that continues a message.
 """
 
 
@@ -53,10 +55,10 @@ P_SASLINIT_MAND: Final = RULES.rule(
 )
 """A client sends a sasl-init without mechanism.
 
-Demands: sasl-init has mechanism.
+Demands: A sasl-init has a mechanism.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 6.3.3.2
 Evidence: the first element of the list, null or missing
-Why it matters: The server cannot know how the client wants to authenticate. The exchange fails.
+Why it matters: The server cannot know how the client wants to authenticate. The SASL exchange fails.
 Silent when: the dialect of the sender is not known.
 How to mend it: Set mechanism to one of the mechanisms that the server offered.
 """

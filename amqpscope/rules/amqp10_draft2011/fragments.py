@@ -28,13 +28,13 @@ M_FRAG_ORDER: Final = RULES.rule(
 
 
 def fragment_out_of_order(case: CaseDraft2011, progress: Progress, fragment: Fragment) -> None:
-    """A sender sends a fragment of a section before the section that it has sent last.
+    """A sender sends a fragment of a section that comes before the section of its last fragment.
 
     Demands: Within a delivery, sections and their fragments are sent in order.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.6.11.2
     Evidence: section-number of successive fragments of one delivery
     Why it matters: The receiver assembles the message in the order in which fragments arrive. The message
-    that it hands on differs from the message that was sent.
+    that the receiver passes on differs from the message that was sent.
     Silent when: the capture lacks octets that were sent after the attach of the link, or when a
     section-number could not be read.
     How to mend it: Number the sections of a message from 0. Send all fragments of a section before the first
@@ -59,8 +59,8 @@ def section_code_changed(case: CaseDraft2011, progress: Progress, fragment: Frag
     Demands: All fragments of one section have the same section-code.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.8.9
     Evidence: section-code of fragments that have the same section-number
-    Why it matters: The section-code says how the octets of the section are to be read. The receiver cannot
-    tell what the section is.
+    Why it matters: The section-code states how the receiver has to read the octets of the section. The
+    receiver cannot tell which kind of section arrives.
     Silent when: the capture lacks octets that were sent after the attach of the link, or when a field of the
     fragment could not be read.
     How to mend it: Give all fragments of a section the section-code of its first fragment. Begin a new
@@ -82,7 +82,8 @@ M_FRAG_BOUNDS: Final = RULES.rule(
 def flags_against_the_numbers(case: CaseDraft2011, message: str, number: i64) -> None:
     """A sender sends a fragment whose flags first and last do not fit its section-number.
 
-    Demands: first is true where a section begins and last is true where it ends, and nowhere else.
+    Demands: The flag first is true only in the fragment that begins a section, and the flag last only in the
+    fragment that ends the section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2, 3.6.14 and 3.8.9
     Evidence: first, last and section-number of successive fragments of one delivery
     Why it matters: Only these flags show the receiver where a section begins and ends. Two sections are
@@ -90,7 +91,8 @@ def flags_against_the_numbers(case: CaseDraft2011, message: str, number: i64) ->
     Silent when: the capture lacks octets that were sent after the attach of the link, when a flag is null, or
     when the delivery is resumed.
     How to mend it: Set first in the first fragment of every section and last in its last fragment. A section
-    that is sent whole has both. Leave both out of the fragments between.
+    that is sent in one fragment has both flags. Leave both flags unset in all fragments between the first and
+    the last one.
     """
     case.report(M_FRAG_BOUNDS, message, CERTAIN, {"section_number": int(number)})
 
@@ -104,15 +106,15 @@ def offset_that_does_not_follow(case: CaseDraft2011, fragment: Fragment, expecte
     """A sender sends a fragment whose section-offset is not the number of octets that it has sent of the
     section.
 
-    Demands: section-offset is the offset of the payload within the section.
+    Demands: The section-offset is the offset of the payload within the section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2 and 3.8.9
     Evidence: section-offset and payload sizes of successive fragments of one section
-    Why it matters: The receiver states from the offset how much it holds. A transfer that is resumed then
-    goes on at the wrong octet.
+    Why it matters: The receiver uses the section-offset to state how much of the section it holds. A transfer
+    that is resumed then goes on at the wrong octet.
     Silent when: the capture lacks octets that were sent after the attach of the link, when a field of the
     fragment is null, or when the delivery is resumed.
-    How to mend it: Begin each section with section-offset 0, and add the payload size of each fragment for
-    the next one.
+    How to mend it: Begin each section with section-offset 0. The section-offset of each further fragment is
+    the previous section-offset plus the payload size of the previous fragment.
     """
     case.report(
         M_FRAG_OFFSET,
@@ -136,9 +138,10 @@ def section_at_the_wrong_place(case: CaseDraft2011, name: str, why: str) -> None
     Why it matters: A receiver looks for these sections at their places. The receiver may take the sections
     for data of the application, or not find the sections.
     Silent when: the capture lacks octets that were sent after the attach of the link, when a field of the
-    fragment could not be read, or when the message has another message-format than 0. That a section is
-    missing is no fault here, because the draft contradicts itself about it.
-    Only possible because: Sections that the sender counted but did not send may explain the place.
+    fragment could not be read, or when the message has another message-format than 0. The rule does not
+    report a missing section, because the draft contradicts itself about missing sections.
+    Only possible because: The sender may have counted sections that it did not send, which would explain the
+    place.
     How to mend it: Send the sections in this order: header, properties, application data, footer.
     """
     case.report(M_SECT_ORDER, f"the {name} section {why}", POSSIBLE, {"section": name})
@@ -155,12 +158,12 @@ def section_sent_twice(case: CaseDraft2011, name: str) -> None:
     Demands: A message has at most one header, one properties and one footer section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2
     Evidence: section-code of the sections of one delivery
-    Why it matters: The receiver cannot know which of the two sections holds. Durability, priority or the
+    Why it matters: The receiver cannot know which of the two sections applies. Durability, priority or the
     message-id may be lost.
     Silent when: the capture lacks octets that were sent after the attach of the link, when a field of the
     fragment could not be read, or when the message has another message-format than 0.
-    How to mend it: Write each of these sections once. Put all fields of the message's properties into one
-    section.
+    How to mend it: Write the header, the properties and the footer at most once per message. Put all fields
+    of the message's properties into one section.
     """
     case.report(M_SECT_ONCE, f"the message has a second {name} section", CERTAIN, {"section": name})
 

@@ -20,8 +20,8 @@ Why it matters: Before the peers have agreed on limits, a receiver need not acce
 octets. The receiver may close the connection.
 Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
 captured.
-How to mend it: Keep the open within 4096 octets: shorten the container-id, the properties and the
-capabilities, or wait for the other peer's open before sending a larger one.
+How to mend it: Keep the open within 4096 octets, for example by a shorter container-id and fewer properties
+or capabilities. Send a larger open only after the other peer's open has arrived.
 """
 
 
@@ -43,14 +43,14 @@ pipelined frames within 4096 octets.
 C_MAXFRAME_FLOOR: Final = RULES.rule("C-MAXFRAME-FLOOR", "MUST", "keyword", usual_answer="amqp:invalid-field")
 """A peer announces in its open a max-frame-size below 4096.
 
-Demands: Every peer accepts frames of 4096 octets, so open may not announce less.
+Demands: Every peer accepts frames of 4096 octets, so an open may not announce a smaller max-frame-size.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.7.1 and 3.8.22
 Evidence: a max-frame-size below 4096 in the open
-Why it matters: Every peer may send frames of 4096 octets. A peer that keeps to a smaller limit cannot read
-them.
+Why it matters: Every peer may send frames of 4096 octets. A peer with a smaller limit cannot read such
+frames.
 Silent when: never, because the frame alone shows the fault.
-How to mend it: Announce a max-frame-size of at least 4096, and provide receive buffers of that size. Reject
-smaller values in the configuration.
+How to mend it: Announce a max-frame-size of at least 4096, and provide receive buffers of that size. Reject a
+configured max-frame-size below 4096.
 """
 
 
@@ -62,9 +62,9 @@ SA_FRAME_512: Final = RULES.rule(
 Demands: SASL frames have at most 4096 octets.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 6.3.1 and 3.8.22
 Evidence: the sizes of the SASL frames
-Why it matters: Before open the peers have not agreed on a larger frame size. The receiver may take the
-frame for an error and close the connection.
-Silent when: not all of the frame was captured, and where it begins is a guess.
+Why it matters: Before open the peers have not agreed on a larger frame size. The receiver may treat the frame
+as an error and close the connection.
+Silent when: a part of the frame was not captured, and the start of the frame is a guess.
 How to mend it: Keep every SASL frame within 4096 octets. Shorten mechanism lists, initial responses and
 challenges, or choose a mechanism whose data fits.
 """

@@ -27,11 +27,11 @@ def transfer_id_out_of_sequence(case: CaseDraft2011, value: int, expected: i64) 
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.5.6
     Evidence: the next-outgoing-id of the begin, and the transfer-ids of all transfers of the session
     Why it matters: The receiver counts its window from the transfer-id, and dispositions name ranges of
-    transfer-ids. Other transfers are settled than were meant.
+    transfer-ids. A disposition may settle the wrong transfers.
     Silent when: the capture lacks octets that were sent after the session's begin, or when an earlier
     transfer of the session broke the rule.
     How to mend it: Take the transfer-id from one counter of the session that all links share. Add one for
-    every transfer frame, also for the frames that go on with a message.
+    every transfer frame, also for a transfer that continues a message.
     """
     case.report(
         D_ID_SEQ,
@@ -58,15 +58,15 @@ D_NOINTERLEAVE: Final = RULES.rule(
 def deliveries_interleave(case: CaseDraft2011, delivery: Delivery) -> None:
     """A sender begins a new delivery on a link before the previous delivery on this link is complete.
 
-    Demands: Messages that are transferred along one link do not interleave.
+    Demands: Messages that are transferred on one link do not interleave.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.6.14
     Evidence: a transfer with another delivery-tag after a transfer with more=true on the same handle
     Why it matters: The receiver cannot tell which transfer belongs to which delivery. The receiver may join
     parts of two messages into one message.
     Silent when: the capture lacks octets that were sent after the attach of the link.
     How to mend it: Send all transfers of one delivery on a link before you start the next delivery on that
-    link, each with the delivery-tag of the delivery. Typical misuse: several threads send on the same link
-    without a lock around the whole message.
+    link. Each transfer carries the delivery-tag of its delivery. A common cause is that several threads send
+    on the same link without a lock around the whole message.
     """
     case.report(
         D_NOINTERLEAVE,

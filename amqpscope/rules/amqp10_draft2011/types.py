@@ -35,8 +35,8 @@ def value_with_a_later_code(case: Case10, problem: Problem) -> None:
     Evidence: the format code, and its offset in the frame
     Why it matters: A receiver that knows only the draft does not know the type of the value. The receiver
     cannot decode the frame and may close the connection with amqp:decode-error.
-    Silent when: a part of the frame was not captured, the peer speaks the final specification, or the rule
-    has already reported the peer on this connection.
+    Silent when: a part of the frame was not captured, when the peer speaks the final specification, or when
+    the rule has already reported the peer on this connection.
     Only possible because: The peer may speak a revision between the draft and the final specification that
     already has the format code.
     How to mend it: Encode zero as 0x52 00 or 0x53 00, an empty list as 0xC0 01 00, and booleans as 0x41 and
@@ -53,7 +53,7 @@ T_STR_UTF16: Final = RULES.rule(
 )
 """A peer sends a string with format code 0xA2 or 0xB2 that is not well-formed UTF-16BE.
 
-Demands: The octets of these strings are UTF-16BE.
+Demands: Strings with format code 0xA2 or 0xB2 are UTF-16BE.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.2.2 and 2.2.5
 Evidence: the octets that are not UTF-16BE
 Why it matters: The receiver can only refuse the string or change it. The receiver may close the connection
@@ -72,14 +72,15 @@ def value_of_another_type(case: Case10, problem: Problem) -> None:
 
     Demands: Each element of a composite's list has the type of the field at its position.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.3 and 2.3.1
-    Evidence: the format code of the value, against the definition of the field
+    Evidence: the format code of the value, and the definition of the field
     Why it matters: The receiver cannot use the field and may close the connection with amqp:decode-error.
-    Silent when: a part of the frame was not captured, or neither the draft's text nor both revisions around
-    it define the type of the field.
-    Possible because: The surviving text of the draft lost the type of the field. The type is that of the
-    revision before the draft and of the final specification, or of the same field of another type.
-    How to mend it: Compare the field list of the encoder with the definition of the type. All fields behind
-    options stand one place further on than in the final specification.
+    Silent when: a part of the frame was not captured, or when the type of the field is known neither from the
+    draft nor from the revisions before and after the draft.
+    Possible because: The surviving text of the draft does not give the type of the field. The rule takes the
+    type from the revision before the draft and from the final specification, or from the same field of
+    another composite.
+    How to mend it: Compare the field list of the encoder with the definition of the type. In the draft, the
+    fields after options stand one place later than in the final specification.
     """
     proved(case, T_COMP_TYPE, problem, certainty_of(problem))
 
@@ -95,11 +96,12 @@ def several_values_without_true(case: Case10, problem: Problem) -> None:
     Evidence: a list or an array without the descriptor true, in a field that may have several values
     Why it matters: The receiver takes the list for one value of a wrong type and may close the connection
     with amqp:decode-error.
-    Silent when: a part of the frame was not captured, or the type of the field is not known.
-    Possible because: The surviving text of the draft lost the definition of the field. The definition is that
-    of the revision before the draft and of the final specification, or of the same field of another type.
-    How to mend it: Write 0x00 0x41 before the list of the values. The final specification sends an array
-    without a descriptor there.
+    Silent when: a part of the frame was not captured, or when the type of the field is not known.
+    Possible because: The surviving text of the draft does not give the definition of the field. The rule
+    takes the definition from the revision before the draft and from the final specification, or from the same
+    field of another composite.
+    How to mend it: Write 0x00 0x41 before the list of the values. The final specification uses an array
+    without a descriptor instead.
     """
     proved(case, T_COMP_MULT_TRUE, problem, certainty_of(problem))
 
@@ -115,7 +117,7 @@ Evidence: the null in the list
 Why it matters: The receiver does not know whether the value is missing or wrong, and may close the connection
 with amqp:decode-error.
 Silent when: a part of the frame was not captured.
-How to mend it: Leave out values that are not there. For no value at all send null instead of the list.
+How to mend it: Leave out missing values. If the field has no value at all, send null instead of the list.
 """
 
 
