@@ -34,10 +34,8 @@ _LABELS = {
     "severity": "Severity",
     "answer": "Answer",
     "unchecked": "Why it is not checked",
-    "evidence": "Evidence",
     "fault": "The fault",
     "matters": "Why it matters",
-    "silent": "The rule is silent",
     "possible": "Why a finding may be only possible",
     "only possible": "Why a finding is never certain",
     "mend": "How to mend it",
@@ -74,8 +72,7 @@ def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
         f"**{weight_shown(row, guard)}**{escaped(standing_of(row, guard))}. {there}.",
         escaped(demand, row.id, alone),
         "\n".join(
-            f"- **{_LABELS.get(label, label)}:** "
-            f"{_sources(row) if label == 'source' else _reported(label, text, row.id, alone)}"
+            _item(label, _sources(row) if label == "source" else _reported(label, text, row.id, alone))
             for label, text in facts
         ),
     ]
@@ -131,6 +128,16 @@ def _id(name: str, of: str, alone: bool) -> str:
         return name
     place, _, short = whole.partition("/")
     return f"[{name}]({'..' if place == namespace else f'../../{place}'}/{short}/{PAGE})"
+
+
+def _item(label: str, text: str) -> str:
+    """One fact, as an item of a list: after a bold label, or as a sentence that begins in bold."""
+    if label == "evidence":
+        return f"- **amqpscope looks at** {text}."
+    if label == "silent":
+        when = text.removeprefix("never")
+        return f"- **The rule is {'' if when == text else 'never '}silent**{' ' * (when == text)}{when}"
+    return f"- **{_LABELS.get(label, label)}:** {text}"
 
 
 def _reported(label: str, text: str, of: str, alone: bool) -> str:

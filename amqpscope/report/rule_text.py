@@ -131,7 +131,7 @@ def rule_facts(row: Rule, words: Explanation | None, guard: bool) -> list[tuple[
     for one in PROFILES:
         for habit in one.habits:
             if habit.rule == row.id:
-                facts.append(("habit", f"{one.name}: {one.product} {habit.does} ({habit.source})"))
+                facts.append(("habit", f"{one.product}: the product {habit.does} ({habit.source})"))
     return facts
 
 
@@ -146,10 +146,10 @@ def severity_words(rows: list[Rule]) -> str:
     usual = ", and ".join(f"{_a(weight)} if its level is {_or(names)}" for weight, names in levels.items())
     others = sum(_is_unusual(row) for row in rows)
     return (
-        f"Breaking a rule is usually {usual}. IMPLIED means that the specification demands it without one of "
-        "these words, and MAY-limits that the specification permits something only within limits. "
-        f"{others} of these {len(rows)} rules have another severity than the usual one of their level, or a "
-        "level without a usual one. The page of each gives the reason."
+        f"Breaking a rule is usually {usual}. IMPLIED means that the specification makes the demand without "
+        "one of these words. MAY-limits means that the specification permits something only within limits. "
+        f"Of these {len(rows)} rules, {others} have a severity that is unusual for their level, or a level "
+        "without a usual severity. The page of such a rule gives the reason for its severity."
     )
 
 

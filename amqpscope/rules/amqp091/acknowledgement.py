@@ -24,19 +24,19 @@ B_ACK_ZERO: Final = RULES.rule("B-ACK-ZERO", "IMPLIED", "tier A", by="client", a
 
 
 def ack_of_none(case: Case091) -> None:
-    """A client sends basic.ack with delivery-tag 0 and without multiple, although no delivery has
+    """A client sends basic.ack with delivery-tag 0 and without the multiple flag, although no delivery has
     delivery-tag 0.
 
-    Demands: In basic.ack, delivery-tag 0 is used only together with multiple.
+    Demands: In basic.ack, delivery-tag 0 is used only together with the multiple flag.
     Source: XML:basic.ack.multiple (field doc); XML domain delivery-tag.non-zero
     Evidence: the delivery-tag and the multiple bit of basic.ack
     Why it matters: The server closes the channel. Delivery-tag 0 stands for all unacknowledged deliveries,
-    and only when multiple is set.
-    Silent when: the basic.ack has multiple set, or when another rule already reports that the channel is not
-    open.
+    and only when the multiple flag is set.
+    Silent when: the basic.ack has the multiple flag, or when another rule already reports that the channel is
+    not open.
     How to mend it: Acknowledge with the delivery-tag that basic.deliver or basic.get-ok carried. To
-    acknowledge all outstanding deliveries, send delivery-tag 0 with multiple set. Look for a delivery-tag
-    variable that is still at its initial value 0.
+    acknowledge all outstanding deliveries, send delivery-tag 0 with the multiple flag. Look for a
+    delivery-tag variable that is still at its initial value 0.
     """
     case.report(B_ACK_ZERO, "delivery-tag 0 without multiple")
 
@@ -149,20 +149,20 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     the channel.
 
     Demands: A basic.nack names an unacknowledged delivery of the same channel; delivery-tag 0 is used only
-    together with multiple.
+    together with the multiple flag.
     Source: RMQX:basic.nack.multiple.exists
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
     messages that were unacknowledged on it.
     Silent when: the capture lacks octets that were sent on the channel before the basic.nack, or when another
-    rule already reports that the delivery was sent with no-ack. B-ACK-DUP reports a basic.nack without
-    multiple that names a delivery that was settled before. For a basic.nack with multiple, the finding is
-    only possible, not certain, when basic.recover may have returned the delivery. The finding is also only
-    possible when earlier deliveries are still unacknowledged and the server is not RabbitMQ.
+    rule already reports that the delivery was sent with no-ack. B-ACK-DUP reports a basic.nack without the
+    multiple flag that names a delivery that was settled before. For a basic.nack with the multiple flag, the
+    finding is only possible, not certain, when basic.recover may have returned the delivery. The finding is
+    also only possible when earlier deliveries are still unacknowledged and the server is not RabbitMQ.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.nack because it covers earlier deliveries.
     How to mend it: Send basic.nack only for deliveries of this channel that are still unacknowledged. Use
-    delivery-tag 0 only with multiple set, and discard the tags of a channel when it closes.
+    delivery-tag 0 only with the multiple flag, and discard the tags of a channel when it closes.
     """
     case.report(B_NACK_KNOWN, reason, certainty, {"delivery_tag": tag})
 
@@ -182,9 +182,9 @@ def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
     Silent when: the capture lacks octets that were sent on the channel before the frame, or when a
     tx.rollback has undone the earlier acknowledgement. The finding is only possible, not certain, when the
     server skipped delivery-tags, or when basic.recover returned the delivery to the queue.
-    How to mend it: Settle each delivery exactly once, and remember that an acknowledgement with multiple also
-    settles all earlier deliveries. A common cause is that the message handler and an error path both settle
-    the same delivery.
+    How to mend it: Settle each delivery exactly once, and remember that an acknowledgement with the multiple
+    flag also settles all earlier deliveries. A common cause is that the message handler and an error path
+    both settle the same delivery.
     """
     case.report(B_ACK_DUP, reason, certainty, {"delivery_tag": tag})
 
@@ -195,22 +195,23 @@ B_ACK_MULTIPLE: Final = RULES.rule(
 
 
 def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: i64) -> None:
-    """A client sends a basic.ack with multiple whose delivery-tag names a delivery that was settled before.
+    """A client sends a basic.ack with the multiple flag whose delivery-tag names a delivery that was settled
+    before.
 
-    Demands: A basic.ack with multiple and a delivery-tag other than 0 names a delivery that is itself still
-    unacknowledged.
+    Demands: A basic.ack with the multiple flag and a delivery-tag other than 0 names a delivery that is
+    itself still unacknowledged.
     Source: XML:basic.ack.multiple.exists
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: RabbitMQ looks for the named delivery itself. If that delivery is already settled,
     RabbitMQ closes the channel, even if the basic.ack covers other unacknowledged deliveries.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.ack, when the channel
-    is about to be closed, or when another rule already reports that the delivery was sent with no-ack. The
-    finding is only possible, not certain, when basic.recover may have returned the delivery to the queue. If
-    the server is not RabbitMQ, the finding is also only possible while earlier deliveries are unacknowledged.
-    LavinMQ and others accept a basic.ack that covers earlier deliveries.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.ack, or when the
+    channel is about to be closed. The rule is also silent when another rule already reports that the delivery
+    was sent with no-ack. The finding is only possible, not certain, when basic.recover may have returned the
+    delivery to the queue. If the server is not RabbitMQ, the finding is also only possible while earlier
+    deliveries are unacknowledged. LavinMQ and others accept a basic.ack that covers earlier deliveries.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.ack because it covers earlier deliveries.
-    How to mend it: For a basic.ack with multiple, use the delivery-tag of a delivery that is still
+    How to mend it: For a basic.ack with the multiple flag, use the delivery-tag of a delivery that is still
     unacknowledged, such as the highest outstanding one. Keep a list of the outstanding delivery-tags if you
     mix single and multiple acknowledgements.
     """

@@ -30,8 +30,9 @@ def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: Topol
     Evidence: the same queue.bind, which the server accepted before, and the server's refusal
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
     nothing. The server closes the channel, so the application cannot start.
-    Silent when: the capture lacks octets of a connection to this server, when the server's answer names
-    access rights or a missing queue or exchange, or when the binding may have been removed.
+    Silent when: the capture lacks octets of a connection to this server. The rule is also silent when the
+    server's answer names access rights or a missing queue or exchange. The rule is also silent when the
+    binding may have been removed.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Compare queue, exchange, routing key and arguments with the existing bindings. If an
     identical binding exists, answer queue.bind-ok and change nothing.
@@ -51,8 +52,8 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
     Evidence: the same exchange.bind, which the server accepted before, and the server's refusal
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
     nothing. The server closes the channel, so the application cannot start.
-    Silent when: the capture lacks octets of a connection to this server, when the server's answer names
-    access rights or a missing exchange, or when the binding may have been removed.
+    Silent when: the capture lacks octets of a connection to this server, or when the server's answer names
+    access rights or a missing exchange. The rule is also silent when the binding may have been removed.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Compare destination, source, routing key and arguments with the existing bindings. If an
     identical binding exists, answer exchange.bind-ok and change nothing.
@@ -181,8 +182,9 @@ def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperat
     Evidence: the internal bit of the exchange's declaration, and the server's answers after the publish
     Why it matters: Only other exchanges may route messages to an internal exchange. A server that accepts
     messages of clients makes the internal bit useless.
-    Silent when: no frame proves that the server had processed the basic.publish, when another connection
-    declared the exchange, or when the capture lacks octets of a connection to this server.
+    Silent when: no frame proves that the server had processed the basic.publish, or when another connection
+    declared the exchange. The rule is also silent when the capture lacks octets of a connection to this
+    server.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     changed the exchange.
     How to mend it: On each basic.publish, check whether the exchange is internal. If the exchange is

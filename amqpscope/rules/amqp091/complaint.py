@@ -59,8 +59,8 @@ def acknowledged_too_late(case: Case091, channel: Channel, oldest: ConsumerDeliv
     delivery
     Why it matters: By default, RabbitMQ closes the channel when a delivery is unacknowledged for half an
     hour. After closing the channel, RabbitMQ redelivers all messages that were unacknowledged on it.
-    Silent when: the reply-text of the server's close does not say that the time ran out, or when amqpscope
-    knows of no delivery that was unacknowledged for at least a second.
+    Silent when: the reply-text of the server's close does not say that the time ran out. The rule is also
+    silent when amqpscope knows of no delivery that was unacknowledged for at least a second.
     Only possible because: The capture shows neither how long the server waits nor which delivery the server
     means. The finding shows the oldest unacknowledged delivery.
     How to mend it: Acknowledge or reject each delivery within the server's consumer timeout. Lower

@@ -94,7 +94,8 @@ def confirm_of_tag_zero(case: Case091) -> None:
     confirm to no message, or to all messages.
     Silent when: the channel is not in confirm mode.
     How to mend it: Number the messages of a channel from 1: the first basic.publish after confirm.select has
-    number 1. Never send delivery-tag 0; to confirm several messages, send the highest tag with multiple.
+    number 1. Never send delivery-tag 0; to confirm several messages, send the highest tag with the multiple
+    flag.
     """
     case.report(CF_TAG_NONZERO, "delivery-tag 0")
 
@@ -139,14 +140,15 @@ def confirmed_twice(case: Case091, tag: int, certainty: i64) -> None:
 
     Demands: A server confirms each published message once.
     Source: RMQ:docs/confirms; RMQX:basic.ack.multiple.exists; RMQX:basic.nack.multiple.exists
-    Evidence: the messages of the channel that are not confirmed yet, and those that a confirm with multiple
-    covers
+    Evidence: the messages of the channel that are not confirmed yet, and those that a confirm with the
+    multiple flag covers
     Why it matters: A client that counts its confirms takes the second confirm for the confirm of another
     message.
     Silent when: the capture lacks octets that were sent on the channel before the confirm. The finding is
-    only possible, not certain, when the confirm has multiple set and earlier messages are still unconfirmed.
+    only possible, not certain, when the confirm has the multiple flag and earlier messages are still
+    unconfirmed.
     How to mend it: Confirm each message exactly once, and remove it from the unconfirmed set when the confirm
-    is sent. After a confirm with multiple, do not confirm the covered messages singly.
+    is sent. After a confirm with the multiple flag, do not confirm the covered messages singly.
     """
     case.report(
         CF_ONCE,
@@ -168,15 +170,15 @@ CF_EXCLUSIVE: Final = RULES.rule(
 def confirmed_both_ways(case: Case091, tag: int, before: str) -> None:
     """A server confirms the same message with both basic.ack and basic.nack.
 
-    Demands: A server confirms a message either with basic.ack or with basic.nack, and a basic.ack with
-    multiple covers no message that was nacked.
+    Demands: A server confirms a message either with basic.ack or with basic.nack, and a basic.ack with the
+    multiple flag covers no message that was nacked.
     Source: RMQ:docs/confirms
     Evidence: the messages of the channel that the server has acked, and those that it has nacked
     Why it matters: The client cannot know whether the message is safe. The client may publish the message
     twice or lose it.
     Silent when: the capture lacks octets that were sent on the channel before the confirm.
     How to mend it: Decide once per message, after all queues have reported, whether to send basic.ack or
-    basic.nack. Do not let a basic.ack with multiple cover a message that was nacked.
+    basic.nack. Do not let a basic.ack with the multiple flag cover a message that was nacked.
     """
     case.report(
         CF_EXCLUSIVE,

@@ -31,9 +31,9 @@ def content_on_channel_0(case: Case091, problem: Problem) -> None:
     Evidence: the type and the channel number of the frame
     Why it matters: No method on channel 0 has content. The receiver closes the connection, with 504 or, at
     RabbitMQ, with 505.
-    Silent when: the capture lacks octets before the frame, when F-METHOD-CH-NONZERO already reports the
-    method on channel 0 to which the frame belongs, or when the rule has already reported an earlier content
-    frame on channel 0.
+    Silent when: the capture lacks octets before the frame, or when F-METHOD-CH-NONZERO already reports the
+    method on channel 0 to which the frame belongs. The rule is also silent when the rule has already reported
+    an earlier content frame on channel 0.
     How to mend it: Send content header and body on the channel of the method to which they belong. Make one
     function write the method, header and body frames, with one channel number.
     """
@@ -54,8 +54,8 @@ Source: GS:4.2.6; GS:2.3.5.2; G:basic content
 Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The message and the connection are lost (reply-code 505). The usual cause is two threads that
 use the same channel.
-Silent when: the sender closes the channel, when the sender answers a close of the other peer, or when the
-capture lacks the method or octets between the method and the frame.
+Silent when: the sender closes the channel, or when the sender answers a close of the other peer. The rule is
+also silent when the capture lacks the method or octets between the method and the frame.
 How to mend it: Write the method, the content header and the body of a message under one lock. No other frame
 of the channel may come between them. Applications must not share a channel between threads without
 synchronization.
@@ -72,8 +72,9 @@ Source: GS:4.2.6
 Evidence: the number of body octets that are still due on the channel in this direction
 Why it matters: The message and the connection are lost (reply-code 505). The usual cause is two threads that
 use the same channel.
-Silent when: the sender closes the channel and so abandons the message, when the sender answers a close of the
-other peer, or when the capture lacks a frame of the message or octets between its frames.
+Silent when: the sender closes the channel and so abandons the message, or when the sender answers a close of
+the other peer. The rule is also silent when the capture lacks a frame of the message or octets between its
+frames.
 How to mend it: Write all frames of a message to the channel under one lock, so that no method comes between
 content header and last body frame. Applications must not share a channel between threads without
 synchronization.

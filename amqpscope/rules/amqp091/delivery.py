@@ -56,9 +56,9 @@ def delivery_tag_not_new(case: Case091, tag: int, last: int) -> None:
     delivery-tag is larger than the one before.
     Source: XML domain delivery-tag (doc); RMQ:docs/confirms
     Evidence: the last delivery-tag since the channel was opened
-    Why it matters: An acknowledgement with multiple covers all deliveries up to a delivery-tag, so it may
-    cover the wrong ones. If two deliveries have the same delivery-tag, the client cannot acknowledge either
-    of them alone.
+    Why it matters: An acknowledgement with the multiple flag covers all deliveries up to a delivery-tag, so
+    it may cover the wrong ones. If two deliveries have the same delivery-tag, the client cannot acknowledge
+    either of them alone.
     Silent when: the capture lacks octets that were sent on the channel before the delivery.
     How to mend it: Use one counter per channel for basic.deliver and basic.get-ok together, and increase it
     under the same lock that writes the frame. Do not reset the counter while the channel is open.
@@ -87,8 +87,8 @@ def delivery_to_nobody(case: Case091, tag: str) -> None:
     Evidence: the consumer-tags in use on the channel
     Why it matters: The client has no consumer that could take the message. The message is lost, or waits
     forever.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.deliver, or when a
-    basic.consume with no-wait and without a consumer-tag may have started the consumer.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.deliver. The rule is
+    also silent when a basic.consume with no-wait and without a consumer-tag may have started the consumer.
     How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from
     basic.consume or basic.consume-ok. Copy the consumer-tag unchanged into each basic.deliver.
     """
@@ -106,8 +106,8 @@ def delivery_before_consume_ok(case: Case091, tag: str) -> None:
     Evidence: the order of basic.consume-ok and the first basic.deliver with the same consumer-tag
     Why it matters: Clients set up a consumer when its basic.consume-ok arrives. The client does not know the
     consumer yet and cannot handle the delivery.
-    Silent when: the basic.consume had no-wait set, when an earlier consumer had the same consumer-tag, or
-    when the capture lacks octets that were sent on the channel before the basic.deliver.
+    Silent when: the basic.consume had no-wait set, or when an earlier consumer had the same consumer-tag. The
+    rule is also silent when the capture lacks octets that were sent on the channel before the basic.deliver.
     How to mend it: Write basic.consume-ok to the channel before the consumer can receive messages from the
     queue. Make sure that no other thread writes a delivery before the basic.consume-ok.
     """
@@ -215,9 +215,9 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     Source: XML:basic.qos.prefetch-count.01; XML:basic.qos.prefetch-size (field doc)
     Evidence: the body octets of the unacknowledged deliveries, and the prefetch-size of basic.qos
     Why it matters: The client receives more octets at a time than it asked for.
-    Silent when: the capture lacks octets that were sent on the channel before the message, when the
-    prefetch-size was set with `global`, or when the server is RabbitMQ or LavinMQ, which do not support
-    prefetch-size.
+    Silent when: the capture lacks octets that were sent on the channel before the message, or when the
+    prefetch-size was set with `global`. The rule is also silent when the server is RabbitMQ or LavinMQ, which
+    do not support prefetch-size.
     How to mend it: Sum the body octets of all unacknowledged deliveries. While this sum is above zero, send a
     message only if the sum plus the message's body-size does not exceed the prefetch-size.
     """

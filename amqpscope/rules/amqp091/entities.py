@@ -37,9 +37,10 @@ def change_not_seen(operation: TopologyOperation, what: str, name: str, known: T
     without a deletion in between
     Why it matters: A client relies on a queue or exchange that another client has created, and loses its
     channel.
-    Silent when: the capture lacks octets of a connection to this server, when another client deletes the
-    queue or exchange at the same time, when the queue or exchange deletes itself (auto-delete, exclusive,
-    x-expires), or when amqpscope does not know its declaration.
+    Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
+    client deletes the queue or exchange at the same time. The rule is also silent when the queue or exchange
+    deletes itself (auto-delete, exclusive, x-expires). The rule is also silent when amqpscope does not know
+    the declaration.
     Only possible because: No capture can prove this fault, because a client outside the capture or the server
     itself may have deleted the queue or exchange.
     How to mend it: Make a declaration visible to all connections of the virtual host before sending
@@ -69,8 +70,9 @@ def not_done_and_not_said(
     Evidence: a request with no-wait, and a later 404 that shows that the request had no effect
     Why it matters: With no-wait, an exception is the only way to report a failure. Without an exception, the
     client uses a queue or exchange that does not exist.
-    Silent when: the capture lacks octets of a connection to this server, when another client deletes the
-    queue or exchange at the same time, or when the queue or exchange deletes itself.
+    Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
+    client deletes the queue or exchange at the same time. The rule is also silent when the queue or exchange
+    deletes itself.
     Only possible because: No capture can prove this fault, because a client outside the capture or the server
     itself may have deleted the queue or exchange.
     How to mend it: When no-wait is set, omit only the -ok method. Still report each error. If the request
@@ -153,8 +155,8 @@ def exclusive_queue_outlives(operation: TopologyOperation, made: TopologyOperati
     Evidence: a confirmed use of the queue after the connection that declared it has ended
     Why it matters: Messages accumulate in a queue that nobody uses any more. A later client may also mistake
     the queue for its own.
-    Silent when: the capture lacks octets of a connection to this server, when fewer than ten seconds have
-    passed since the connection ended, or when another client declares the queue again.
+    Silent when: the capture lacks octets of a connection to this server, or when fewer than ten seconds have
+    passed since the connection ended. The rule is also silent when another client declares the queue again.
     Only possible because: Another client may have declared the queue again.
     How to mend it: Delete all exclusive queues of a connection when the connection ends, also when the socket
     breaks without connection.close.

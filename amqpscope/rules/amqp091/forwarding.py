@@ -70,8 +70,9 @@ def property_altered(content: Content, came: Content, name: str) -> Finding:
     Source: GS:3.1.1
     Evidence: the properties and headers of the message when it was published and when it was delivered
     Why it matters: Consumers misinterpret the message, or send their replies to the wrong queue.
-    Silent when: the property is one that brokers change (BCC, expiration, a direct reply-to, x-headers), when
-    the message was dead-lettered, or when the capture lacks octets of a connection to this server.
+    Silent when: the property is one that brokers change (BCC, expiration, a direct reply-to, x-headers), or
+    when the message was dead-lettered. The rule is also silent when the capture lacks octets of a connection
+    to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Forward the property flags and all property values as the publisher sent them. Add headers
@@ -99,8 +100,8 @@ def way_altered(content: Content, came: Content) -> Finding:
     Evidence: the exchange and the routing key of basic.publish, and of basic.deliver or basic.get-ok
     Why it matters: Consumers use the routing key to decide how to process a message, so they may process it
     in the wrong way.
-    Silent when: the message was dead-lettered, when the message has CC or BCC, when the message answers a
-    direct reply-to, or when the capture lacks octets of a connection to this server.
+    Silent when: the message was dead-lettered, when the message has CC or BCC, or when the message answers a
+    direct reply-to. The rule is also silent when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Store the exchange and the routing key of basic.publish with the message, and copy both
@@ -127,8 +128,8 @@ def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
     virtual hosts
     Why it matters: Virtual hosts must isolate their users from each other. Users of one virtual host receive
     messages of another one.
-    Silent when: the message was also published in the virtual host of the delivery, when the message has no
-    message-id, or when the capture lacks octets of a connection to this server.
+    Silent when: the message was also published in the virtual host of the delivery, or when the message has
+    no message-id. The rule is also silent when the capture lacks octets of a connection to this server.
     Only possible because: Federation and shovels move messages between virtual hosts legitimately.
     How to mend it: Include the virtual host in every lookup of exchanges, queues and bindings. Make sure that
     entities with the same name in two virtual hosts never share storage.
@@ -154,8 +155,9 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
     Evidence: the order of the publishes on a channel, and the order of the deliveries to a consumer
     Why it matters: Results that depend on the order are wrong, for example a state that the last message
     should have set.
-    Silent when: the messages differ in channel, exchange, routing key or priority, when a message was
-    redelivered, delayed or dead-lettered, or when the capture lacks octets of a connection to this server.
+    Silent when: the messages differ in channel, exchange, routing key or priority, or when a message was
+    redelivered, delayed or dead-lettered. The rule is also silent when the capture lacks octets of a
+    connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Deliver messages of one channel, exchange, routing key and priority in the order in which
@@ -178,11 +180,11 @@ B_NOLOCAL: Final = RULES.rule(
 
 
 def delivered_to_its_publisher(content: Content, came: Content) -> Finding:
-    """A server delivers a message to a consumer with no-local although the same connection published the
-    message.
+    """A server delivers a message to a consumer with the no-local flag although the same connection published
+    the message.
 
-    Demands: A server delivers no message to a consumer with no-local if the same connection published the
-    message.
+    Demands: A server delivers no message to a consumer with the no-local flag if the same connection
+    published the message.
     Source: XML domain no-local (doc)
     Evidence: the publishes and the deliveries of one connection
     Why it matters: The client processes its own messages and may answer itself. RabbitMQ does not support
@@ -191,9 +193,9 @@ def delivered_to_its_publisher(content: Content, came: Content) -> Finding:
     this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
-    How to mend it: Store the publishing connection with each message, and skip consumers with no-local on
-    this connection. Clients of a broker without no-local should mark their own messages in a header and
-    discard them on receipt.
+    How to mend it: Store the publishing connection with each message, and skip consumers with the no-local
+    flag on this connection. Clients of a broker without no-local should mark their own messages in a header
+    and discard them on receipt.
     """
     message = "the consumer has no-local set, but this connection has published the message"
     return _finding(B_NOLOCAL, message, content, came)
@@ -250,9 +252,10 @@ def delivered_to_two(content: Content, before: Content) -> Finding:
     Source: GS:3.1.4
     Evidence: the deliveries of a message that has a unique message-id or body, and their redelivered bits
     Why it matters: Two clients process the same message, so the work is done twice.
-    Silent when: the message was returned to the queue, when the channel or connection of the first delivery
-    may have ended, when the queue is a stream, when the message was published more than once, or when the
-    capture lacks octets of a connection to this server.
+    Silent when: the message was returned to the queue, or when the channel or connection of the first
+    delivery may have ended. The rule is also silent when the queue is a stream, or when the message was
+    published more than once. The rule is also silent when the capture lacks octets of a connection to this
+    server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Lock a message when it is delivered, and offer it to another consumer only after a
@@ -481,8 +484,9 @@ def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
     acknowledgement
     Why it matters: When the consumer settles an unacknowledged delivery of the purged queue, the server
     closes the channel.
-    Silent when: the client settled further deliveries afterwards, when the queue was not purged between the
-    delivery and its settlement, or when the capture lacks octets of a connection to this server.
+    Silent when: the client settled further deliveries afterwards, or when the queue was not purged between
+    the delivery and its settlement. The rule is also silent when the capture lacks octets of a connection to
+    this server.
     Only possible because: No capture can prove this fault, because the server may have discarded the delivery
     for another reason.
     How to mend it: When queue.purge arrives, remove only messages that still wait for their delivery. Keep

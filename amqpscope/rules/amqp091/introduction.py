@@ -337,7 +337,8 @@ def empty_answer_to_a_challenge(case: Case091) -> None:
     Evidence: the length of the response in connection.secure-ok
     Why it matters: The server has asked for data in connection.secure and receives none, so the login fails.
     Silent when: the connection.secure is not the first one, because some mechanisms end with an empty
-    response, or when the mechanism is GSSAPI, whose first challenge may also be the last one.
+    response. The rule is also silent when the mechanism is GSSAPI, whose first challenge may also be the last
+    one.
     How to mend it: Calculate the answer of the mechanism from the challenge in connection.secure and send the
     answer in connection.secure-ok. Before sending connection.start-ok, check that the credentials and an
     implementation of the mechanism are available.

@@ -73,10 +73,10 @@ def wrong_protocol_header(case: Case091, wrong: str, spot: FrameRef | None) -> N
     Source: GS:4.2.2; GS:4.2.1 protocol-header; G:connection
     Evidence: the first eight octets of the client's stream
     Why it matters: The server cannot determine which protocol the client speaks, and closes the connection.
-    Silent when: the capture lacks the start of the stream, when the server has not answered, or when the
-    server accepts the stream, because a load balancer may have inserted octets before the header. The rule
-    also reports nothing when the client requests another version of AMQP with the header of that version,
-    because the server may refuse that version.
+    Silent when: the capture lacks the start of the stream, or when the server has not answered. The rule is
+    also silent when the server accepts the stream, because a load balancer may have inserted octets before
+    the header. The rule also reports nothing when the client requests another version of AMQP with the header
+    of that version, because the server may refuse that version.
     How to mend it: Send `AMQP` and the octets 0 0 9 1 as the first eight octets after connecting, or after
     the TLS handshake. Check that host and port belong to an AMQP 0-9-1 listener, and that both peers agree on
     TLS.

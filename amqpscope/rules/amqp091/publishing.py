@@ -151,8 +151,9 @@ def replies_to_nobody(case: Case091) -> None:
     Evidence: the property reply-to, and the consumers of the channel
     Why it matters: No consumer could receive the reply to the message. RabbitMQ refuses the message and
     closes the channel.
-    Silent when: the server is neither RabbitMQ nor LavinMQ, when the server itself has cancelled a consumer
-    of the channel, or when the capture lacks octets that were sent on the channel before the message.
+    Silent when: the server is neither RabbitMQ nor LavinMQ, or when the server itself has cancelled a
+    consumer of the channel. The rule is also silent when the capture lacks octets that were sent on the
+    channel before the message.
     How to mend it: Send basic.consume with no-ack for the queue `amq.rabbitmq.reply-to` before publishing the
     first request. Publish the requests on the channel of that consumer, not on another channel.
     """
@@ -169,21 +170,22 @@ B_RETURN_FLAGGED: Final = RULES.rule(
 
 
 def return_not_asked_for(case: Case091, certainty: i64) -> None:
-    """A server sends basic.return on a channel on which the client published no message with mandatory or
-    immediate.
+    """A server sends basic.return on a channel on which the client published no message with the mandatory or
+    immediate flag.
 
-    Demands: A server sends basic.return only for a message that was published on the same channel with
-    mandatory or immediate.
+    Demands: A server sends basic.return only for a message that was published on the same channel with the
+    mandatory or immediate flag.
     Source: XML:basic.publish.mandatory/immediate (field docs); XML:basic.return (doc)
-    Evidence: the messages that were published on the channel with mandatory or immediate
+    Evidence: the messages that were published on the channel with the mandatory or immediate flag
     Why it matters: The client expects no basic.return. The server has dropped a message that the client
     considers delivered.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or when the
-    client published more messages with mandatory or immediate than amqpscope remembers. The finding is only
-    possible, not certain, while the client is still sending the body of a message.
-    How to mend it: Send basic.return only for messages published with mandatory or immediate, and on the
-    channel of their basic.publish. Drop an unroutable message silently if neither mandatory nor immediate is
-    set.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.return. The rule is
+    also silent when the client published more messages with the mandatory or immediate flag than amqpscope
+    remembers. The finding is only possible, not certain, while the client is still sending the body of a
+    message.
+    How to mend it: Send basic.return only for messages published with the mandatory or immediate flag, and on
+    the channel of their basic.publish. Drop an unroutable message silently if neither the mandatory flag nor
+    the immediate flag is set.
     """
     case.report(
         B_RETURN_FLAGGED, "no message with mandatory or immediate is outstanding on this channel", certainty
@@ -200,19 +202,20 @@ B_RETURN_MATCH: Final = RULES.rule(
 
 
 def return_of_another_message(case: Case091, reason: str, certainty: i64) -> None:
-    """A server sends a basic.return that matches no message published with mandatory or immediate on the
-    channel.
+    """A server sends a basic.return that matches no message published with the mandatory or immediate flag on
+    the channel.
 
     Demands: A basic.return repeats the exchange, the routing key and the content of a message that was
     published on the same channel.
     Source: XML:basic.return.exchange/routing-key (docs)
-    Evidence: the messages that were published on the channel with mandatory or immediate, with their body
-    sizes and digests
+    Evidence: the messages that were published on the channel with the mandatory or immediate flag, with their
+    body sizes and digests
     Why it matters: The client identifies the returned message by exchange, routing key and content. If
     exchange, routing key or content differ, the client cannot tell which message failed.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or when the
-    client published more messages with mandatory or immediate than amqpscope remembers. The finding is only
-    possible, not certain, while the client is still sending the body of a message.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.return. The rule is
+    also silent when the client published more messages with the mandatory or immediate flag than amqpscope
+    remembers. The finding is only possible, not certain, while the client is still sending the body of a
+    message.
     How to mend it: Repeat in basic.return the exchange and routing key of the basic.publish, and return the
     content unchanged. Send basic.return on the channel of the basic.publish, once per message.
     """
@@ -240,8 +243,8 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     the message, and 313 means that no consumer takes the message.
     Silent when: the capture lacks octets that were sent on the channel before the basic.return. The finding
     is only possible, not certain, when the reply-code is neither 312 nor 313.
-    How to mend it: Send reply-code 312 only for a message published with mandatory that no queue takes. Send
-    313 only for a message published with immediate that no consumer takes.
+    How to mend it: Send reply-code 312 only for a message published with the mandatory flag that no queue
+    takes. Send 313 only for a message published with the immediate flag that no consumer takes.
     """
     case.report(B_RETURN_CODE, f"reply-code {code}", certainty, {"reply_code": int(code)})
 

@@ -71,10 +71,10 @@ def exchange_declared_with_another_type(
     Evidence: the known exchanges of the virtual host and their types
     Why it matters: The two programs expect different exchanges under one name. The server refuses the later
     declaration, so the later program fails.
-    Silent when: the capture lacks octets of a connection to this server, when another client declares or
-    deletes the exchange at the same time, or when the server accepts the declaration. X-DECL-EQUIV reports a
-    server that accepts the declaration. The finding is certain only for exchanges that always exist, such as
-    `amq.direct`, because their names define their types.
+    Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
+    client declares or deletes the exchange at the same time. The rule is also silent when the server accepts
+    the declaration. X-DECL-EQUIV reports a server that accepts the declaration. The finding is certain only
+    for exchanges that always exist, such as `amq.direct`, because their names define their types.
     Possible because: Another client may have deleted the exchange in the meantime.
     How to mend it: Declare an exchange with the same type in all programs. To change the type, delete the
     exchange first or use a new name. To check only whether an exchange exists, set passive in
@@ -99,9 +99,9 @@ def unlike_exchange_accepted(
     Source: XML:exchange.declare.passive.equivalent
     Evidence: the declared properties of the exchange in the virtual host
     Why it matters: The client goes on as if the exchange had the properties that it asked for.
-    Silent when: the capture lacks octets of a connection to this server, when another client declares or
-    deletes the exchange at the same time, when the exchange is auto-delete, or when the declaration is
-    passive or has no-wait set. The rule does not compare arguments.
+    Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
+    client declares or deletes the exchange at the same time. The rule is also silent when the exchange is
+    auto-delete, or when the declaration is passive or has no-wait set. The rule does not compare arguments.
     Only possible because: Another client may have deleted the exchange in the meantime.
     How to mend it: On exchange.declare without passive, compare type, durable and arguments with those of the
     existing exchange. If the properties differ, send channel.close instead of exchange.declare-ok.
@@ -124,10 +124,10 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     Source: XML:queue.declare.passive.equivalent
     Evidence: the declared properties of the queue in the virtual host
     Why it matters: The client goes on as if the queue had the properties that it asked for.
-    Silent when: the capture lacks octets of a connection to this server, when another client declares or
-    deletes the queue at the same time, when the queue is auto-delete, or when the declaration is passive or
-    has no-wait set. The rule compares neither arguments nor auto-delete. For an exclusive queue, the rule
-    does not compare durable either.
+    Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
+    client declares or deletes the queue at the same time. The rule is also silent when the queue is
+    auto-delete, or when the declaration is passive or has no-wait set. The rule compares neither arguments
+    nor auto-delete. For an exclusive queue, the rule does not compare durable either.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     deleted the queue.
     How to mend it: On queue.declare without passive, compare durable, exclusive and arguments with those of

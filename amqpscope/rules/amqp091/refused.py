@@ -77,8 +77,8 @@ def default_exchange_refused(case: Case091) -> None:
     missing access rights)
     Why it matters: Every server has a default exchange, to which every queue is bound. Without the default
     exchange, clients cannot publish to a queue by its name.
-    Silent when: the capture lacks octets that were sent on the channel before the close, or when the client
-    also published to an exchange with a name on the channel.
+    Silent when: the capture lacks octets that were sent on the channel before the close. The rule is also
+    silent when the client also published to an exchange with a name on the channel.
     How to mend it: Accept an empty exchange name in basic.publish, and route the message to the queue whose
     name equals the routing key. Do not look up the empty name among declared exchanges.
     """
@@ -93,16 +93,16 @@ B_IMMEDIATE: Final = RULES.rule("B-IMMEDIATE", "SHOULD", "tier B", by="server")
 
 
 def immediate_refused(case: Case091) -> None:
-    """A server closes the connection because of a message that was published with immediate.
+    """A server closes the connection because of a message that was published with the immediate flag.
 
-    Demands: A server returns a message with immediate if no consumer can take the message at once.
+    Demands: A server returns a message with the immediate flag if no consumer can take the message at once.
     Source: XML:basic.publish.immediate.01
     Evidence: the immediate bit of basic.publish, and a basic.return with 313 or a close with 540
     Why it matters: The server should deliver the message at once or return it. RabbitMQ has not supported
     immediate since version 3.0, so the client loses its whole connection.
-    Silent when: amqpscope knows of no message that was published with immediate.
+    Silent when: amqpscope knows of no message that was published with the immediate flag.
     How to mend it: Implement immediate: deliver the message at once, or send basic.return with 313. On the
-    client's side, publish to RabbitMQ without immediate, for example with expiration `0` instead.
+    client's side, publish to RabbitMQ without the immediate flag, for example with expiration `0` instead.
     """
     case.report(B_IMMEDIATE, "540 for basic.publish with immediate")
 

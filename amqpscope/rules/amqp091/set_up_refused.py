@@ -128,8 +128,9 @@ def virtual_host_unknown(case: Case091, code: i64) -> None:
     Source: XML constant invalid-path; XML:connection.open.virtual-host
     Evidence: the server's answer to connection.open
     Why it matters: The server refuses connection.open. The client cannot open any channel on the connection.
-    Silent when: the reply-text of the server does not say that the virtual host is missing, or when another
-    rule (amqp091/T-PATH-NOTNULL) already reports that the name of the virtual host is empty.
+    Silent when: the reply-text of the server does not say that the virtual host is missing. The rule is also
+    silent when another rule (amqp091/T-PATH-NOTNULL) already reports that the name of the virtual host is
+    empty.
     Only possible because: Only the server's close indicates that the virtual host does not exist.
     How to mend it: Correct the virtual host in connection.open, or create the virtual host on the broker. In
     a connection URI, check percent-encoding: the virtual host `/` is written `%2F`.

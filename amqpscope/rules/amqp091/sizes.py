@@ -108,8 +108,9 @@ def frame_cut_off(case: Case091) -> None:
     Source: GS:4.2.1; GS:4.2.3
     Evidence: the position of the FIN of TCP inside a frame
     Why it matters: The content of the unfinished frame is lost. Often the sender has crashed.
-    Silent when: a reset ends the stream, when the capture ends before the stream, when the other peer ended
-    its stream or closed the connection before, or when the capture lacks octets before the frame.
+    Silent when: a reset ends the stream, or when the capture ends before the stream. The rule is also silent
+    when the other peer ended its stream or closed the connection before. The rule is also silent when the
+    capture lacks octets before the frame.
     How to mend it: Write every frame that was started to its end octet before closing the socket, and send
     connection.close first. Look for a crash, a killed process or a write timeout in the sender.
     """

@@ -116,10 +116,10 @@ TX_MANDATORY: Final = RULES.rule("TX-MANDATORY", "MUST NOT", "tier B", by="clien
 
 
 def mandatory_in_transaction(case: Case091) -> None:
-    """A client publishes a message with mandatory in a transaction.
+    """A client publishes a message with the mandatory flag in a transaction.
 
-    Demands: Applications do not rely on basic.return for messages that they publish with mandatory in a
-    transaction.
+    Demands: Applications do not rely on basic.return for messages that they publish with the mandatory flag
+    in a transaction.
     Source: XML:tx.not mandatory
     Evidence: the mandatory bit of basic.publish on a channel in transaction mode
     Why it matters: The specification leaves open whether a basic.return comes before or after tx.commit-ok,
@@ -138,10 +138,10 @@ TX_IMMEDIATE: Final = RULES.rule("TX-IMMEDIATE", "MUST NOT", "tier B", by="clien
 
 
 def immediate_in_transaction(case: Case091) -> None:
-    """A client publishes a message with immediate in a transaction.
+    """A client publishes a message with the immediate flag in a transaction.
 
-    Demands: Applications do not rely on basic.return for messages that they publish with immediate in a
-    transaction.
+    Demands: Applications do not rely on basic.return for messages that they publish with the immediate flag
+    in a transaction.
     Source: XML:tx.not immediate
     Evidence: the immediate bit of basic.publish on a channel in transaction mode
     Why it matters: The specification leaves open whether a basic.return comes before or after tx.commit-ok,

@@ -296,9 +296,10 @@ def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     Evidence: the names in field tables of arguments and headers
     Why it matters: The fault rarely matters in practice. A server should refuse the name with 503 or 502, but
     no known server does. Spring, for example, uses the header name `__TypeId__`.
-    Silent when: the capture lacks octets before the field table, when the rule has already reported this
-    fault on the same connection, or when the name belongs to a table inside another table. The finding is
-    only possible, not certain, when the server sends the message, because a server forwards what it received.
+    Silent when: the capture lacks octets before the field table, or when the rule has already reported this
+    fault on the same connection. The rule is also silent when the name belongs to a table inside another
+    table. The finding is only possible, not certain, when the server sends the message, because a server
+    forwards what it received.
     Possible because: The {peer} may have forwarded the name as a publisher sent it.
     How to mend it: Begin names of headers and arguments with a letter, '$' or '#', if the application must
     work with every broker. If the application uses only RabbitMQ, names such as `__TypeId__` may stay.

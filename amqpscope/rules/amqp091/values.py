@@ -165,9 +165,10 @@ def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     Evidence: the exchange names in all methods
     Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
     RabbitMQ accepts any name.
-    Silent when: the capture lacks octets before the method, or when this fault was already reported on the
-    same connection, for example by amqp091/X-DECL-SYNTAX when the client declared an exchange. The finding is
-    only possible, not certain, when the server sends the name, because a client has chosen it.
+    Silent when: the capture lacks octets before the method. The rule is also silent when this fault was
+    already reported on the same connection, for example by amqp091/X-DECL-SYNTAX when the client declared an
+    exchange. The finding is only possible, not certain, when the server sends the name, because a client has
+    chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace spaces,
     slashes and other characters where names are built from other data.
@@ -216,10 +217,10 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     Evidence: the queue names in all methods
     Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
     RabbitMQ accepts any name.
-    Silent when: the capture lacks octets before the method, when the name begins with `amq.`, because brokers
-    generate such names, or when this fault was already reported on the same connection, for example by
-    amqp091/Q-DECL-SYNTAX when the client declared a queue. The finding is only possible, not certain, when
-    the server sends the name.
+    Silent when: the capture lacks octets before the method, or when the name begins with `amq.`, because
+    brokers generate such names. The rule is also silent when this fault was already reported on the same
+    connection, for example by amqp091/Q-DECL-SYNTAX when the client declared a queue. The finding is only
+    possible, not certain, when the server sends the name.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
     slashes and other characters where names are built from other data.
@@ -355,8 +356,8 @@ def ticket(case: Case091, number: i64) -> None:
     get
     Why it matters: AMQP 0-9-1 has no access tickets any more. The client probably speaks an older version of
     the protocol.
-    Silent when: the server has given out access tickets on the channel, when the capture lacks octets of
-    either peer, or when the rule has already reported this fault on the same connection.
+    Silent when: the server has given out access tickets on the channel, or when the capture lacks octets of
+    either peer. The rule is also silent when the rule has already reported this fault on the same connection.
     How to mend it: Write 0 into the field reserved-1 of every method. Remove code that requests or stores
     access tickets.
     """

@@ -37,9 +37,9 @@ def handle_that_is_not_the_lowest(case: Case10, handle: int, lowest: i64) -> Non
     Evidence: the handle of the attach, and the handles that links of the same peer already use
     Why it matters: Receivers keep tables as large as the highest handle, so high handles cost memory. The
     specification recommends the lowest available handle.
-    Silent when: the capture lacks octets that were sent after the session's begin, when the rule has already
-    reported on the session, or when the peer uses more than 256 handles. A handle counts as in use until the
-    other peer has answered its detach.
+    Silent when: the capture lacks octets that were sent after the session's begin, or when the rule has
+    already reported on the session. The rule is also silent when the peer uses more than 256 handles. A
+    handle counts as in use until the other peer has answered its detach.
     How to mend it: Allocate for each attach the lowest handle that is free on the session. Return a handle to
     the pool when the detach has been sent and answered.
     """

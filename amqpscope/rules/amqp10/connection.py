@@ -288,8 +288,9 @@ def pipelined_frame_off_channel_0(case: Case10) -> None:
     Evidence: the channel numbers of the frames that were captured before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
     The receiver may close the connection.
-    Silent when: the receiver's open may already have reached the peer, when octets of either peer were not
-    captured, or when the rule has already reported the begin of the session to which the frame belongs.
+    Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
+    captured. The rule is also silent when the rule has already reported the begin of the session to which the
+    frame belongs.
     How to mend it: Use channel 0 for a session begun before the other peer's open has arrived, and wait for
     the other peer's open before you use other channels.
     """

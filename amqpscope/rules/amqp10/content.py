@@ -68,8 +68,8 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     Why it matters: A receiver cannot use the content-type to choose how to read the body.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. The finding is only possible, not certain, when the content-type is empty, or when a server sends the
-    message, because a server may hand on what it received.
-    Possible because: The {peer} may hand on the content-type that the {peer} received. An empty content-type
+    message, because a server may forward what it received.
+    Possible because: The {peer} may forward the content-type that the {peer} received. An empty content-type
     may stand for no content-type.
     How to mend it: Set content-type to a media type such as `application/json`, or leave the field null.
     Applications must not use content-type for their own type names. The field subject or
@@ -106,8 +106,8 @@ def content_type_of_another_body(case: Case10, content_type: str, body: str) -> 
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. For the final specification, the rule is also silent if the content-type is message/x-amqp+data,
     message/x-amqp+map or message/x-amqp+list. The finding is only possible, not certain, when a server sends
-    the message, because a server may hand on what it received.
-    Possible because: The {peer} may hand on the content-type that the {peer} received. An empty content-type
+    the message, because a server may forward what it received.
+    Possible because: The {peer} may forward the content-type that the {peer} received. An empty content-type
     may stand for no content-type.
     How to mend it: Leave content-type null for amqp-value and amqp-sequence bodies. To send a serialized
     format such as JSON with its content-type, put its octets into a data section.
@@ -135,8 +135,8 @@ def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> 
     read the message.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. The finding is only possible, not certain, when the content-encoding is empty, or when a server sends
-    the message, because a server may hand on what it received.
-    Possible because: The {peer} may hand on the content-encoding that the {peer} received. An empty
+    the message, because a server may forward what it received.
+    Possible because: The {peer} may forward the content-encoding that the {peer} received. An empty
     content-encoding may stand for no content-encoding.
     How to mend it: Set content-encoding only if the body is a data section with encoded octets. Put
     compressed content into a data section. Leave content-encoding null for amqp-value and amqp-sequence
@@ -164,9 +164,9 @@ def identity_as_content_encoding(case: Case10) -> None:
     Why it matters: The content-encoding `identity` states that the body is not encoded. A null
     content-encoding states the same, and every receiver understands a null content-encoding.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
-    0. The finding is only possible, not certain, when a server sends the message, because a server may hand
-    on what it received.
-    Possible because: The {peer} may hand on the content-encoding that the {peer} received.
+    0. The finding is only possible, not certain, when a server sends the message, because a server may
+    forward what it received.
+    Possible because: The {peer} may forward the content-encoding that the {peer} received.
     How to mend it: Leave content-encoding null when the body is not encoded. Do not use `identity` as a
     default value.
     """
@@ -394,8 +394,8 @@ def message_id_used_twice(case: Case10, first: MessageDigest) -> None:
     Why it matters: A receiver that uses the message-id to drop duplicates or to find a reply takes the second
     message for the first. The second message may be lost.
     Silent when: the two messages have the same properties, application-properties and body, because the
-    sender may have sent one message twice, or when the message is not among the first messages of its
-    direction.
+    sender may have sent one message twice. The rule is also silent when the message is not among the first
+    messages of its direction.
     Only possible because: The {peer} may forward messages that other programs have created.
     How to mend it: Create a new message-id for each message, for example a UUID. Applications that reuse a
     message object must set a new message-id before they send it again with other content.

@@ -162,8 +162,8 @@ def work_on_control_link(case: Case10, what: str) -> None:
     Source: transactions.xml section transactions
     Evidence: messages on a link to a coordinator, and the transactional-state of their transfers
     Why it matters: The coordinator cannot process the message, so the intended work is not done.
-    Silent when: a part of the message was not captured, or when the capture lacks octets that the sender sent
-    after the link's attach, because the handle may belong to another link.
+    Silent when: a part of the message was not captured. The rule is also silent when the capture lacks octets
+    that the sender sent after the link's attach, because the handle may belong to another link.
     How to mend it: Send transactional messages on an ordinary link, with the txn-id in the
     transactional-state of the transfer. Use the control link only for declare and discharge.
     """

@@ -208,8 +208,9 @@ def id_of_a_live_transaction(case: Case10, transaction: Transaction, certainty: 
     Evidence: the txn-ids of all declared outcomes
     Why it matters: Neither peer can separate the work of the two transactions. A rollback of one transaction
     discards the work of both.
-    Silent when: octets of either peer were not captured, when the control link of the first transaction was
-    detached, or when the controller may have known that the first transaction was discharged.
+    Silent when: octets of either peer were not captured, or when the control link of the first transaction
+    was detached. The rule is also silent when the controller may have known that the first transaction was
+    discharged.
     Only possible because: The first transaction may have ended without a discharge, for example by a time-out
     of the {peer}.
     How to mend it: Create each txn-id from a counter or a random value that all control links share. Reuse a

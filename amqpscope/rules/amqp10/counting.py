@@ -97,8 +97,8 @@ def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     Silent when: the receiver may have granted other link-credit between the two flows, or when the sender
     started no delivery between the two flows. The rule is also silent when a delivery was aborted, resumed or
     is incomplete, or when the flow lacks delivery-count or link-credit. The rule is also silent when the
-    delivery-count of the flow differs from the number of deliveries, when the link is being drained, or when
-    octets were not captured.
+    delivery-count of the flow differs from the number of deliveries. The rule is also silent when the link is
+    being drained, or when octets were not captured.
     How to mend it: Decrease link-credit by one whenever delivery-count rises by one, in one place and under
     one lock. Read the link-credit and the delivery-count of a flow at the same moment.
     """

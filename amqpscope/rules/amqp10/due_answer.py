@@ -34,8 +34,8 @@ Evidence: the frames that the receiver sends after the oversized frame
 Why it matters: The sender of the frame never learns that its frames are too large. Another receiver may
 close the connection because of a frame of this size.
 Silent when: the peer may not have received the frame, or when the peer sent nothing afterwards. The finding
-is only possible, not certain, when a minute passed without proof that the peer had read the frame, or when
-the peer ended the session instead of closing the connection.
+is only possible, not certain, when a minute passed without proof that the peer had read the frame. The
+finding is also only possible when the peer ended the session instead of closing the connection.
 How to mend it: Compare the size field of each incoming frame with your own max-frame-size before you
 process the frame. If a frame is larger than your max-frame-size, send close with
 `amqp:connection:framing-error`.
@@ -59,8 +59,8 @@ Evidence: the frames that the receiver sends after the frame on the wrong channe
 Why it matters: The sender of the frame never learns of the limit. The sender may go on using channels
 that the other peer does not support.
 Silent when: the peer may not have received the frame, or when the peer sent nothing afterwards. The finding
-is only possible, not certain, when a minute passed without proof that the peer had read the frame, or when
-the peer ended the session instead of closing the connection.
+is only possible, not certain, when a minute passed without proof that the peer had read the frame. The
+finding is also only possible when the peer ended the session instead of closing the connection.
 How to mend it: Compare the channel of each incoming frame with your own channel-max. If the channel is
 higher, send close with `amqp:connection:framing-error` instead of ignoring the frame or ending a session.
 """
@@ -83,8 +83,8 @@ Evidence: the frames that the receiver sends after the attach (many peers send e
 Why it matters: The sender of the attach never learns of the limit. The sender may go on attaching links
 with handles that the other peer does not support.
 Silent when: the peer may not have received the attach, or when the peer sent nothing afterwards. The finding
-is only possible, not certain, when a minute passed without proof that the peer had read the attach, or when
-the peer ended the session instead of closing the connection.
+is only possible, not certain, when a minute passed without proof that the peer had read the attach. The
+finding is also only possible when the peer ended the session instead of closing the connection.
 How to mend it: Compare the handle of each incoming attach with the handle-max of your own begin. If the
 handle is higher, send close with `amqp:connection:framing-error`. An end or a detach is not enough.
 """
@@ -132,8 +132,8 @@ Evidence: the frames that the receiver sends after the flow
 Why it matters: The credit that the flow carries is lost. The sender of the flow waits for an effect that
 never comes.
 Silent when: the peer may not have received the flow, or when the peer sent nothing on the session afterwards.
-The finding is only possible, not certain, when a minute passed without proof that the peer had read the flow,
-or when the peer ended the session without an error.
+The finding is only possible, not certain, when a minute passed without proof that the peer had read the flow.
+The finding is also only possible when the peer ended the session without an error.
 How to mend it: Look up the handle of each incoming flow. If no link is attached to the handle, send end with
 `amqp:session:unattached-handle` instead of ignoring the flow.
 """
@@ -152,7 +152,7 @@ Why it matters: The frame belongs to no link, so the peer cannot process it. The
 that the frame was processed.
 Silent when: the peer may not have received the frame, or when the peer sent nothing on the session
 afterwards. The finding is only possible, not certain, when a minute passed without proof that the peer had
-read the frame, or when the peer ended the session without an error.
+read the frame. The finding is also only possible when the peer ended the session without an error.
 How to mend it: Look up the handle of each incoming transfer and detach. If no link is attached to the handle,
 send end with an error such as `amqp:session:unattached-handle` instead of dropping the frame.
 """
@@ -202,7 +202,7 @@ Why it matters: The other peer takes the link for the earlier link, whose endpoi
 destroyed.
 Silent when: the peer may not have received the attach, or when the peer sent nothing on the session
 afterwards. The finding is only possible, not certain, when a minute passed without proof that the peer had
-read the attach, or when the peer ended the session without an error.
+read the attach. The finding is also only possible when the peer ended the session without an error.
 How to mend it: After you detach a link with an error, accept an attach of the same link only if its
 unsettled field is not null. If the unsettled field of the attach is null, send end with
 `amqp:session:errant-link`.

@@ -46,9 +46,9 @@ def stream_ended_without_close(case: Case10) -> None:
     Evidence: a FIN or RST without a close in the same direction
     Why it matters: The other peer cannot tell an orderly end of the connection from a crash, and gets no
     reason for the end.
-    Silent when: the peer had not sent open, when octets were not captured, when the other peer ended its
-    stream first, or when the two peers sent different protocol headers and therefore have to end their
-    streams.
+    Silent when: the peer had not sent open, when octets were not captured, or when the other peer ended its
+    stream first. The rule is also silent when the two peers sent different protocol headers and therefore
+    have to end their streams.
     Possible because: The capture may have ended before a close that the {peer} still sent.
     How to mend it: Send close, with an error if there is one, as the last frame before you end the TCP
     stream. Applications should close the connection through the library before the process exits.
@@ -307,9 +307,10 @@ def detach_never_answered(case: Case10, link: LinkEnd) -> None:
     Evidence: the closed flags of both peers' detaches
     Why it matters: Without an answer, the handle stays in use and the other peer waits. An answer with
     closed=false leaves the link half closed, and the other peer may wait for the rest.
-    Silent when: the peer may not have received the detach, when the peer attached the link again (as the
-    specification demands for crossing detaches), when the other peer ended the session or connection before
-    any answer, or when octets were not captured.
+    Silent when: the peer may not have received the detach. The rule is also silent when the peer attached the
+    link again (as the specification demands for crossing detaches). The rule is also silent when the other
+    peer ended the session or connection before any answer. The rule is also silent when octets were not
+    captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer a detach with closed=true by a detach with closed=true and destroy the link
     endpoint. Copy the closed flag from the received detach instead of sending the default `false`.
@@ -338,9 +339,9 @@ def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
     Evidence: the names and roles of both attaches
     Why it matters: Two senders or two receivers do not form a link. Each peer waits for the other peer, and
     no message flows.
-    Silent when: the peer later answered with the opposite role, when the other peer withdrew its attach, when
-    the peer may not have read the attach, when less than a minute has passed, or when octets were not
-    captured.
+    Silent when: the peer later answered with the opposite role, or when the other peer withdrew its attach.
+    The rule is also silent when the peer may not have read the attach, or when less than a minute has passed.
+    The rule is also silent when octets were not captured.
     Only possible because: The peers may set up a second link with the same name in the other direction.
     How to mend it: Answer an attach of a sender (role=false) with role=true, and an attach of a receiver
     (role=true) with role=false. Do not copy the role of the received attach into the answer.
@@ -368,8 +369,9 @@ def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
     Evidence: a detach with closed=true that crosses a detach with closed=false, and the frames after them
     Why it matters: The other peer waits to learn that the link is closed at both ends. The other peer may
     keep the link's state and name in use.
-    Silent when: the peer may not have read the other peer's detach, when the other peer ended the session or
-    connection, when less than a minute has passed, or when octets were not captured.
+    Silent when: the peer may not have read the other peer's detach, or when the other peer ended the session
+    or connection. The rule is also silent when less than a minute has passed, or when octets were not
+    captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: When a detach with closed=true arrives after you sent a detach with closed=false, send an
     attach with the same name and then a detach with closed=true.
@@ -415,8 +417,8 @@ def link_never_drained(case: Case10, link: LinkEnd) -> None:
     Evidence: a receiver's flow with drain=true, and the sender's later flows and transfers
     Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call of
     the application may block although it has a time-out.
-    Silent when: the sender may not have read the flow, when the link was detached, when the other peer ended
-    the session or connection, or when octets were not captured.
+    Silent when: the sender may not have read the flow, or when the link was detached. The rule is also silent
+    when the other peer ended the session or connection, or when octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: On a flow with drain=true, send the messages that are available. If link-credit is left,
     advance delivery-count by that link-credit, set link-credit to 0 and send a flow.
@@ -441,8 +443,8 @@ def echo_never_answered(case: Case10, packet: i64) -> None:
     Evidence: a flow with echo=true, and no later flow of the other peer
     Why it matters: The other peer needs the current state of the session or link. Without the flow, the other
     peer works with outdated credit and counts.
-    Silent when: the peer may not have read the flow, when less than a minute has passed, when the link or
-    session is over, or when octets were not captured.
+    Silent when: the peer may not have read the flow, or when less than a minute has passed. The rule is also
+    silent when the link or session is over, or when octets were not captured.
     Only possible because: The specification does not say how soon the answer is due.
     How to mend it: When a flow has echo=true, send a flow for the same scope at the next opportunity. Include
     the handle if the received flow names a link, and leave the handle out if the received flow concerns the

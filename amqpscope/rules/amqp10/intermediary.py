@@ -241,8 +241,8 @@ def counted_before_the_first(way: _Way, count: i64) -> Finding:
     Evidence: earlier deliveries of a message with the same message-id
     Why it matters: Receivers conclude that earlier deliveries of the message failed. Receivers may
     dead-letter or drop the message too early.
-    Silent when: a part of the broker's frames to any client was not captured, when the message arrived at the
-    broker with a delivery-count, or when the message has no message-id.
+    Silent when: a part of the broker's frames to any client was not captured. The rule is also silent when
+    the message arrived at the broker with a delivery-count, or when the message has no message-id.
     Only possible because: The {peer} may have sent the message before on a connection that was not captured.
     How to mend it: Set the header's delivery-count to 0 on the first delivery. Increase delivery-count only
     after a delivery attempt that failed.

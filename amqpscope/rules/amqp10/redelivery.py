@@ -79,8 +79,9 @@ def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None
     Evidence: deliveries of one message on several links
     Why it matters: Two receivers have a message that only one receiver should have. Both receivers may
     process the message.
-    Silent when: the message has no message-id, when the message is not among the first messages of the
-    connection, or when one of the two sources does not state the distribution-mode `move`.
+    Silent when: the message has no message-id, or when the message is not among the first messages of the
+    connection. The rule is also silent when one of the two sources does not state the distribution-mode
+    `move`.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Mark a message as acquired when you send it on a link with distribution-mode `move`. Offer

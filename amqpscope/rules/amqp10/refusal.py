@@ -181,8 +181,8 @@ def empty_array_refused(case: Case10, field: str, condition: str) -> None:
     makes the peer incompatible with encoders that send empty arrays.
     Silent when: any other frame on the link or the connection could also be the reason for the error.
     Only possible because: The {peer} may have another reason for the error.
-    How to mend it: Decode an empty array of the right element type in a field with multiple values exactly
-    like null. Do not require at least one element.
+    How to mend it: Decode an empty array of the right element type in a field with the multiple flag values
+    exactly like null. Do not require at least one element.
     """
     case.report(
         T_COMP_MULT_EMPTY,

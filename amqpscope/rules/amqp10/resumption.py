@@ -35,8 +35,9 @@ def attached_without_what_was_left(
     terminus
     Why it matters: The other peer assumes that each unlisted delivery is settled. The message is lost or
     arrives twice.
-    Silent when: the source may have expired in the meantime, when the link was closed, when octets of either
-    connection were not captured, or when the attach states that its unsettled map is incomplete.
+    Silent when: the source may have expired in the meantime, or when the link was closed. The rule is also
+    silent when octets of either connection were not captured. The rule is also silent when the attach states
+    that its unsettled map is incomplete.
     Only possible because: The {peer} may have settled the deliveries in the meantime, or may have lost its
     state.
     How to mend it: Keep the unsettled deliveries of a link across connections for as long as its terminus

@@ -559,8 +559,8 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
     Source: transport.xml section sessions
     Evidence: two attaches with the same name and role on two sessions, with no detach between
     Why it matters: The other peer may treat the first attachment as stolen and detach it.
-    Silent when: the attach answers an attach of the other peer, when the capture lacks octets that were sent
-    after the first attach, or when the peer has more than 256 sessions.
+    Silent when: the attach answers an attach of the other peer, or when the capture lacks octets that were
+    sent after the first attach. The rule is also silent when the peer has more than 256 sessions.
     Only possible because: The {peer} may move its own link to the new session, which is allowed.
     How to mend it: Detach a link before you attach the link on another session. Give each link of a container
     pair and direction its own name. Applications must not reuse one link name for several senders or

@@ -443,8 +443,9 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
     Source: messaging.xml section addressing > terminus-expiry-policy, source.timeout, target.timeout
     Evidence: the expiry-policy and timeout of the terminus, the times, and the later attach
     Why it matters: The unsettled deliveries of the terminus are lost, and a subscription may be lost with it.
-    Silent when: the link was closed, when the new attach is on another session, when the terminus expires
-    with the link, when the other peer asks for another address, or when octets were not captured.
+    Silent when: the link was closed, when the new attach is on another session, or when the terminus expires
+    with the link. The rule is also silent when the other peer asks for another address, or when octets were
+    not captured.
     Only possible because: The peer may have refused the terminus for another reason.
     How to mend it: Keep the terminus until its timeout has run since the event that its expiry-policy names.
     Stop the timer when the link is attached again, and answer that attach with the terminus that was kept.

@@ -91,8 +91,9 @@ def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
     Evidence: a flow with a txn-id, and the next transfers or the detach
     Why it matters: A rollback does not return the acquired message to the queue, contrary to the controller's
     expectation.
-    Silent when: the resource may not have read the flow that asks for the acquisition, when the transaction
-    was discharged, when the delivery is resumed, or when octets of either peer were not captured.
+    Silent when: the resource may not have read the flow that asks for the acquisition, or when the
+    transaction was discharged. The rule is also silent when the delivery is resumed, or when octets of either
+    peer were not captured.
     Only possible because: The resource may have acquired the message before the controller's request arrived.
     How to mend it: Put transactional-state with the requested txn-id into the transfers of messages acquired
     under the transaction. If transactional acquisition is not supported, detach the link with the error

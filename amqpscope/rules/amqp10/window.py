@@ -29,11 +29,12 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
     Why it matters: The receiver may have no room for the transfer. The receiver may end the session with
     amqp:session:window-violation, and all links of the session end with it.
-    Silent when: the begins were not captured, when the capture lacks octets that were sent after the begins,
-    or when the window was larger before a flow that lacks the next-incoming-id that it must have. Other rules
-    report a sender that counts the window from its own next-outgoing-id (S-WIN-FORMULA and
-    S-WIN-FORMULA-INIT) or does not count further transfers of a delivery (S-WIN-DECR). The finding is only
-    possible, not certain, when an older window, which the sender may have used, allows the transfer.
+    Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
+    begins. The rule is also silent when the window was larger before a flow that lacks the next-incoming-id
+    that it must have. Other rules report a sender that counts the window from its own next-outgoing-id
+    (S-WIN-FORMULA and S-WIN-FORMULA-INIT) or does not count further transfers of a delivery (S-WIN-DECR). The
+    finding is only possible, not certain, when an older window, which the sender may have used, allows the
+    transfer.
     How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
     the window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.
@@ -56,8 +57,9 @@ def window_counted_from_its_own_id(case: Case10, session: SessionEnd) -> None:
     Evidence: next-incoming-id and incoming-window of the flow, and the number of transfers
     Why it matters: Transfers that were on their way when the flow was sent have already used part of the
     window. The sender exceeds the window, and the receiver may end the session.
-    Silent when: the begins were not captured, when the capture lacks octets that were sent after the begins,
-    or when an older window, which the sender may have used, allows the transfers.
+    Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
+    begins. The rule is also silent when an older window, which the sender may have used, allows the
+    transfers.
     How to mend it: On each flow, compute the remaining window as the flow's next-incoming-id plus its
     incoming-window minus your own next-outgoing-id, modulo 2^32. Do not use incoming-window unchanged as the
     remaining window.
@@ -80,8 +82,9 @@ def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
     Evidence: a flow without next-incoming-id, and the next-outgoing-id in the sender's begin
     Why it matters: Transfers that the sender has sent since its begin have used part of the window. The
     sender exceeds the window, and the receiver may end the session.
-    Silent when: the begins were not captured, when the capture lacks octets that were sent after the begins,
-    or when an older window, which the sender may have used, allows the transfers.
+    Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
+    begins. The rule is also silent when an older window, which the sender may have used, allows the
+    transfers.
     How to mend it: When a flow has no next-incoming-id, use the next-outgoing-id of your own begin in its
     place. The remaining window is then the next-outgoing-id of your begin plus the flow's incoming-window
     minus your current next-outgoing-id, modulo 2^32.
@@ -102,8 +105,9 @@ def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
     Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
     Why it matters: The receiver may have no room for the transfer and may end the session with
     amqp:session:window-violation.
-    Silent when: the begins were not captured, when the capture lacks octets that were sent after the begins,
-    or when an older window, which the sender may have used, allows the transfers.
+    Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
+    begins. The rule is also silent when an older window, which the sender may have used, allows the
+    transfers.
     How to mend it: Decrease the other peer's incoming-window and increase next-outgoing-id by one for every
     transfer frame, not once per message. Stop in the middle of a large delivery when the window is zero.
     """

@@ -137,9 +137,10 @@ def section_at_the_wrong_place(case: CaseDraft2011, name: str, why: str) -> None
     Evidence: section-code and section-number of the fragments of one delivery
     Why it matters: A receiver looks for these sections at their places. The receiver may take the sections
     for data of the application, or not find the sections.
-    Silent when: the capture lacks octets that were sent after the attach of the link, when a field of the
-    fragment could not be read, or when the message has another message-format than 0. The rule does not
-    report a missing section, because the draft contradicts itself about missing sections.
+    Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
+    when a field of the fragment could not be read. The rule is also silent when the message has another
+    message-format than 0. The rule does not report a missing section, because the draft contradicts itself
+    about missing sections.
     Only possible because: The sender may have counted sections that it did not send, which would explain the
     place.
     How to mend it: Send the sections in this order: header, properties, application data, footer.
@@ -160,8 +161,9 @@ def section_sent_twice(case: CaseDraft2011, name: str) -> None:
     Evidence: section-code of the sections of one delivery
     Why it matters: The receiver cannot know which of the two sections applies. Durability, priority or the
     message-id may be lost.
-    Silent when: the capture lacks octets that were sent after the attach of the link, when a field of the
-    fragment could not be read, or when the message has another message-format than 0.
+    Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
+    when a field of the fragment could not be read. The rule is also silent when the message has another
+    message-format than 0.
     How to mend it: Write the header, the properties and the footer at most once per message. Put all fields
     of the message's properties into one section.
     """

@@ -74,8 +74,8 @@ def value_of_another_type(case: Case10, problem: Problem) -> None:
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.3 and 2.3.1
     Evidence: the format code of the value, and the definition of the field
     Why it matters: The receiver cannot use the field and may close the connection with amqp:decode-error.
-    Silent when: a part of the frame was not captured, or when the type of the field is known neither from the
-    draft nor from the revisions before and after the draft.
+    Silent when: a part of the frame was not captured. The rule is also silent when the type of the field is
+    known neither from the draft nor from the revisions before and after the draft.
     Possible because: The surviving text of the draft does not give the type of the field. The rule takes the
     type from the revision before the draft and from the final specification, or from the same field of
     another composite.
