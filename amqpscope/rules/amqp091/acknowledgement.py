@@ -38,7 +38,7 @@ def ack_of_none(case: Case091) -> None:
     acknowledge all outstanding deliveries, send delivery-tag 0 with the multiple flag. Look for a
     delivery-tag variable that is still at its initial value 0.
     """
-    case.report(B_ACK_ZERO, "delivery-tag 0 without multiple")
+    case.report(B_ACK_ZERO, "basic.ack has delivery-tag 0 without the multiple flag")
 
 
 B_REJECT_ZERO: Final = RULES.rule(
@@ -217,7 +217,8 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     """
     case.report(
         B_ACK_MULTIPLE,
-        f"delivery-tag {tag} with multiple was settled before; {others} earlier deliveries are not settled",
+        f"delivery-tag {tag} with the multiple flag was settled before; {others} earlier deliveries "
+        "are not settled",
         certainty,
         {"delivery_tag": tag, "covered": others},
     )
@@ -332,7 +333,8 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
         return
     if tag == 0:
         if not method.multiple:
-            nack_of_unknown_delivery(case, tag, "delivery-tag 0 without multiple", CERTAIN)
+            reason = "basic.nack has delivery-tag 0 without the multiple flag"
+            nack_of_unknown_delivery(case, tag, reason, CERTAIN)
         return
     if not all_known(channel):
         return
@@ -349,7 +351,7 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
     else:
         others = len(channel.deliveries.covered(tag, True))
         reason = (
-            f"delivery-tag {tag} with multiple was settled before; {others} earlier deliveries "
+            f"delivery-tag {tag} with the multiple flag was settled before; {others} earlier deliveries "
             "are not settled"
         )
         certainty = certainty_of_settlement(channel, tag)

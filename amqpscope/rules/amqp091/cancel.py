@@ -40,7 +40,7 @@ def cancel_on_another_channel(case: Case091, tag: str, other: Channel) -> None:
     """
     case.report(
         B_CTAG_CHANNEL,
-        f"consumer {tag!r} is on channel {other.number}",
+        f"basic.cancel names consumer {tag!r}, which is on channel {other.number}",
         evidence={"consumer_tag": tag, "other_channel": int(other.number)},
         others=[int(other.consumers.live[tag].packet)],
     )
@@ -71,7 +71,7 @@ def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
     How to mend it: Cancel each consumer once, with the tag from basic.consume-ok. Remove the tag from the
     client's list when the client sends basic.cancel, or when the channel closes.
     """
-    reason = f"this channel has no consumer {tag!r}"
+    reason = f"basic.cancel names consumer {tag!r}, but this channel has no such consumer"
     case.report(B_CANCEL_CTAG, reason, certainty, {"consumer_tag": tag})
 
 

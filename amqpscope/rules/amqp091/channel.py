@@ -69,7 +69,7 @@ def said_before_open(case: Case091) -> None:
     How to mend it: In a client, send channel.open before any other method on the channel number. In a server,
     send channel.open-ok before any other method, and use only channel numbers that the client has opened.
     """
-    why = "which is not open" if case.channel is None else "before channel.open-ok"
+    why = "which is not open" if case.channel is None else "which waits for channel.open-ok"
     case.report(CH_OPEN_FIRST, f"{_what(case)}, {why}", CERTAIN, state_of(case))
     case.astray = ALL
 

@@ -126,7 +126,7 @@ def confirm_of_what_was_not_published(case: Case091, tag: int, count: int, certa
     """
     case.report(
         CF_SEQ_RANGE,
-        f"delivery-tag {tag}, although only {count} messages were published",
+        f"the confirm has delivery-tag {tag}, although only {count} messages were published",
         certainty,
         {"delivery_tag": tag, "published": count},
     )
@@ -152,7 +152,7 @@ def confirmed_twice(case: Case091, tag: int, certainty: i64) -> None:
     """
     case.report(
         CF_ONCE,
-        f"message {tag} was confirmed before",
+        f"the server has already confirmed message {tag}",
         certainty,
         {"delivery_tag": tag},
     )
@@ -182,7 +182,7 @@ def confirmed_both_ways(case: Case091, tag: int, before: str) -> None:
     """
     case.report(
         CF_EXCLUSIVE,
-        f"message {tag} was {before} before",
+        f"the server has already {before} message {tag}",
         evidence={"delivery_tag": tag},
     )
 
@@ -207,7 +207,7 @@ def never_confirmed(case: Case091, publish: Publish, count: int, age: i64) -> No
     """
     case.report(
         CF_ALL,
-        f"{count} messages are not confirmed, the oldest one for {age // 10**9} s",
+        f"{count} messages are not confirmed, and the oldest message has waited for {age // 10**9} s",
         POSSIBLE,
         {"unconfirmed": count, "delivery_tag": publish.number},
         [int(publish.packet)],
@@ -231,7 +231,7 @@ def nack_not_coped_with(case: Case091) -> None:
     How to mend it: Handle a received basic.nack like a basic.ack with a negative result. Remove the covered
     messages from the unconfirmed set, and let the application publish them again.
     """
-    case.report(CF_NACK_HANDLE, "the client closes because of a basic.nack")
+    case.report(CF_NACK_HANDLE, "the client closes the channel or connection because of a basic.nack")
 
 
 def judge_select(case: Case091, channel: Channel) -> None:

@@ -107,7 +107,9 @@ def unusable_generated_tag(case: Case091, tag: str) -> None:
     channel has, and return it in basic.consume-ok.
     """
     reason = (
-        f"consumer {tag!r} already exists on this channel" if tag else "the new consumer gets no consumer-tag"
+        f"consumer {tag!r} already exists on this channel"
+        if tag
+        else "basic.consume-ok gives the new consumer no consumer-tag"
     )
     case.report(B_CTAG_GEN, reason, evidence={"consumer_tag": tag})
 
@@ -168,7 +170,11 @@ def priority_no_integer(case: Case091, value: object) -> None:
     How to mend it: Encode x-priority as an integer field value. Applications should pass an integer, not a
     string, a float or a boolean.
     """
-    case.report(B_CONSUME_PRIO, f"x-priority is {value!r}"[:120], evidence={"path": "x-priority"})
+    case.report(
+        B_CONSUME_PRIO,
+        f"the argument x-priority is {value!r}, not an integer"[:120],
+        evidence={"path": "x-priority"},
+    )
 
 
 B_REPLYTO_NOACK: Final = RULES.rule(

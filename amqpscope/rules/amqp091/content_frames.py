@@ -264,7 +264,7 @@ def body_of_no_octets(case: Case091) -> None:
     How to mend it: Send a body frame only when at least one octet of the body is left. Check the loop that
     splits the body into frames for an empty first or last piece.
     """
-    case.report_once(F_BODY_EMPTY, "a body frame without octets", CERTAIN, {})
+    case.report_once(F_BODY_EMPTY, "the body frame has no octets", CERTAIN, {})
 
 
 def _on_a_channel(case: Case091, problem: Problem) -> None:

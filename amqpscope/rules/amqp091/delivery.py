@@ -65,7 +65,7 @@ def delivery_tag_not_new(case: Case091, tag: int, last: int) -> None:
     """
     case.report(
         B_DTAG_INCREASING,
-        f"delivery-tag {tag} after delivery-tag {last}",
+        f"delivery-tag {tag} follows delivery-tag {last} on this channel",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
@@ -92,7 +92,11 @@ def delivery_to_nobody(case: Case091, tag: str) -> None:
     How to mend it: Send each basic.deliver on the channel of its consumer, with the consumer-tag from
     basic.consume or basic.consume-ok. Copy the consumer-tag unchanged into each basic.deliver.
     """
-    case.report(B_DELIVER_CTAG, f"this channel has no consumer {tag!r}", evidence={"consumer_tag": tag})
+    case.report(
+        B_DELIVER_CTAG,
+        f"basic.deliver names consumer {tag!r}, but this channel has no such consumer",
+        evidence={"consumer_tag": tag},
+    )
 
 
 B_DELIVER_EARLY: Final = RULES.rule("B-DELIVER-EARLY", "MUST NOT", "tier A", by="server")
@@ -198,7 +202,7 @@ def more_than_the_window(
     How to mend it: Count the unacknowledged deliveries for each prefetch-count, and reduce the count only
     when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """
-    reason = f"{held} earlier deliveries of {whose} are unacknowledged, prefetch-count is {bound}"
+    reason = f"{held} earlier deliveries of {whose} are unacknowledged, but prefetch-count is {bound}"
     evidence: dict[str, object] = {"unacknowledged": int(held), "prefetch_count": int(bound)}
     case.report(B_QOS_COUNT, reason, certainty, evidence, [int(consumer.packet)])
 
@@ -223,7 +227,7 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     """
     case.report(
         B_QOS_SIZE,
-        f"{size} octets while {held} octets are unacknowledged, prefetch-size is {window}",
+        f"the message has {size} octets, {held} octets are unacknowledged, and prefetch-size is {window}",
         evidence={"size": size, "unacknowledged_octets": int(held), "prefetch_size": int(window)},
     )
 

@@ -222,7 +222,8 @@ def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
     server's limit on bindings per queue if a limit is configured.
     """
     message = (
-        f"the server refuses a binding of queue {shown(operation.queue)}, which has {known} known bindings"
+        f"the server refuses a binding of queue {shown(operation.queue)}, which has only "
+        f"{known} known bindings"
     )
     return about_answer(Q_BIND_MIN_4, POSSIBLE, message, operation)
 

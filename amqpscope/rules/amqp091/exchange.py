@@ -137,7 +137,12 @@ def predeclared_exchange_deleted(case: Case091, name: str) -> None:
     exchange whose name begins with `amq.`, and delete only exchanges that the application has declared
     itself.
     """
-    case.report(X_DELETE_PREDECL, f"exchange.delete names {name!a}", CERTAIN, {"exchange": ascii(name)})
+    case.report(
+        X_DELETE_PREDECL,
+        f"exchange.delete names the predeclared exchange {name!a}",
+        CERTAIN,
+        {"exchange": ascii(name)},
+    )
 
 
 X_BIND_CAP: Final = RULES.rule(

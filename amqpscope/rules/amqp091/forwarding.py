@@ -78,7 +78,7 @@ def property_altered(content: Content, came: Content, name: str) -> Finding:
     How to mend it: Forward the property flags and all property values as the publisher sent them. Add headers
     where needed, but neither remove nor overwrite headers or properties of the publisher.
     """
-    message = f"the property {name} differs from the published one"
+    message = f"the delivered property {name} differs from the published property"
     return _finding(B_PROPS_INTACT, message, content, came)
 
 

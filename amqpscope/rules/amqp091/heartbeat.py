@@ -60,7 +60,7 @@ def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64)
     """
     case.report(
         C_HB_SEND,
-        f"{silence / _SECOND:.3f} s without a frame, although the heartbeat delay is {delay} s",
+        f"{silence / _SECOND:.3f} s pass without a frame, although the heartbeat delay is {delay} s",
         certainty,
         {"silence_ms": milliseconds(silence), "heartbeat": int(delay)},
         [int(case.view.agreed.packet)],
@@ -113,7 +113,9 @@ def heartbeat_too_early(case: Case091) -> None:
     """
     case.report(
         C_HB_EARLY,
-        "heartbeat before connection.tune" if case.me.by_client else "heartbeat before connection.tune-ok",
+        "a heartbeat is sent before connection.tune"
+        if case.me.by_client
+        else "a heartbeat is sent before connection.tune-ok",
         evidence={"connection_state": case.view.state},
     )
 

@@ -58,7 +58,7 @@ def _wrong_opening(client: Endpoint091) -> str:
 def _wrong_revision(protocol: int, major: int, minor: int, revision: int) -> str:
     """What is wrong with a protocol header that requests version 0-9, but an unknown revision."""
     if (protocol, major, minor) == (0, 0, 9) and revision != 1:
-        return f"the protocol header ends in 0 0 9 {revision}, that of AMQP 0-9-1 in 0 0 9 1"
+        return f"the protocol header ends in 0 0 9 {revision}, but the header of AMQP 0-9-1 ends in 0 0 9 1"
     return ""
 
 

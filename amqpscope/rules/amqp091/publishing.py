@@ -48,7 +48,12 @@ def odd_delivery_mode(case: Case091, value: i64) -> None:
     How to mend it: Set delivery-mode to 2 for messages that must survive a broker restart, and to 1 for all
     others. Leave the property out rather than sending 0.
     """
-    case.report_once(B_PROP_DELIVERY_MODE, f"delivery-mode is {value}", CERTAIN, {"path": "delivery-mode"})
+    case.report_once(
+        B_PROP_DELIVERY_MODE,
+        f"the property delivery-mode is {value}, neither 1 nor 2",
+        CERTAIN,
+        {"path": "delivery-mode"},
+    )
 
 
 B_PROP_PRIORITY: Final = RULES.rule(
@@ -188,7 +193,9 @@ def return_not_asked_for(case: Case091, certainty: i64) -> None:
     the immediate flag is set.
     """
     case.report(
-        B_RETURN_FLAGGED, "no message with mandatory or immediate is outstanding on this channel", certainty
+        B_RETURN_FLAGGED,
+        "no message with the mandatory or immediate flag is outstanding on this channel",
+        certainty,
     )
 
 
@@ -246,7 +253,12 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     How to mend it: Send reply-code 312 only for a message published with the mandatory flag that no queue
     takes. Send 313 only for a message published with the immediate flag that no consumer takes.
     """
-    case.report(B_RETURN_CODE, f"reply-code {code}", certainty, {"reply_code": int(code)})
+    case.report(
+        B_RETURN_CODE,
+        f"basic.return has reply-code {code}, which does not fit the flags of the message",
+        certainty,
+        {"reply_code": int(code)},
+    )
 
 
 CF_RETURN_FIRST: Final = RULES.rule("CF-RETURN-FIRST", "MUST", "tier A", by="server")
@@ -265,7 +277,11 @@ def return_after_its_ack(case: Case091, number: int) -> None:
     How to mend it: Send basic.return, including its content header and body, before the basic.ack that
     confirms the same message. When routing fails, write basic.return to the channel first, then basic.ack.
     """
-    case.report(CF_RETURN_FIRST, f"message {number} was confirmed before", evidence={"delivery_tag": number})
+    case.report(
+        CF_RETURN_FIRST,
+        f"basic.return names message {number}, which the server has already confirmed",
+        evidence={"delivery_tag": number},
+    )
 
 
 def judge_properties(case: Case091, channel: Channel, header: ContentHeader) -> None:
@@ -336,7 +352,7 @@ def judge_return(case: Case091, channel: Channel, method: BasicReturn) -> None:
     if not may:
         return_of_another_message(
             case,
-            f"no message with mandatory or immediate to exchange {exchange!r} and routing "
+            f"no message with the mandatory or immediate flag to exchange {exchange!r} and routing "
             f"key {routing_key!r} is outstanding",
             _certainty(channel),
         )
@@ -366,8 +382,8 @@ def judge_returned(case: Case091, channel: Channel, header: ContentHeader) -> No
     same = [publish for publish in may if publish.size == header.body_size]
     if not same:
         reason = (
-            f"a body of {header.body_size} octets, but no outstanding message with mandatory or "
-            "immediate has this size"
+            f"the returned body has {header.body_size} octets, but no outstanding message with the mandatory "
+            "or immediate flag has this size"
         )
         return_of_another_message(case, reason, _certainty(channel))
         return

@@ -104,7 +104,7 @@ def immediate_refused(case: Case091) -> None:
     How to mend it: Implement immediate: deliver the message at once, or send basic.return with 313. On the
     client's side, publish to RabbitMQ without the immediate flag, for example with expiration `0` instead.
     """
-    case.report(B_IMMEDIATE, "540 for basic.publish with immediate")
+    case.report(B_IMMEDIATE, "the server closes with 540 because of a basic.publish with the immediate flag")
 
 
 B_ACK_TX_IMMEDIATE: Final = RULES.rule("B-ACK-TX-IMMEDIATE", "MUST", "tier A", by="server")

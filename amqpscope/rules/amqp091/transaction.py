@@ -131,7 +131,7 @@ def mandatory_in_transaction(case: Case091) -> None:
     confirms on this channel. In a transaction, do not decide from a basic.return whether the transaction
     succeeded.
     """
-    case.report_once(TX_MANDATORY, "mandatory is set for a message in a transaction", POSSIBLE, {})
+    case.report_once(TX_MANDATORY, "a message in a transaction has the mandatory flag", POSSIBLE, {})
 
 
 TX_IMMEDIATE: Final = RULES.rule("TX-IMMEDIATE", "MUST NOT", "tier B", by="client")
@@ -153,7 +153,7 @@ def immediate_in_transaction(case: Case091) -> None:
     confirms on this channel. In a transaction, do not decide from a basic.return whether the transaction
     succeeded.
     """
-    case.report_once(TX_IMMEDIATE, "immediate is set for a message in a transaction", POSSIBLE, {})
+    case.report_once(TX_IMMEDIATE, "a message in a transaction has the immediate flag", POSSIBLE, {})
 
 
 def judge_transaction(case: Case091, channel: Channel, method: Method) -> None:

@@ -37,7 +37,7 @@ def offered_frame_max_too_small(case: Case091, frame_max: i64) -> None:
     """
     case.report(
         C_TUNE_FRAMEMAX_MIN,
-        f"frame-max {frame_max} is below {_FRAME_MIN}",
+        f"frame-max is {frame_max}, below the minimum of {_FRAME_MIN}",
         evidence={"frame_max": int(frame_max)},
     )
 
@@ -69,7 +69,7 @@ def chosen_frame_max_too_small(case: Case091, frame_max: i64) -> None:
     """
     case.report(
         C_TUNEOK_FRAMEMAX_MIN,
-        f"frame-max {frame_max} is below {_FRAME_MIN}",
+        f"frame-max is {frame_max}, below the minimum of {_FRAME_MIN}",
         evidence={"frame_max": int(frame_max)},
     )
 
@@ -133,7 +133,9 @@ def _report_above_limit(case: Case091, rule: str, name: str, chosen: i64, limit:
     certainty = CERTAIN if chosen > 0 or case.view.rabbitmq else POSSIBLE
     shown = str(chosen) if chosen > 0 else "0 (no limit)"
     evidence: dict[str, object] = {name.replace("-", "_"): int(chosen), "limit": int(limit)}
-    case.report(rule, f"{name} {shown} is above the server's {limit}", certainty, evidence)
+    case.report(
+        rule, f"the client's {name} {shown} is above the server's limit of {limit}", certainty, evidence
+    )
 
 
 C_TUNEOK_CHMAX_NOTNULL: Final = RULES.rule(
@@ -159,7 +161,7 @@ def no_channel_max(case: Case091) -> None:
     How to mend it: Set channel-max in connection.tune-ok to the number of channels that the client needs at
     most, for example 2047, or to 65535 for all channel numbers.
     """
-    case.report(C_TUNEOK_CHMAX_NOTNULL, "channel-max is 0", POSSIBLE)
+    case.report(C_TUNEOK_CHMAX_NOTNULL, "channel-max of connection.tune-ok is 0", POSSIBLE)
 
 
 def judge_tune(case: Case091, method: ConnectionTune) -> None:

@@ -77,7 +77,7 @@ def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None
     """
     case.report(
         L_HANDLE_REUSE,
-        f"handle {handle} is given to another link, the detach of the one before is not answered yet",
+        f"handle {handle} is given to another link, but the detach of the earlier link is not answered yet",
         POSSIBLE,
         {"handle": handle, "link_state": before.state},
         [int(before.attachment.packet)],

@@ -184,7 +184,7 @@ def rollback_refused(case: Case10, request: ControlRequest, state: object, certa
     """
     case.report(
         TX_DISCHARGE_ROLLBACK_OK,
-        f"the coordinator answers a discharge with fail=true with {_name(state)}",
+        f"the coordinator answers a discharge that has fail=true with {_name(state)}",
         certainty,
         {},
         [int(request.packet)],

@@ -42,7 +42,7 @@ def tag_too_long(case: Case10, body: Transfer) -> None:
     """
     tag = body.delivery_tag
     if tag is not None and len(tag) > 32:
-        case.report(D_TAG_LEN, f"the delivery-tag has {len(tag)} octets, at most 32 are allowed")
+        case.report(D_TAG_LEN, f"the delivery-tag has {len(tag)} octets, but the limit is 32")
 
 
 D_ABORT_MORE: Final = RULES.rule("D-ABORT-MORE", "SHOULD NOT", "keyword", by="sender")
@@ -485,7 +485,7 @@ def unsettled_on_settled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     if not body.settled and not before and not body.aborted:
         case.report(
             D_SNDMODE_SETTLED,
-            "a delivery is not settled on a link with snd-settle-mode settled",
+            "the sender leaves a delivery unsettled on a link with snd-settle-mode settled",
             CERTAIN,
             {"snd_settle_mode": "settled"},
         )

@@ -61,7 +61,7 @@ def silent_for_too_long(case: Case10, silence: i64, time_out: int, certainty: i6
     me = case.me
     case.report(
         C_IDLE_KEEP,
-        f"{silence / 1_000_000_000:.3f} s without a frame, the other peer's idle-time-out is "
+        f"{silence / 1_000_000_000:.3f} s pass without a frame, but the other peer's idle-time-out is "
         f"{time_out / 1000:g} s",
         certainty,
         {"silence_ms": milliseconds(silence), "idle_time_out_ms": time_out},

@@ -230,7 +230,7 @@ def _judge_unsettled_map(case: Case10, body: Attach) -> None:
             unsettled_map_of_other_types(case, f"a key of the unsettled map is {type_name(key)}, not binary")
         elif len(key) > 32:
             case.report(
-                D_TAG_LEN, f"the unsettled map has a delivery-tag of {len(key)} octets, with a limit of 32"
+                D_TAG_LEN, f"the unsettled map has a delivery-tag of {len(key)} octets, but the limit is 32"
             )
         if value is None:
             if body.role is True:

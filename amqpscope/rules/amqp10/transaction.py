@@ -49,7 +49,7 @@ def txn_id_too_long(case: Case10, size: int) -> None:
     How to mend it: Generate txn-ids in the coordinator as binary values of at most 32 octets. The controller
     has to send back the binary of the declared outcome unchanged.
     """
-    case.report(TX_ID_TYPE, f"the txn-id has {size} octets, with a limit of 32")
+    case.report(TX_ID_TYPE, f"the txn-id has {size} octets, but the limit is 32")
 
 
 TX_STATE_KNOWN: Final = RULES.rule(

@@ -31,7 +31,7 @@ def disposition_of_the_other_direction(case: CaseDraft2011, first: int, role: st
     """
     case.report(
         D_DISP_ROLE,
-        f"a disposition with role {role} names transfer {first}, but its sender has {mine} none",
+        f"a disposition with role {role} names transfer {first}, but this peer has {mine} no such transfer",
         CERTAIN,
         {"role": role},
     )

@@ -42,7 +42,7 @@ def fragment_out_of_order(case: CaseDraft2011, progress: Progress, fragment: Fra
     """
     case.report(
         M_FRAG_ORDER,
-        f"a fragment of section {fragment.number} is sent after one of section {progress.number}",
+        f"a fragment of section {fragment.number} is sent after a fragment of section {progress.number}",
         CERTAIN,
         {"section_number": int(progress.number)},
     )
@@ -68,7 +68,8 @@ def section_code_changed(case: CaseDraft2011, progress: Progress, fragment: Frag
     """
     case.report(
         M_FRAG_CODE,
-        f"section {fragment.number} had section-code {progress.code}, and has {fragment.code} now",
+        f"section {fragment.number} had section-code {progress.code}, but now has section-code "
+        f"{fragment.code}",
         CERTAIN,
         {"section_number": int(fragment.number), "section_code": int(progress.code)},
     )
@@ -198,16 +199,20 @@ def _judge_flags(
 ) -> None:
     number = fragment.number
     if same and fragment.first == 1:
-        flags_against_the_numbers(case, f"a second fragment of section {number} has first set", number)
+        flags_against_the_numbers(case, f"a second fragment of section {number} has the flag first", number)
     elif same and progress.last == 1:
         flags_against_the_numbers(
-            case, f"section {number} goes on after a fragment that has last set", number
+            case, f"section {number} continues after a fragment that has the flag last", number
         )
     elif not same and fragment.first == 0:
-        flags_against_the_numbers(case, f"section {number} begins with a fragment without first", number)
+        flags_against_the_numbers(
+            case, f"section {number} begins with a fragment without the flag first", number
+        )
     elif begun and not same and progress.last == 0:
         flags_against_the_numbers(
-            case, f"section {number} begins, but section {progress.number} had no last fragment", number
+            case,
+            f"section {number} begins, but no fragment of section {progress.number} had the flag last",
+            number,
         )
 
 

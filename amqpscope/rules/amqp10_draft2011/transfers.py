@@ -35,7 +35,7 @@ def transfer_id_out_of_sequence(case: CaseDraft2011, value: int, expected: i64) 
     """
     case.report(
         D_ID_SEQ,
-        f"transfer-id is {value}, the next of the session is {raw(expected)}",
+        f"transfer-id is {value}, but the next transfer-id of the session is {raw(expected)}",
         CERTAIN,
         {"transfer_id": int(raw(expected))},
     )
@@ -70,7 +70,8 @@ def deliveries_interleave(case: CaseDraft2011, delivery: Delivery) -> None:
     """
     case.report(
         D_NOINTERLEAVE,
-        f"a transfer has another delivery-tag than the delivery under way (packet {delivery.packet})",
+        "a transfer has another delivery-tag than the delivery that is still incomplete (packet "
+        f"{delivery.packet})",
         CERTAIN,
         None,
         [int(delivery.packet)],
