@@ -86,7 +86,7 @@ def silent_while_closing(case: Case091, silence: i64, delay: i64, certainty: i64
     """
     case.report(
         C_HB_CLOSING,
-        f"{silence / _SECOND:.3f} s without a frame during the close, although the heartbeat "
+        f"{silence / _SECOND:.3f} s pass without a frame during the close, although the heartbeat "
         f"delay is {delay} s",
         certainty,
         {"silence_ms": milliseconds(silence), "heartbeat": int(delay)},
