@@ -48,7 +48,7 @@ from dissectors.wire import i64
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 28
+_DUMP_VERSION: Final = 29
 
 _DIALECT: Final = "capture/dialect"
 
@@ -165,6 +165,8 @@ class ConnectionAnalysis(FrameSink):
         stack = self.stack
         if stack is not None:
             stack.entry(direction).data(offset, buf, start, end, provenance)
+            if stack.context.faults.waiting:
+                self.judge_layers(stack)
         elif direction == 0:
             self.first.data(offset, buf, start, end, provenance)
         else:
@@ -182,6 +184,25 @@ class ConnectionAnalysis(FrameSink):
         if self.stack is not None:
             return self.stack.entry(direction)
         return self.first if direction == 0 else self.second
+
+    def judge_layers(self, stack: LayerStack) -> None:
+        """Report the faults of layers, once it is known that these carry AMQP."""
+        websocket = self.connection.websocket
+        if not self.spoken() and (websocket is None or not websocket.for_amqp()):
+            return
+        faults = stack.context.faults.take()
+        findings = self.output.findings
+        if findings is None or self.concluded or websocket is None or self.tcp.opener() != websocket.client:
+            return
+        from amqpscope.rules.ws.judge import judge_faults
+
+        found = judge_faults(self.connection, faults, self.doubts is not None)
+        fresh = self.output.fresh
+        if fresh is not None:
+            for finding in found:
+                finding.reported = True
+            fresh += found
+        findings += found
 
     def look_for_layer(self, direction: i64, buf: bytes, start: i64, end: i64) -> None:
         """If a layer may begin with the first octets of a direction, have it chosen."""
@@ -219,6 +240,8 @@ class ConnectionAnalysis(FrameSink):
             return
         if not self.settled:
             self.settle_dialects(True)
+        if self.stack is not None and self.stack.context.faults.waiting:
+            self.judge_layers(self.stack)
         self.concluded = True
         self.first.release()
         self.second.release()

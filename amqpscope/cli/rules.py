@@ -21,7 +21,7 @@ from amqpscope.conformance.coverage import (
 from amqpscope.conformance.elements import DECODING, draft_elements
 from amqpscope.conformance.pairs import CLEAN, LEGAL, VIOLATING, CapturePairs
 from amqpscope.errors import FilterError
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import RULE_SPACES
 from amqpscope.report.capture_notes import note_lines, note_named, page_of_note
 from amqpscope.report.config_finding_text import page_of_remark, remark_lines, remark_named
 from amqpscope.report.ladder import WIDTH, ladder
@@ -152,7 +152,7 @@ class Severity(enum.StrEnum):
 @app.command("list", cls=HelpfulCommand, epilog=_LIST_EPILOG, short_help="List every rule, one per line.")
 def list_rules(
     protocol: Annotated[
-        str | None, typer.Option(metavar="|".join(PROTOCOLS), help="List only rules of this protocol.")
+        str | None, typer.Option(metavar="|".join(RULE_SPACES), help="List only rules of this protocol.")
     ] = None,
     layer: Annotated[
         list[str] | None,
@@ -180,11 +180,11 @@ def list_rules(
     for name in layers:
         if name not in LAYERS:
             raise FilterError(f"--layer {name}: is none of {', '.join(LAYERS)}")
-    if protocol is not None and protocol not in PROTOCOLS:
-        raise FilterError(f"--protocol {protocol}: is none of {', '.join(PROTOCOLS)}")
+    if protocol is not None and protocol not in RULE_SPACES:
+        raise FilterError(f"--protocol {protocol}: is none of {', '.join(RULE_SPACES)}")
     rows = [
         row
-        for spoken in PROTOCOLS
+        for spoken in RULE_SPACES
         for wanted in LAYERS
         for row in catalogue().values()
         if row.layer == wanted

@@ -38,13 +38,16 @@ WEBSOCKET_UNREAD: Final = declare(
 _ACCEPTED: Final = 101
 """The status with which a server begins WebSocket."""
 
+_LOST: Final = 0
+"""Instead of a status, where the response was not captured."""
+
 
 def websocket_failures(notebook: Notebook) -> None:
     """Note why there is no WebSocket, or why it is not read."""
     facts = notebook.connection.websocket
     if facts is None:
         return
-    if facts.status != _ACCEPTED:
+    if facts.status not in (_ACCEPTED, _LOST):
         reason = f" {facts.reason}" if facts.reason else ""
         text = f"server refused the upgrade to WebSocket: {facts.status}{reason}"
         notebook.add(WEBSOCKET_REFUSED, "websocket", "client", 0, text, {"status": int(facts.status)})

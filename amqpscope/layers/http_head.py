@@ -2,7 +2,7 @@
 
 from typing import Final
 
-__all__ = ["Head", "head_of"]
+__all__ = ["NO_HEAD", "Head", "head_of"]
 
 _END: Final = b"\r\n\r\n"
 
@@ -32,6 +32,10 @@ class Head:
         """The reason phrase of a response."""
         words = self.line.split(" ", 2)
         return words[2] if len(words) > 2 else ""
+
+
+# mypyc: null object, of a head that was lost. Nothing writes to it.
+NO_HEAD: Final = Head(0, "", {})
 
 
 def head_of(octets: bytes) -> Head | None:

@@ -4,7 +4,7 @@ import re
 from typing import Any, Final
 
 from amqpscope.layers.head_stream import HeadStream
-from amqpscope.layers.http_head import Head, head_of
+from amqpscope.layers.http_head import NO_HEAD, Head, head_of
 from amqpscope.layers.interface import BEGINS, MORE, NONE, Layer, LayerContext, LayerKind, LayerOpening
 from amqpscope.limits import MAX_LAYER_OPENING
 from dissectors.wire import i64
@@ -18,12 +18,12 @@ _TARGET: Final = re.compile(r"[A-Za-z0-9.\-]{1,253}:[0-9]{1,5}|\[[0-9A-Fa-f:.]{2
 
 
 class _Exchange:
-    """A request and the response to it. client: the direction of the request."""
+    """A request and the response to it; one of them may be lost. client: the direction of the request."""
 
-    def __init__(self, client: int, request: Head, response: Head) -> None:
+    def __init__(self, client: int, request: Head | None, response: Head | None) -> None:
         self.client: int = client
-        self.request: Head = request
-        self.response: Head = response
+        self.request: Head = request or NO_HEAD
+        self.response: Head = response or NO_HEAD
 
 
 class ConnectKind(LayerKind):
@@ -73,10 +73,11 @@ class WebSocketKind(LayerKind):
 
     def begins(self, first: LayerOpening, second: LayerOpening) -> i64:
         verdict: i64 = _begins(b"GET ", first, second)
-        if verdict != BEGINS:
-            return verdict
-        wanted = _exchange(b"GET ", first, second).request.words("upgrade")
-        return BEGINS if "websocket" in [word.lower() for word in wanted] else NONE
+        if verdict == BEGINS:
+            return BEGINS if _upgrades(_exchange(b"GET ", first, second).request) else NONE
+        if verdict == NONE and not (first.passed or second.passed):
+            return max(_half(first, second), _half(second, first))
+        return verdict
 
     def layer(self, first: LayerOpening, second: LayerOpening, context: LayerContext) -> Layer:
         from amqpscope.layers.websocket.layer import WebSocketLayer
@@ -115,10 +116,28 @@ def _asks(method: bytes, client: LayerOpening, server: LayerOpening) -> i64:
     return verdict
 
 
+def _upgrades(head: Head) -> bool:
+    """Whether a request or response is about WebSocket."""
+    return "websocket" in [word.lower() for word in head.words("upgrade")]
+
+
+def _half(client: LayerOpening, server: LayerOpening) -> i64:
+    """Whether the request or the response of a WebSocket comes first, and the other one is lost."""
+    request = head_of(client.octets) if client.octets.startswith(b"GET ") else None
+    response = head_of(server.octets) if server.octets.startswith(_ANSWER) else None
+    if request is not None:
+        return BEGINS if server.lost and response is None and _upgrades(request) else NONE
+    if response is not None and response.status == 101 and _upgrades(response):
+        return BEGINS if client.lost else NONE if client.closed or client.octets else MORE
+    begun = server.octets.startswith(_ANSWER[: len(server.octets)]) and len(server.octets) > 0
+    whole = response is not None or len(server.octets) >= MAX_LAYER_OPENING
+    return NONE if not begun or whole or server.closed or (client.octets and not client.lost) else MORE
+
+
 def _exchange(method: bytes, first: LayerOpening, second: LayerOpening) -> _Exchange:
     """The request and the response that come first."""
-    client = 0 if _asks(method, first, second) == BEGINS else 1
+    begun: i64 = _asks(method, first, second)
+    client = 0 if begun == BEGINS or (begun == NONE and _half(first, second) == BEGINS) else 1
     request = head_of(first.octets if client == 0 else second.octets)
     response = head_of(second.octets if client == 0 else first.octets)
-    assert request is not None and response is not None
     return _Exchange(client, request, response)

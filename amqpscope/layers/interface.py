@@ -16,6 +16,7 @@ from typing import Any, Final
 from mypy_extensions import mypyc_attr
 
 from amqpscope.layers.secrets import Secrets
+from amqpscope.model.layer_fault import LayerFaults
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.reassembly.provenance import Provenance
 from dissectors.wire import i64
@@ -110,12 +111,13 @@ class Layer:
 
 class LayerContext:
     """What a layer is given. notes: where it notes what it finds; they have the connection, too. secrets: of
-    the capture.
+    the capture. faults: where it reports which peer breaks its rules.
     """
 
     def __init__(self, notes: ConnectionNotes, secrets: Secrets) -> None:
         self.notes: ConnectionNotes = notes
         self.secrets: Secrets = secrets
+        self.faults: LayerFaults = LayerFaults()
 
 
 class LayerOpening:
@@ -123,8 +125,8 @@ class LayerOpening:
 
     octets: as many as have come in one piece, `MAX_LAYER_OPENING` at most. outermost: they are the first of
     the TCP stream. opener: their sender may be the TCP client. closed: no more octets will come; some are
-    missing behind them, or the stream has ended. passed: the direction began before anybody asked for layers,
-    so that no layer can read it; it is closed, too.
+    missing behind them (lost), or the stream has ended. passed: the direction began before anybody asked for
+    layers, so that no layer can read it; it is closed, too.
     """
 
     def __init__(self, octets: bytes, outermost: bool, opener: bool) -> None:
@@ -132,6 +134,7 @@ class LayerOpening:
         self.outermost: bool = outermost
         self.opener: bool = opener
         self.closed: bool = False
+        self.lost: bool = False
         self.passed: bool = False
 
 

@@ -88,10 +88,12 @@ class _HeldStream(PlainStream):
     def __init__(self, stack: "LayerStack", direction: i64) -> None:
         self.stack: LayerStack = stack
         self.direction: i64 = direction
-        # Where it begins, its first octets, whether they can become more, and why nothing follows.
+        # Where it begins, its first octets, whether they can become more, whether octets are missing, and
+        # why nothing follows.
         self.origin: i64 = 0
         self.front: bytes = b""
         self.closed: bool = False
+        self.lost: bool = False
         self.ended: str = ""
 
     def begin_at(self, offset: i64) -> None:
@@ -104,11 +106,11 @@ class _HeldStream(PlainStream):
         self.stack.hold(_Held(self.direction, offset, buf[start:end], 0, provenance))
 
     def gap(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
-        self.closed = True
+        self.closed = self.lost = True
         self.stack.hold(_Held(self.direction, offset, b"", size, Provenance(packet, time, -1)))
 
     def tear(self, offset: i64, size: i64, packet: i64, time: i64) -> None:
-        self.closed = True
+        self.closed = self.lost = True
         torn = _Held(self.direction, offset, b"", size, Provenance(packet, time, -1))
         torn.torn = True
         self.stack.hold(torn)
@@ -122,7 +124,7 @@ class _HeldStream(PlainStream):
 
     def dump(self) -> tuple[object, ...]:
         """The state, as plain values."""
-        return (int(self.origin), self.front, self.closed, self.ended)
+        return (int(self.origin), self.front, self.closed, self.lost, self.ended)
 
 
 class LayerStack:
@@ -211,6 +213,7 @@ class LayerStack:
         opening = LayerOpening(holder.front, not self.layers, opener)
         opening.passed = direction == self.passed
         opening.closed = holder.closed or opening.passed
+        opening.lost = holder.lost
         return opening
 
     def set_in(self, layer: Layer) -> None:
@@ -280,6 +283,7 @@ class LayerStack:
             self.choosing,
             tuple(one.dump() for one in self.held),
             tuple(holder.dump() for holder in self.holders),
+            self.context.faults.dump(),
         )
 
     @staticmethod
@@ -287,7 +291,8 @@ class LayerStack:
         state: tuple[Any, ...], context: LayerContext, first: PlainStream, second: PlainStream
     ) -> "LayerStack":
         """The object of what `dump` returned."""
-        passed, openers, layers, choosing, held, holders = state
+        passed, openers, layers, choosing, held, holders, faults = state
+        context.faults.restore(faults)
         stack = LayerStack(context, first, second, passed, openers)
         stack.layers = [LAYERS[kind].load(layer, context) for kind, layer in layers]
         stack.choosing = choosing
@@ -297,6 +302,6 @@ class LayerStack:
             stack.held.append(one)
             stack.held_octets += len(octets) + _EACH
         for holder, reported in zip(stack.holders, holders, strict=True):
-            holder.origin, holder.front, holder.closed, holder.ended = reported
+            holder.origin, holder.front, holder.closed, holder.lost, holder.ended = reported
         stack.connect()
         return stack

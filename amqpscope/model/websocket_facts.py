@@ -1,10 +1,13 @@
 """What is known of the WebSocket of a connection: its handshake and how it was closed."""
 
-from typing import Any
+from typing import Any, Final
 
 from dissectors.wire import i64
 
 __all__ = ["WebSocketClose", "WebSocketFacts"]
+
+_AMQP: Final = ("amqp", "amqpwsb10")
+"""Subprotocols of AMQP 1.0 in lower case: of the binding, and of its first draft."""
 
 
 class WebSocketClose:
@@ -37,6 +40,11 @@ class WebSocketFacts:
         # Why something is not read; "" if all is.
         self.unread: str = ""
         self.closes: list[WebSocketClose] = []
+
+    def for_amqp(self) -> bool:
+        """Whether the subprotocol, or one that was offered, is one of AMQP 1.0."""
+        names = [self.subprotocol] if self.subprotocol else self.offered
+        return any(name.lower() in _AMQP for name in names)
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""

@@ -15,6 +15,7 @@ from amqpscope.protocols.amqp091 import Amqp091
 from amqpscope.protocols.amqp10 import Amqp10
 from amqpscope.protocols.amqp10_draft2011 import Amqp10Draft2011
 from amqpscope.protocols.interface import Protocol
+from amqpscope.protocols.rule_space import RuleSpace, WebSocketRules
 from dissectors.amqp10_draft2011.frame import DRAFT_2011, FINAL_2011
 from dissectors.detect import FOREIGN_PROTOCOLS, MORE, UNDECODED, UNKNOWN, UNKNOWN_DIALECT
 from dissectors.foreign import NAMES
@@ -22,6 +23,7 @@ from dissectors.foreign import NAMES
 __all__ = [
     "DIALECTS",
     "PROTOCOLS",
+    "RULE_SPACES",
     "Protocol",
     "any_decoded",
     "detected",
@@ -35,6 +37,9 @@ __all__ = [
 
 PROTOCOLS: Final[dict[str, Protocol]] = {one.name: one for one in (Amqp10(), Amqp091(), Amqp10Draft2011())}
 """By name. The order is that in which they are believed where octets could be either's."""
+
+RULE_SPACES: Final[dict[str, RuleSpace]] = {**PROTOCOLS, **{one.name: one for one in (WebSocketRules(),)}}
+"""What has rules, by the namespace of its rules: the protocols, then the layers below them."""
 
 DIALECTS: Final[dict[tuple[str, str], str]] = {
     (one.usual or one.name, one.dialect): one.name for one in PROTOCOLS.values()
@@ -94,6 +99,6 @@ def any_decoded(connections: Mapping[str, int]) -> bool:
 
 
 def label(name: str) -> str:
-    """What people call the protocol of this name; the name itself if they call it nothing else."""
-    known = PROTOCOLS.get(name)
+    """What people call the protocol or the rules of this name; the name itself if they have no other."""
+    known = RULE_SPACES.get(name)
     return NAMES.get(name, name) if known is None else known.label

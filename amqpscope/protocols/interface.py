@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from amqpscope.protocols.rule_space import RuleSpace
 from dissectors.interface import Assembler, Frame
 from dissectors.stream_decoder import StreamDecoder
 from dissectors.wire import i64
@@ -38,14 +38,11 @@ if TYPE_CHECKING:
 __all__ = ["Protocol"]
 
 
-class Protocol(ABC):
+class Protocol(RuleSpace, ABC):
     """One protocol. What has a default here a protocol need not bring: it is then left out of the output."""
 
     name: str
     """As `Connection.protocol` has it, and as the ids of its rules begin."""
-
-    label: str
-    """What people call it."""
 
     version: str
     """Its version, as short as a column is narrow."""
@@ -79,23 +76,8 @@ class Protocol(ABC):
     """Whether the peers agree on one time without frames, of which two may pass. Else each peer sets a time
     for the other one."""
 
-    layers: ClassVar[Mapping[str, str]] = {}
-    """The layers of its rules, by the first letters of their ids."""
-
     terms: ClassVar[Mapping[str, str]] = {}
     """Of a dialect: its words for those of the protocol."""
-
-    unchecked: str = ""
-    """The table in `amqpscope/rules/data` of the rules that are not checked; "" if there is none."""
-
-    guards: str = ""
-    """The table there of what is legal although it looks odd."""
-
-    named_rules: str = ""
-    """The table there of the rules that the specification's XML names, and the rules they come to."""
-
-    editions: str = ""
-    """The table there of how its rules differ in drafts."""
 
     # Recognising it
 
@@ -140,10 +122,6 @@ class Protocol(ABC):
         return Assembler()
 
     # Judging
-
-    def rules(self) -> ModuleType | None:
-        """The package that declares its rules; None if they are declared elsewhere, and imported already."""
-        return None
 
     @abstractmethod
     def judge(

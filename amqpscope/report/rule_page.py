@@ -15,7 +15,7 @@ from amqpscope.conformance.coverage import judged
 from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, CapturePairs, Pair
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import FrameRecord
-from amqpscope.protocols import PROTOCOLS, label
+from amqpscope.protocols import RULE_SPACES, label
 from amqpscope.report.ladder import ladder
 from amqpscope.report.rule_text import row_shown, rule_facts, standing_of, weight_shown
 from amqpscope.rules.catalogue import Rule, catalogue, guards
@@ -54,7 +54,7 @@ _PROMISES = {
 # All that can be more than itself in Markdown within a line.
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]")
 _LINK = re.compile(r"https?://[^\s()<>]*[^\s()<>.,;]")
-_ID = re.compile(f"(?:(?:{'|'.join(PROTOCOLS)})/)?[A-Z]+[0-9]?(?:-[A-Z0-9]+)+")
+_ID = re.compile(f"(?:(?:{'|'.join(RULE_SPACES)})/)?[A-Z]+[0-9]?(?:-[A-Z0-9]+)+")
 # Conditions are code: a forge has a picture for `:link:`.
 _CONDITION = re.compile(r"amqp(?::[a-z-]+)+")
 _TOKEN = re.compile(f"({_LINK.pattern}|`[^`]+`|{_CONDITION.pattern}|{_ID.pattern})")

@@ -17,7 +17,7 @@ from typing import Final
 from amqpscope.conformance.coverage import CHECKED, UNDECIDABLE, status
 from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, CapturePairs
 from amqpscope.policy.config_finding import REMARKS
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import RULE_SPACES
 from amqpscope.report.capture_notes import CAPTURE_NOTES, page_of_note
 from amqpscope.report.config_finding_text import page_of_remark
 from amqpscope.report.rule_page import PAGE, escaped, page_of_dialogue, page_of_rule
@@ -134,7 +134,7 @@ def _index(protocol: str) -> str:
         f"{severity_words([row_shown(row, False) for row in rows])} The list includes rules that a capture "
         "cannot decide.",
         "The letters before the first hyphen of an id name its layer: "
-        + ", ".join(f"{prefix} {layer}" for prefix, layer in PROTOCOLS[protocol].layers.items())
+        + ", ".join(f"{prefix} {layer}" for prefix, layer in RULE_SPACES[protocol].layers.items())
         + ".",
     ]
     for layer in LAYERS:

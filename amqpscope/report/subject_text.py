@@ -1,7 +1,7 @@
 """Subjects for people, as text and as a page of Markdown; rules found by words or by a prefix."""
 
 from amqpscope.conformance.pairs import CLEAN, VIOLATING, CapturePairs
-from amqpscope.protocols import PROTOCOLS, label
+from amqpscope.protocols import RULE_SPACES, label
 from amqpscope.report.line import Line
 from amqpscope.report.rule_page import PAGE, drawn, escaped
 from amqpscope.rules.catalogue import Rule, catalogue, rule
@@ -42,7 +42,7 @@ def page_of_subject(one: Subject, pairs: CapturePairs) -> str:
 def prefix_key(rows: list[Rule]) -> list[tuple[Line, int]]:
     """What the prefixes of the ids of these rules mean, a line per protocol."""
     lines: list[tuple[Line, int]] = []
-    for protocol in PROTOCOLS.values():
+    for protocol in RULE_SPACES.values():
         used = {
             row.id.partition("/")[2].partition("-")[0]
             for row in rows

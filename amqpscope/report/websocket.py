@@ -13,11 +13,14 @@ _WIDTH = 64
 _ACCEPTED = 101
 """The status with which a server begins WebSocket."""
 
+_LOST = 0
+"""Instead of a status, where the response was not captured."""
+
 
 def websocket_lines(connection: Connection) -> list[Line]:
     """Lines of a summary."""
     facts = connection.websocket
-    if facts is None or facts.status != _ACCEPTED:
+    if facts is None or facts.status not in (_ACCEPTED, _LOST):
         return []
     words = ["WebSocket"]
     words.append(
@@ -35,7 +38,7 @@ def websocket_object(connection: Connection) -> dict[str, Any] | None:
     if facts is None:
         return None
     return {
-        "status": int(facts.status),
+        "status": int(facts.status) or None,
         "reason": facts.reason or None,
         "subprotocols_offered": facts.offered,
         "subprotocol": facts.subprotocol or None,

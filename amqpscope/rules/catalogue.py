@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import RULE_SPACES
 from amqpscope.rules.declaration import LAYERS, Declaration
 from amqpscope.rules.explanation import explanation
 from amqpscope.rules.registry import checked
@@ -67,7 +67,7 @@ def named() -> list[Named]:
             tuple(f"{protocol.name}/{one}" for one in row["ids"].split(",") if one),
             row["reason"],
         )
-        for protocol in PROTOCOLS.values()
+        for protocol in RULE_SPACES.values()
         for row in _rows(protocol.named_rules)
     ]
 
@@ -75,9 +75,9 @@ def named() -> list[Named]:
 @cache
 def catalogue() -> dict[str, Rule]:
     """All rules by id: protocol by protocol, layer by layer, in the order of their ids."""
-    rules = _read({one.name: one.unchecked for one in PROTOCOLS.values()})
+    rules = _read({one.name: one.unchecked for one in RULE_SPACES.values()})
     rules |= {name: _declared(one) for name, one in checked().items()}
-    protocols = list(PROTOCOLS)
+    protocols = list(RULE_SPACES)
     order = sorted(
         rules.values(),
         key=lambda row: (protocols.index(row.id.partition("/")[0]), LAYERS.index(row.layer), row.id),
@@ -88,7 +88,7 @@ def catalogue() -> dict[str, Rule]:
 @cache
 def guards() -> dict[str, Rule]:
     """The guards by id: legal behaviour that looks like a fault, in which no rule may find anything."""
-    return _read({one.name: one.guards for one in PROTOCOLS.values()})
+    return _read({one.name: one.guards for one in RULE_SPACES.values()})
 
 
 def _rows(file: str) -> Iterator[dict[str, str]]:
@@ -156,7 +156,7 @@ def _declared(one: Declaration) -> Rule:
 def editions() -> dict[tuple[str, str], Rule]:
     """The rules of a later draft, by id and edition (`csd01`, `csprd02`), as that draft words them."""
     rules: dict[tuple[str, str], Rule] = {}
-    for protocol in PROTOCOLS.values():
+    for protocol in RULE_SPACES.values():
         for row in _rows(protocol.editions):
             name, edition = f"{protocol.name}/{row['id']}", row["edition"]
             final = catalogue()[name]

@@ -20,7 +20,7 @@ declaration has the words of the rule; `explanation` reads it. Nothing else list
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import RULE_SPACES
 
 __all__ = ["DECLARED", "LAYERS", "SUBJECTS", "USUAL_SEVERITY", "Declaration", "Rules", "namespace_of"]
 
@@ -38,7 +38,7 @@ severity.
 """
 
 LAYERS: Final = tuple(
-    dict.fromkeys(layer for protocol in PROTOCOLS.values() for layer in protocol.layers.values())
+    dict.fromkeys(layer for protocol in RULE_SPACES.values() for layer in protocol.layers.values())
 )
 """The layers of the rules, from the octets up: first those of AMQP 1.0, then those that only AMQP 0-9-1 has,
 from channel on.
@@ -143,7 +143,7 @@ class Rules:
         DECLARED[whole] = Declaration(
             whole,
             self.subject,
-            layer or PROTOCOLS[self.namespace].layers[name.partition("-")[0]],
+            layer or RULE_SPACES[self.namespace].layers[name.partition("-")[0]],
             level,
             basis,
             by,

@@ -28,6 +28,8 @@ _METHODS = "https://www.rabbitmq.com/amqp-0-9-1-reference.html"
 _GENERAL = "https://www.rabbitmq.com/resources/specs/amqp0-9-1.pdf"
 _ERRATA = "https://www.rabbitmq.com/amqp-0-9-1-errata.html"
 _DOCUMENTATION = "https://www.rabbitmq.com/"
+_RFCS = "https://www.rfc-editor.org/rfc/"
+_BINDINGS = "https://docs.oasis-open.org/amqp-bindmap/amqp-wsb/v1.0/cs01/amqp-wsb-v1.0-cs01.html"
 
 _NAMESPACE = "{http://www.amqp.org/schema/amqp.xsd}"
 
@@ -39,6 +41,8 @@ _SECTION = re.compile(r"([a-z]+)\.xml(?: section ([a-z-]+))?(?: >)? ?(.*)")
 _DRAFT = re.compile(r"OASIS (cs[a-z]+[0-9]+)")
 # A working draft that stands at no public address.
 _UNPUBLISHED = "AMQP 1.0, draft of 5 April 2011"
+_BINDING = "AMQP WebSocket Binding 1.0"
+_RFC = re.compile(r"RFC ([0-9]+), section ([0-9.]+)$")
 _NAMED = re.compile(r"(?:XML|RMQX) (domain|class|constant) ([a-z-]+)")
 _REMARK = re.compile(r"\([^)]*\)")
 
@@ -80,6 +84,10 @@ def _references(source: str) -> tuple[Reference, ...]:
         section = _SECTION.match(text)
         if section is not None and section[1] in _PARTS:
             found.update(dict.fromkeys(_amqp10(section[1], section[2] or "", section[3])))
+        elif (rfc := _RFC.match(text)) is not None:
+            found[Reference(text, f"{_RFCS}rfc{rfc[1]}#section-{rfc[2]}")] = None
+        elif text.startswith(_BINDING):
+            found[Reference(text, _BINDINGS)] = None
         elif text.startswith("amqp.dtd"):
             found[Reference("AMQP 1.0, amqp.dtd", "")] = None
         elif text.startswith(_UNPUBLISHED):

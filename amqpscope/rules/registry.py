@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import RULE_SPACES
 from amqpscope.rules.declaration import DECLARED, Declaration
 
 __all__ = ["checked", "renamed"]
@@ -14,7 +14,7 @@ __all__ = ["checked", "renamed"]
 @cache
 def checked() -> Mapping[str, Declaration]:
     """The rules that are checked, by id."""
-    for protocol in PROTOCOLS.values():
+    for protocol in RULE_SPACES.values():
         package = protocol.rules()
         if package is not None:
             for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):

@@ -148,7 +148,7 @@ _TLS: Final = record(
 )
 _WEBSOCKET: Final = record(
     {
-        "status": said(INDEX, "of the answer of HTTP"),
+        "status": said(nullable(INDEX), "of the answer of HTTP; null if the answer was not captured"),
         "reason": nullable(TEXT),
         "subprotocols_offered": listed(TEXT),
         "subprotocol": nullable(TEXT),

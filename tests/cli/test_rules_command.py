@@ -16,7 +16,7 @@ from support.commands import amqpscope, unprintable
 from support.sampling import share
 
 from amqpscope.conformance import coverage as proving
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import RULE_SPACES
 from amqpscope.rules.catalogue import catalogue, guards, named, severity
 from amqpscope.rules.declaration import LAYERS
 from amqpscope.rules.references import named_source, references
@@ -26,7 +26,7 @@ from dissectors import spec
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures" / "rules"
 LISTED = re.compile(
-    r"([-+.]) (amqp(?:10|091|10-draft2011)/\S+) +(error|warning|note) +(.+?)  *"
+    r"([-+.]) ((?:amqp(?:10|091|10-draft2011)|ws)/\S+) +(error|warning|note) +(.+?)  *"
     r"(client|server|either|sender|receiver) +(.+)"
 )
 
@@ -57,11 +57,11 @@ def test_list_has_every_rule_with_all_that_was_asked(capsys: pytest.CaptureFixtu
         assert (weight, level, breaker, text) == (severity(name), rule.requirement, rule.breaker, rule.text)
         expected = "+" if name in checked() else "." if rule.observable == "no" else "-"
         assert sign == expected
-    assert len(ids) == 414 + 315 + 151 and set(ids) == set(catalogue())
-    protocols = list(PROTOCOLS)
+    assert len(ids) == 414 + 315 + 151 + 13 and set(ids) == set(catalogue())
+    protocols = list(RULE_SPACES)
     order = [(protocols.index(name.partition("/")[0]), LAYERS.index(catalogue()[name].layer)) for name in ids]
     assert order == sorted(order)
-    assert last == "880 rules: + {} checked, - {} not yet, . {} not decidable from a capture".format(
+    assert last == "893 rules: + {} checked, - {} not yet, . {} not decidable from a capture".format(
         *(Counter(row[0] for row in rows)[sign] for sign in "+-.")
     )
 
@@ -161,7 +161,7 @@ def test_every_rule_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None
     rules = share(list(catalogue()), 8, "explained")
     result = amqpscope(capsys, "rules", "explain", *rules)
     assert (result.status, result.err) == (0, "")
-    explained = re.split(r"^(?=amqp(?:10|091|10-draft2011)/)", result.out, flags=re.MULTILINE)[1:]
+    explained = re.split(r"^(?=(?:amqp(?:10|091|10-draft2011)|ws)/)", result.out, flags=re.MULTILINE)[1:]
     assert [text.split()[0] for text in explained] == rules
     for text in explained:
         name = text.split()[0]
@@ -282,7 +282,7 @@ def test_all_that_is_checked_is_proved(capsys: pytest.CaptureFixture[str]) -> No
     assert names[0] == "AMQP 1.0" and names[-1] == "all"
     assert [name.strip() for name in names[:-1]] == [
         name
-        for protocol in PROTOCOLS.values()
+        for protocol in RULE_SPACES.values()
         for name in (
             protocol.label,
             *(
@@ -295,8 +295,8 @@ def test_all_that_is_checked_is_proved(capsys: pytest.CaptureFixture[str]) -> No
             ),
         )
     ]
-    assert table[-1][1:] == ["880", str(count), "0", str(880 - count - undecidable), str(undecidable)]
-    heads = [names.index(protocol.label) for protocol in PROTOCOLS.values()]
+    assert table[-1][1:] == ["893", str(count), "0", str(893 - count - undecidable), str(undecidable)]
+    heads = [names.index(protocol.label) for protocol in RULE_SPACES.values()]
     for column in range(1, 6):
         for head, after in zip(heads, [*heads[1:], len(table) - 1], strict=True):
             parts = table[head + 1 : after]

@@ -23,7 +23,7 @@ REQUEST = (
 )
 ANSWER = (
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-    b"Sec-WebSocket-Protocol: amqp\r\n%s\r\n"
+    b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nSec-WebSocket-Protocol: amqp\r\n%s\r\n"
 )
 DEFLATE = b"Sec-WebSocket-Extensions: permessage-deflate%s\r\n"
 CONNECT = [
@@ -61,7 +61,8 @@ def wrapped(turns: list[Turn], deflate: str = "", extra: bool = False) -> list[T
     """The same in WebSocket. deflate: `takeover` or `none`. extra: with pings between, and fragments."""
     parameters = b"; client_no_context_takeover; server_no_context_takeover" if deflate == "none" else b""
     extension = DEFLATE % parameters if deflate else b""
-    found = [Turn(0, REQUEST), Turn(1, ANSWER % extension)]
+    request = REQUEST[:-2] + DEFLATE % b"" + b"\r\n" if deflate else REQUEST
+    found = [Turn(0, request), Turn(1, ANSWER % extension)]
     deflaters = [Deflater(deflate == "takeover") for _ in (0, 1)]
     for direction, octets in turns:
         rsv = 0x40 if deflate else 0

@@ -17,7 +17,7 @@ from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.conformance.coverage import judged
 from amqpscope.conformance.pairs import CapturePairs
 from amqpscope.policy.config_finding import REMARKS
-from amqpscope.protocols import PROTOCOLS
+from amqpscope.protocols import RULE_SPACES
 from amqpscope.report.capture_notes import CAPTURE_NOTES, note_named
 from amqpscope.report.ladder import ladder
 from amqpscope.report.rule_page import escaped, page_of_rule
@@ -74,9 +74,9 @@ def slug(heading: str) -> str:
 
 
 def test_there_is_a_page_for_every_rule_and_guard_and_further_dialogue() -> None:
-    assert len(catalogue()) == 414 + 315 + 151
+    assert len(catalogue()) == 414 + 315 + 151 + 13
     expected = {f"{name}/README.md" for name in (*catalogue(), *guards(), *PAIRS.pairs)}
-    expected |= {"README.md", "capture/README.md", *(f"{protocol}/README.md" for protocol in PROTOCOLS)}
+    expected |= {"README.md", "capture/README.md", *(f"{protocol}/README.md" for protocol in RULE_SPACES)}
     expected.add("config/README.md")
     expected |= {f"subjects/{one.name}/README.md" for one in SUBJECTS}
     assert set(PAGES) == expected
@@ -104,13 +104,13 @@ def test_all_links_lead_somewhere() -> None:
 
 def test_the_indexes_link_every_page() -> None:
     names = {*catalogue(), *guards()}
-    for protocol in PROTOCOLS:
+    for protocol in RULE_SPACES:
         pages = {link for link in links(PAGES[f"{protocol}/README.md"]) if not link.startswith("..")}
         rules = {link.partition("/")[0] for link in pages if link.endswith("/README.md")}
         assert {f"{protocol}/{short}" for short in rules} & names == {
             name for name in names if name.startswith(f"{protocol}/")
         }
-    indexes = {f"{protocol}/README.md" for protocol in PROTOCOLS}
+    indexes = {f"{protocol}/README.md" for protocol in RULE_SPACES}
     assert {*indexes, "capture/README.md"} <= set(links(PAGES["README.md"]))
 
 
@@ -122,7 +122,7 @@ def test_a_further_dialogue_is_linked_from_its_rule() -> None:
             assert PAGES[f"{folder}/README.md"].count("```text") == 2
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", RULE_SPACES)
 def test_a_page_tells_all_that_is_known_of_its_rule(protocol: str) -> None:
     names = [name for name in catalogue() if name.startswith(f"{protocol}/")]
     for name in share(names, 3, f"{protocol} reported"):
@@ -146,7 +146,7 @@ def test_a_page_tells_all_that_is_known_of_its_rule(protocol: str) -> None:
         assert ("a capture cannot show whether" in shown) == (name not in checked()), name
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", RULE_SPACES)
 def test_an_index_states_the_severity_of_every_level(protocol: str) -> None:
     rows = [rule(name, shown_in(name)) for name in catalogue() if name.startswith(f"{protocol}/")]
     shown = PAGES[f"{protocol}/README.md"]

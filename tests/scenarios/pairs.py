@@ -17,7 +17,8 @@ and holds the rule to its "Silent when"; `then` says what is left of it: SILENT,
     @reported("credit lowered")   a dialogue whose findings are all announced, and that has no clean twin
 
 Dialogues in the folder amqp10 are functions of a `Dialogue`, those in amqp091 of a `Dialogue091`, those in
-amqp10_draft2011 of a `Dialogue2011`; the rules that they name are in the namespace of the same name.
+amqp10_draft2011 of a `Dialogue2011`, those in ws of a `DialogueWs`; the rules that they name are in the
+namespace of the same name.
 `scenarios()` are all of them.
 """
 
@@ -34,6 +35,7 @@ from support.conversation import Conversation, Said
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
 from support.dialogue_draft2011 import Dialogue2011
+from support.dialogue_ws import DialogueWs
 
 from amqpscope.rules.registry import checked
 
@@ -41,7 +43,7 @@ Tell = Callable[[Any], None]  # of a dialogue of the protocol
 Cut = Callable[[Conversation], None]
 
 DIALOGUES: dict[str, type[Conversation]] = {
-    dialogue.namespace: dialogue for dialogue in (Dialogue, Dialogue091, Dialogue2011)
+    dialogue.namespace: dialogue for dialogue in (Dialogue, Dialogue091, Dialogue2011, DialogueWs)
 }
 """By namespace of the rules, which is also the folder of the scenarios, with `_` for `-`."""
 

@@ -2,7 +2,9 @@
 
 from typing import Final
 
-__all__ = ["BINARY", "CLOSE", "CONTINUATION", "FrameHeader", "header_at"]
+from amqpscope.model.websocket_faults import CONTROL, LENGTH, OPCODE, RESERVED_BIT
+
+__all__ = ["BINARY", "CLOSE", "CONTINUATION", "TEXT", "FrameHeader", "Malformed", "header_at", "unmasked"]
 
 CONTINUATION: Final = 0
 TEXT: Final = 1
@@ -32,26 +34,47 @@ class FrameHeader:
     def control(self) -> bool:
         return self.opcode >= CLOSE
 
+    @property
+    def shortest(self) -> bool:
+        """Whether the length is written with as few octets as it can be."""
+        wide = self.size - 2 - len(self.key)
+        return self.length > {0: -1, 2: 125, 8: 0xFFFF}[wide]
 
-def header_at(buf: bytes | bytearray, at: int, end: int) -> FrameHeader | int:
-    """The header at buf[at:end]; 0 if it is not whole yet, -1 if there cannot be one."""
+
+class Malformed:
+    """What stands where a header has to be, and is none.
+
+    fault: the name of the fault. message: what is wrong.
+    """
+
+    def __init__(self, fault: str, message: str) -> None:
+        self.fault = fault
+        self.message = message
+
+
+def header_at(buf: bytes | bytearray, at: int, end: int) -> FrameHeader | Malformed | None:
+    """The header at buf[at:end]; None if it is not whole yet, `Malformed` if there cannot be one."""
     if end - at < 2:
-        return 0
+        return None
     first, second = buf[at], buf[at + 1]
-    if first & 0x30 or first & 0x0F not in _OPCODES:
-        return -1
+    if first & 0x30:
+        return Malformed(RESERVED_BIT, "a WebSocket frame has a reserved bit set that no extension defines")
+    if first & 0x0F not in _OPCODES:
+        return Malformed(OPCODE, f"a WebSocket frame has the reserved opcode {first & 0x0F}")
     length = second & 0x7F
-    if first & 0x08 and (length > 125 or not first & 0x80):
-        return -1
+    if first & 0x08 and not first & 0x80:
+        return Malformed(CONTROL, f"a control frame (opcode {first & 0x0F}) is fragmented")
+    if first & 0x08 and length > 125:
+        return Malformed(CONTROL, f"a control frame (opcode {first & 0x0F}) has more than 125 octets")
     wide = {126: 2, 127: 8}.get(length, 0)
     masked = 4 if second & 0x80 else 0
     size = 2 + wide + masked
     if end - at < size:
-        return 0
+        return None
     if wide:
         length = int.from_bytes(buf[at + 2 : at + 2 + wide], "big")
         if length > _LARGEST:
-            return -1
+            return Malformed(LENGTH if length >> 63 else "", f"a WebSocket frame claims {length} octets")
     return FrameHeader(size, first, length, bytes(buf[at + 2 + wide : at + size]))
 
 

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from amqpscope.layers.http_head import Head
+from amqpscope.layers.http_head import NO_HEAD, Head
 from amqpscope.layers.interface import Layer, LayerContext
+from amqpscope.layers.websocket.conduct import DEFLATE, extension_names
 from amqpscope.layers.websocket.stream import WebSocketStream
 from amqpscope.limits import MAX_TLS_NAMES
 from amqpscope.model.websocket_facts import WebSocketFacts
@@ -28,7 +29,11 @@ class WebSocketLayer(Layer):
         super().__init__("websocket", *self.streams)
 
     def agree(self, request: Head, response: Head) -> None:
-        """What the handshake agrees on (RFC 6455, section 4; RFC 7692, section 7.1)."""
+        """What the handshake agrees on (RFC 6455, section 4; RFC 7692, section 7.1).
+
+        One of the two may be lost (`NO_HEAD`). Nobody is accused then, and whoever sets the bit of a
+        compressed message is believed.
+        """
         facts = self.facts
         facts.offered = [word[:255] for word in request.words("sec-websocket-protocol")[:MAX_TLS_NAMES]]
         facts.subprotocol = response.fields.get("sec-websocket-protocol", "")[:255]
@@ -37,13 +42,21 @@ class WebSocketLayer(Layer):
             word.split("=")[0].strip().lower()
             for word in response.fields.get("sec-websocket-extensions", "").split(";")
         ]
-        facts.deflate = parameters[0] == "permessage-deflate"
+        known = response is not NO_HEAD
+        facts.deflate = parameters[0] == DEFLATE
+        inflates = facts.deflate or (not known and DEFLATE in extension_names(request))
         client = self.streams[int(facts.client)]
         server = self.streams[1 - int(facts.client)]
-        client.take_head(request, "client_no_context_takeover" not in parameters, facts.deflate)
-        server.take_head(response, "server_no_context_takeover" not in parameters, facts.deflate)
-        if facts.status != 101:
+        client.take_head(request, "client_no_context_takeover" not in parameters, inflates)
+        server.take_head(response, "server_no_context_takeover" not in parameters, inflates)
+        if known and facts.status != 101:
             client.dead = server.dead = True
+        elif known and request is not NO_HEAD:
+            server.conduct.agree(request, response)
+        others = any(name != DEFLATE for name in extension_names(response))
+        if others or not known or request is NO_HEAD:
+            client.conduct.lose()
+            server.conduct.lose()
 
     def dump(self) -> tuple[Any, ...]:
         return (int(self.facts.client), [stream.dump() for stream in self.streams])

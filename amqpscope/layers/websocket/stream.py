@@ -7,10 +7,19 @@ with frames that end exactly where it ends: other places are not certain enough.
 
 from typing import Any
 
-from amqpscope.layers.http_head import Head
+from amqpscope.layers.http_head import NO_HEAD, Head
 from amqpscope.layers.interface import LayerContext, LayerStream
 from amqpscope.layers.places import Places
-from amqpscope.layers.websocket.frames import BINARY, CLOSE, CONTINUATION, FrameHeader, header_at, unmasked
+from amqpscope.layers.websocket.conduct import Conduct
+from amqpscope.layers.websocket.frames import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    FrameHeader,
+    Malformed,
+    header_at,
+    unmasked,
+)
 from amqpscope.layers.websocket.inflate import Inflater
 from amqpscope.limits import MAX_WEBSOCKET_CLOSES
 from amqpscope.model.websocket_facts import WebSocketClose, WebSocketFacts
@@ -44,10 +53,15 @@ class WebSocketStream(LayerStream):
         self.dead = False
         self.given = 0
         self.places = Places()
+        # What the peer does wrong.
+        self.conduct = Conduct(context, direction, masked)
 
     def take_head(self, head: Head, takeover: bool, deflate: bool) -> None:
-        """The handshake's part in this direction. takeover: of the compression, if there is any."""
+        """The handshake's part in this direction, which may be lost. takeover: of the compression, if there
+        is any.
+        """
         self.head = head.size
+        self.lost = head is NO_HEAD
         if deflate:
             self.inflater = Inflater(takeover)
 
@@ -58,6 +72,7 @@ class WebSocketStream(LayerStream):
 
     def data(self, offset: int, buf: bytes, start: int, end: int, provenance: Provenance) -> None:
         if self.head > 0:
+            self.conduct.responded(offset, provenance)
             skipped = min(self.head, end - start)
             self.head -= skipped
             start += skipped
@@ -72,19 +87,25 @@ class WebSocketStream(LayerStream):
         at = 0
         while at < len(octets) and not (self.dead or self.lost):
             if self.frame is None:
-                at = self.begin(octets, at, provenance)
+                at = self.begin(octets, at, offset, provenance)
             if self.frame is not None:
                 at = self.payload(octets, at, offset, provenance)
 
-    def begin(self, octets: bytes, at: int, provenance: Provenance) -> int:
+    def begin(self, octets: bytes, at: int, offset: int, provenance: Provenance) -> int:
         """Read a header. Gives the index behind it."""
         held = len(self.pending)
+        if not held:
+            self.conduct.begin(offset + at, provenance)
         front = self.pending + octets[at : at + 14]
         header = header_at(front, 0, len(front))
-        if header == 0:
+        if header is None:
             self.pending = front
             return len(octets)
-        if isinstance(header, int) or (header.compressed and self.inflater is None):
+        if isinstance(header, Malformed):
+            self.conduct.malformed(header)
+        else:
+            self.conduct.frame(header, self.inflater is not None)
+        if isinstance(header, Malformed) or (header.compressed and self.inflater is None):
             self.give_up("the next octets are no WebSocket frame", provenance)
             return len(octets)
         self.pending = b""
@@ -134,6 +155,7 @@ class WebSocketStream(LayerStream):
 
     def close(self, payload: bytes, provenance: Provenance) -> None:
         """A close frame (section 5.5.1)."""
+        self.conduct.close(payload)
         if len(self.facts.closes) < MAX_WEBSOCKET_CLOSES:
             code = int.from_bytes(payload[:2], "big") if len(payload) >= 2 else -1
             self.facts.closes.append(WebSocketClose(self.direction, code, provenance.packet))
@@ -154,6 +176,7 @@ class WebSocketStream(LayerStream):
         size -= skipped
         if self.dead or size == 0:
             return
+        self.conduct.lose()
         frame = self.frame
         inflater = self.inflater
         left = 0 if frame is None else frame.length - self.passed
@@ -186,7 +209,7 @@ class WebSocketStream(LayerStream):
         at = 0
         while at < len(octets):
             header = header_at(octets, at, len(octets))
-            if isinstance(header, int) or (len(header.key) > 0) != self.masked:
+            if not isinstance(header, FrameHeader) or (len(header.key) > 0) != self.masked:
                 return False
             if at == 0 and (header.opcode == CONTINUATION or (header.compressed and self.inflater is None)):
                 return False
@@ -219,13 +242,15 @@ class WebSocketStream(LayerStream):
             header,
             None if self.inflater is None else self.inflater.dump(),
             self.places.dump(),
+            self.conduct.dump(),
         )
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Go on where `dump` left off."""
-        numbers, flags, header, inflater, places = state
+        numbers, flags, header, inflater, places, conduct = state
         self.head, self.pending, self.passed, self.given = numbers
         self.binary, self.compressed, self.lost, self.dead = flags
         self.frame = None if header is None else FrameHeader(*header)
         self.inflater = None if inflater is None else Inflater.load(inflater)
         self.places = Places.load(places)
+        self.conduct.restore(conduct)

@@ -1,0 +1,148 @@
+"""The frames of WebSocket, and the messages of AMQP in them."""
+
+from typing import Final
+
+from amqpscope.rules.declaration import Rules
+
+RULES: Final = Rules("ws/frames")
+
+
+WS_MASK: Final = RULES.rule("WS-MASK", "MUST", "keyword", by="client")
+"""A client sends a WebSocket frame without a mask.
+
+Demands: A client masks all frames that it sends.
+Source: RFC 6455, section 5.1; RFC 6455, section 5.3
+Evidence: the bit MASK of the client's frames
+Why it matters: A server has to close the connection, usually with the close code 1002. A proxy may take
+octets of the frames for HTTP.
+Silent when: octets of the client were not captured before the frame, or when an extension was agreed that may
+give frames another form.
+How to mend it: Let the WebSocket library write the frames. A library for servers, used by a client, does not
+mask.
+"""
+
+
+WS_UNMASKED: Final = RULES.rule("WS-UNMASKED", "MUST NOT", "keyword", by="server")
+"""A server sends a WebSocket frame with a mask.
+
+Demands: A server masks no frame.
+Source: RFC 6455, section 5.1
+Evidence: the bit MASK of the server's frames
+Why it matters: A client has to close the connection, usually with the close code 1002.
+Silent when: octets of the server were not captured before the frame, or when an extension was agreed that may
+give frames another form.
+How to mend it: Let the WebSocket library write the frames, in its role as server.
+"""
+
+
+WS_RSV: Final = RULES.rule("WS-RSV", "MUST", "keyword")
+"""A peer sets a reserved bit of a WebSocket frame.
+
+Demands: The bits RSV1, RSV2 and RSV3 are 0 unless an extension was agreed that defines them.
+permessage-deflate defines RSV1 of the first frame of a message.
+Source: RFC 6455, section 5.2; RFC 7692, section 6
+Evidence: the reserved bits, and Sec-WebSocket-Extensions of the response
+Why it matters: The receiver has to close the connection. Often the octets are no frame at all: the sender
+wrote a wrong length before, or compresses what the other peer cannot decompress.
+Silent when: octets of this peer were not captured before the frame, or when an extension other than
+permessage-deflate was agreed.
+How to mend it: Compress only if permessage-deflate is in the server's response. Check the length of the frame
+before.
+"""
+
+
+WS_OPCODE: Final = RULES.rule("WS-OPCODE", "illegal", "definition")
+"""A peer sends a WebSocket frame with an opcode that is reserved.
+
+Demands: The opcode of a frame is 0, 1, 2, 8, 9 or 10.
+Source: RFC 6455, section 5.2
+Evidence: the opcode of the frame
+Why it matters: The receiver has to close the connection. Often the octets are no frame at all: the sender
+wrote a wrong length before, or wrote AMQP to the TCP connection without a WebSocket frame.
+Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
+define the opcode.
+How to mend it: Send AMQP through the WebSocket library only. Check the length of the frame before.
+"""
+
+
+WS_CONTROL: Final = RULES.rule("WS-CONTROL", "MUST", "keyword")
+"""A peer sends a control frame that is fragmented, or has more than 125 octets.
+
+Demands: A control frame (close, ping, pong) has at most 125 octets and is not fragmented.
+Source: RFC 6455, section 5.5
+Evidence: the opcode, the length and the bit FIN of the frame
+Why it matters: The receiver has to close the connection.
+Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
+give frames another form.
+How to mend it: Cut the reason of a close to 123 octets, and send nothing large in a ping.
+"""
+
+
+WS_FRAGMENT: Final = RULES.rule("WS-FRAGMENT", "MUST", "keyword")
+"""A peer mixes the fragments of messages.
+
+Demands: The frames of a message follow one another: the first one has the opcode of the message, each further
+one the opcode 0, and the last one the bit FIN. No other message begins between them.
+Source: RFC 6455, section 5.4
+Evidence: the opcodes and the bit FIN of the peer's data frames
+Why it matters: The receiver has to close the connection, or reads octets of two messages as one.
+Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
+give frames another form.
+How to mend it: Let one writer at a time send a message. Take a lock if several threads send.
+"""
+
+
+WS_LENGTH: Final = RULES.rule("WS-LENGTH", "MUST", "keyword")
+"""A peer writes the length of a frame with more octets than it needs, or a length of 2^63 or more.
+
+Demands: The length is written with the fewest octets possible, and its most significant bit is 0.
+Source: RFC 6455, section 5.2
+Evidence: the length of the frame
+Why it matters: Receivers may close the connection.
+Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
+give frames another form.
+How to mend it: Write lengths up to 125 in the second octet, lengths up to 65,535 in two octets, and only
+larger ones in eight octets.
+"""
+
+
+WS_CLOSE_CODE: Final = RULES.rule("WS-CLOSE-CODE", "MUST NOT", "keyword")
+"""A peer sends a close frame whose code may not be sent.
+
+Demands: The payload of a close frame is empty or begins with a close code of two octets. The codes below 1000
+are not used, and 1005, 1006 and 1015 are never sent.
+Source: RFC 6455, section 5.5.1; RFC 6455, section 7.4.1; RFC 6455, section 7.4.2
+Evidence: the payload of the close frame
+Why it matters: The other peer closes with an error of the protocol and does not learn the reason.
+Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
+give frames another form.
+How to mend it: Do not pass on the code of another connection's end. Send 1000 for a usual end, and 1011 for
+an error of the server.
+"""
+
+
+WS_AFTER_CLOSE: Final = RULES.rule("WS-AFTER-CLOSE", "MUST NOT", "keyword")
+"""A peer sends a data frame after its close frame.
+
+Demands: No data frame follows a close frame of the same peer.
+Source: RFC 6455, section 5.5.1
+Evidence: the order of the peer's frames
+Why it matters: The other peer ignores the frame: what it carries is lost.
+Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
+give frames another form.
+How to mend it: Send all that waits, with the close of AMQP, before the close frame.
+"""
+
+
+WS_BINARY: Final = RULES.rule("WS-BINARY", "MUST", "keyword")
+"""A peer sends a text message on a WebSocket that carries AMQP.
+
+Demands: AMQP is sent in binary messages.
+Source: AMQP WebSocket Binding 1.0, section 2.4
+Evidence: the opcode of the frame
+Why it matters: A text message is UTF-8, which AMQP is not: the receiver closes the connection, or reads
+changed octets.
+Silent when: the WebSocket carries no AMQP 1.0, when octets of this peer were not captured before the frame,
+or when an extension was agreed that may give frames another form.
+How to mend it: Pass octets, not a string, to the function of the WebSocket library that sends.
+"""

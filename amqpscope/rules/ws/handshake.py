@@ -1,0 +1,49 @@
+"""The handshake of WebSocket: what a server may accept."""
+
+from typing import Final
+
+from amqpscope.rules.declaration import Rules
+
+RULES: Final = Rules("ws/handshake")
+
+
+WS_ACCEPT: Final = RULES.rule("WS-ACCEPT", "MUST", "keyword", by="server")
+"""A server accepts a WebSocket handshake with a Sec-WebSocket-Accept that does not fit the client's key.
+
+Demands: Sec-WebSocket-Accept is the Base64 text of the SHA-1 digest of the client's Sec-WebSocket-Key and a
+fixed text.
+Source: RFC 6455, section 4.2.2
+Evidence: Sec-WebSocket-Key of the request, and Sec-WebSocket-Accept of the response
+Why it matters: The field proves that the server understood the request as WebSocket. Clients close the
+connection without it.
+Silent when: the request has no Sec-WebSocket-Key, or when the handshake was not captured whole.
+How to mend it: Compute the field from the key of this very request. Look for a proxy that answers from a
+cache.
+"""
+
+
+WS_SUBPROTOCOL: Final = RULES.rule("WS-SUBPROTOCOL", "MUST", "keyword", by="server")
+"""A server chooses a subprotocol that the client did not offer.
+
+Demands: The subprotocol that a server chooses is one of those that the client offers in
+Sec-WebSocket-Protocol. A server that chooses none leaves the field out.
+Source: RFC 6455, section 4.2.2; AMQP WebSocket Binding 1.0, section 2.1
+Evidence: Sec-WebSocket-Protocol of the request and of the response
+Why it matters: Browsers and most libraries close such a connection before any AMQP frame.
+Silent when: the names differ only in upper and lower case, or when the handshake was not captured whole.
+How to mend it: On the server, choose among the names of the request, and send no Sec-WebSocket-Protocol
+otherwise. On the client, offer `amqp`.
+"""
+
+
+WS_EXTENSION: Final = RULES.rule("WS-EXTENSION", "MUST", "keyword", by="server")
+"""A server agrees on a WebSocket extension that the client did not offer.
+
+Demands: A server accepts only extensions that the client offers in Sec-WebSocket-Extensions.
+Source: RFC 6455, section 4.1; RFC 6455, section 9.1
+Evidence: Sec-WebSocket-Extensions of the request and of the response
+Why it matters: The client does not know the extension and closes the connection. If it does not, it cannot
+read frames that the extension changes.
+Silent when: the handshake was not captured whole.
+How to mend it: On the server, or on the proxy before it, answer only extensions of the request.
+"""
