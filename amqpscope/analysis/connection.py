@@ -45,6 +45,7 @@ from dissectors.detect import UNKNOWN, UNKNOWN_DIALECT
 from dissectors.interface import Assembler, Frame
 from dissectors.limits import RESYNC_WINDOW
 from dissectors.wire import i64
+from dissectors.wording import count, were
 
 __all__ = ["ConnectionAnalysis"]
 
@@ -177,7 +178,8 @@ class ConnectionAnalysis(FrameSink):
             return
         self.entry(direction).gap(offset, size, packet, time)
         sender = endpoint(*self.connection.end(direction))
-        self.note(direction, "capture/gap", packet, time, f"{size} octets sent by {sender} were not captured")
+        missing = f"{count(size, 'octet')} sent by {sender} {were(size)} not captured"
+        self.note(direction, "capture/gap", packet, time, missing)
 
     def entry(self, direction: i64) -> PlainStream:
         """What takes a direction's octets from TCP now."""

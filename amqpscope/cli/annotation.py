@@ -13,8 +13,8 @@ from amqpscope.model.finding import Finding
 from amqpscope.policy.judging import Hearer
 from amqpscope.policy.replacement import Replacement
 from amqpscope.report.findings import message_of
-from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import kind
+from dissectors.wording import count
 
 __all__ = ["Annotation"]
 

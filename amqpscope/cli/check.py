@@ -34,8 +34,8 @@ from amqpscope.policy.configuration import nearest_word
 from amqpscope.policy.judging import CaptureOutcome, judge
 from amqpscope.policy.policy import Policy
 from amqpscope.report.forms import DEFAULT, NAMES, declared, suffixes
-from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import Detail
+from dissectors.wording import count
 
 __all__ = ["EPILOG", "check"]
 

@@ -21,7 +21,7 @@ from amqpscope.model.note import INTERNAL, Note
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import any_decoded
 from amqpscope.report.rule_counts import RuleCounts
-from amqpscope.report.summary_text import count
+from dissectors.wording import count
 
 __all__ = ["LiveSession", "Stop"]
 

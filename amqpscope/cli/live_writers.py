@@ -31,6 +31,7 @@ from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.report.verdict import answer, headline, kind
 from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.amqp10.identity import Link
+from dissectors.wording import count
 
 __all__ = ["LiveJson", "LiveText", "LiveWriter"]
 
@@ -135,7 +136,7 @@ class LiveWriter(LiveView):
         """Something about the capture."""
 
     @abstractmethod
-    def skipped_text(self, count: int) -> str:
+    def skipped_text(self, number: int) -> str:
         """So many frames were left out."""
 
 
@@ -208,8 +209,8 @@ class LiveText(LiveWriter):
         text = f"note: {note.code}: {where}{which}{printable(note.detail)}"
         return self._paint([([("note", text)], INDENT)])
 
-    def skipped_text(self, count: int) -> str:
-        text = f"... {count} frames not shown: frames come faster than they can be written"
+    def skipped_text(self, number: int) -> str:
+        text = f"... {count(number, 'frame')} not shown: frames come faster than they can be written"
         return self._paint([([("note", text)], INDENT)])
 
     def _paint(self, lines: list[tuple[Line, int]]) -> str:
@@ -276,8 +277,8 @@ class LiveJson(LiveWriter):
         }
         return json.dumps({"note": reported}) + "\n"
 
-    def skipped_text(self, count: int) -> str:
-        return json.dumps({"not_shown": {"frames": count}}) + "\n"
+    def skipped_text(self, number: int) -> str:
+        return json.dumps({"not_shown": {"frames": number}}) + "\n"
 
 
 def _place(finding: Finding) -> tuple[int, int, int]:

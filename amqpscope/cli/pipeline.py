@@ -33,7 +33,7 @@ from amqpscope.policy.terms import Terms
 from amqpscope.protocols import PROTOCOLS, any_decoded
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import protocol_name
-from amqpscope.report.summary_text import count
+from dissectors.wording import count
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -342,7 +342,7 @@ def _read_one(
             status = capture_status(capture, allow_empty)
             if status is Status.FINE and seen and not shown:
                 missing = "" if selection.connection is None else selection.connection.missing()
-                others = f"none of its {seen} frames matches the filter options"
+                others = f"no frame of {seen} matches the filter options"
                 say(f"{capture.name}: {missing or others}")
             return status, left
     except CaptureError as error:

@@ -11,8 +11,8 @@ from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.live import Batch
 from amqpscope.report.findings import message_of
-from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import answer, kind
+from dissectors.wording import count
 
 __all__ = ["LiveRecording", "rotation_of"]
 

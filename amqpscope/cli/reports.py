@@ -21,10 +21,10 @@ from amqpscope.policy.replacement import Replacement
 from amqpscope.report.forms import NAMES, ReportForm, ReportOptions, declared, form_of_file, suffixes
 from amqpscope.report.outcome import nothing_to
 from amqpscope.report.printable import printable
-from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import fixed_lines
 from amqpscope.report.verdict import Detail
 from amqpscope.report.writer import FindingWriter, Writers
+from dissectors.wording import count
 
 __all__ = ["Reports", "in_folder"]
 

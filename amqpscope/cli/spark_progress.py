@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from amqpscope.cli.output import say
-from amqpscope.report.summary_text import count
+from dissectors.wording import count
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -39,7 +39,8 @@ from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import connection_object, summary_json
 from amqpscope.report.summary_table import FINE, ConnectionFindings, SummaryRow, table_lines
-from amqpscope.report.summary_text import connection_lines, count
+from amqpscope.report.summary_text import connection_lines
+from dissectors.wording import count
 
 __all__ = ["EPILOG", "summary"]
 

@@ -15,12 +15,12 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
-from amqpscope.report.summary_text import count
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.report.verdict import answer, headline, kind
 from amqpscope.rules.peer_error import FIN, RST
 from amqpscope.rules.profiles import weight
 from amqpscope.tracking.amqp10.identity import Link
+from dissectors.wording import count
 
 __all__ = ["LadderWriter", "TimelineWriter"]
 

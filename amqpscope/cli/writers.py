@@ -13,6 +13,7 @@ from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import printable
 from amqpscope.tracking.amqp10.identity import Link
+from dissectors.wording import count
 
 __all__ = ["CensusWriter", "FrameWriter", "FramesJsonWriter"]
 
@@ -194,8 +195,8 @@ class CensusWriter(FrameWriter):
 
 
 def _table(name: str, connections: int, census: Census) -> list[str]:
-    some = "1 connection" if connections == 1 else f"{connections} connections"
-    lines = [f"{printable(name)}: {census.frames} frames on {some}, {census.octets} octets"]
+    where = f"{count(connections, 'connection')}, {count(census.octets, 'octet')}"
+    lines = [f"{printable(name)}: {count(census.frames, 'frame')} on {where}"]
     rows = census.rows()
     if rows:
         client = sum(row[1] for row in rows)

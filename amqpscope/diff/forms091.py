@@ -15,6 +15,7 @@ from dissectors.amqp091.tables import FieldTable
 from dissectors.amqp091.values import Table
 from dissectors.interface import Body, Frame
 from dissectors.protocol_header import ProtocolHeader
+from dissectors.wording import count
 
 __all__ = ["CanonicalFrames091"]
 
@@ -100,6 +101,6 @@ class CanonicalFrames091:
         body = message.body
         shown = steady_octets(body) if len(body) == message.seen else None
         if shown is None:
-            collected.add("body", f"{message.seen} octets")
+            collected.add("body", count(message.seen, "octet"))
         else:
             collected.add("body", "text" if shown else "empty", digest(shown))

@@ -21,6 +21,7 @@ from dissectors.amqp10_draft2011 import performatives as draft
 from dissectors.amqp10_draft2011.message import DraftMessage
 from dissectors.interface import Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
+from dissectors.wording import count
 
 __all__ = ["IDENTITY", "CanonicalFrames10", "header_of", "problems_of", "steady_octets"]
 
@@ -241,7 +242,7 @@ class CanonicalFrames10:
 
     def _body(self, collected: Collector, bodies: list[_Section], hidden: bool) -> None:
         kinds = list(dict.fromkeys(name for name, _ in bodies))
-        words = [kind if (count := _count(bodies, kind)) == 1 else f"{count} × {kind}" for kind in kinds]
+        words = [kind if (times := _count(bodies, kind)) == 1 else f"{times} × {kind}" for kind in kinds]
         text = ", ".join(words)
         if hidden:
             collected.add("body", text)
@@ -258,7 +259,7 @@ class CanonicalFrames10:
             if isinstance(value, bytes):
                 shown = steady_octets(value)
                 if shown is None:
-                    text += f" of {len(value)} octets"
+                    text += f" of {count(len(value), 'octet')}"
                 else:
                     keys.append(shown)
             else:

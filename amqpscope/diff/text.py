@@ -26,9 +26,9 @@ from amqpscope.report.findings import link_name
 from amqpscope.report.line import Line
 from amqpscope.report.printable import in_quotes, printable
 from amqpscope.report.summary import protocol_name
-from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import headline
 from amqpscope.report.who import who
+from dissectors.wording import count
 
 __all__ = ["comparison_lines"]
 

@@ -12,6 +12,7 @@ from amqpscope.report.printable import printable, word
 from amqpscope.report.secrets import is_secret_key
 from amqpscope.report.value_text import ValueText
 from dissectors.values import Moment, Pairs, Raw
+from dissectors.wording import count
 
 __all__ = ["ABSENT", "HIDDEN", "SET", "Collector", "text_of"]
 
@@ -64,7 +65,7 @@ class Collector:
         elif isinstance(items := getattr(value, "items", value), list):
             for index, item in enumerate(items[:MAX_COMPARED_ENTRIES]):
                 self.value(f"{path}[{index}]", item, label, volatile, depth + 1)
-            self.add(path, f"{len(items)} values")
+            self.add(path, count(len(items), "value"))
         else:
             self.add(path, self._plain(value, label, volatile))
 
@@ -90,7 +91,7 @@ class Collector:
         if isinstance(value, Raw):
             return "undecodable"
         if isinstance(value, (bytes, bytearray)):
-            return f"{len(value)} octets"
+            return count(len(value), "octet")
         return mask_numbers(self.text.value(value)) if label or volatile else self.text.value(value)
 
 

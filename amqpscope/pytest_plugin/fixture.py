@@ -26,6 +26,7 @@ from amqpscope.pytest_plugin.judgement import CaptureOfTest, Judgement, judge
 from amqpscope.pytest_plugin.recording import PacketRecording
 from amqpscope.report.printable import printable
 from amqpscope.rules.profiles import weight
+from dissectors.wording import count
 
 __all__ = ["AmqpCapture", "Options", "Recording"]
 
@@ -207,12 +208,12 @@ class Recording:
         ports = f"port {', '.join(map(str, self._ports))}" if self._ports else "any port"
         reported = self._terms.judge(
             str(self.path),
-            f" ({packets.packets} packets on {self._interface}, {ports}: "
+            f" ({count(packets.packets, 'packet')} on {self._interface}, {ports}: "
             "check that the test uses this interface and this port)",
         )
         if packets.lost or packets.left:
             missing = packets.lost + packets.left
-            text = f"{missing} packets are missing in {self.path}: this machine was too busy"
+            text = f"{count(missing, 'packet')} not captured in {self.path}: this machine was too busy"
             reported.text += f"\n{text}"
             _warn(self._node, [text])
         _warn(self._node, reported.expired)

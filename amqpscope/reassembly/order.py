@@ -18,6 +18,7 @@ from amqpscope.reassembly.sequence import SEQUENCE_MASK, UNKNOWN
 from amqpscope.reassembly.stream import StreamSink
 from amqpscope.reassembly.waiting import CUT, DATA, FIN, MARK, WaitingOctets
 from dissectors.wire import i64
+from dissectors.wording import count, were
 
 __all__ = ["CausalOrder"]
 
@@ -123,8 +124,8 @@ class CausalOrder:
         copies = own.copies
         if copies.packets > 0:
             detail = (
-                f"{copies.packets} packets of this direction with {copies.octets} octets were captured "
-                "twice, as by two taps: these are no retransmissions"
+                f"{count(copies.packets, 'packet')} of this direction with {count(copies.octets, 'octet')} "
+                f"{were(copies.packets)} captured twice, as by two taps: these are no retransmissions"
             )
             self.sink.note(own.index, "capture/duplicate", copies.first_packet, copies.first_time, detail)
 

@@ -6,6 +6,7 @@ from amqpscope.report.secrets import hides_octets, is_secret_key, problem_path
 from amqpscope.report.value_text import ValueText, hidden_text
 from dissectors.interface import Body, Frame, Problem
 from dissectors.values import Pairs
+from dissectors.wording import count
 
 __all__ = ["LONGEST", "data", "entries", "octets", "problem_line", "tree"]
 
@@ -71,5 +72,5 @@ def octets(frame: Frame, shown: bytes, guarded: bool) -> list[Line]:
     if frame.kind == "skipped":
         return []
     if guarded or hides_octets(shown):
-        return [[margin(0), ("dim", f"{frame.size} octets, not shown: they may hold a credential")]]
+        return [[margin(0), ("dim", f"{count(frame.size, 'octet')}, not shown: they may hold a credential")]]
     return [[margin(0), ("dim", row)] for row in hexdump(shown)]

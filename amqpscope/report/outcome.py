@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from amqpscope.input.capture import Capture
 from amqpscope.protocols import any_decoded, is_amqp
 from amqpscope.report.summary import protocol_name
-from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import FindingCounts
+from dissectors.wording import count
 
 __all__ = ["nothing_to", "outcome"]
 

@@ -16,12 +16,12 @@ from amqpscope.report.diagnosis_text import is_trouble
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
 from amqpscope.report.summary import tcp_end
-from amqpscope.report.summary_text import count
 from amqpscope.report.table import TableColumn, table
 from amqpscope.report.value_text import text_word
 from amqpscope.report.verdict import STYLES, FindingCounts, kind, rank
 from amqpscope.report.who import short_name, who
 from amqpscope.rules.profiles import weight
+from dissectors.wording import count
 
 __all__ = ["FINE", "ConnectionFindings", "SummaryRow", "table_lines"]
 

@@ -15,8 +15,9 @@ from amqpscope.report.summary import protocol_name, tcp_end
 from amqpscope.report.tls import tls_lines
 from amqpscope.report.value_text import text_word
 from amqpscope.report.websocket import websocket_lines
+from dissectors.wording import count
 
-__all__ = ["connection_lines", "count"]
+__all__ = ["connection_lines"]
 
 _INDENT = "  "
 
@@ -28,11 +29,6 @@ _DESCRIPTION = 400
 
 _WIDEST = 100
 """Columns of the text in front of a link's numbers, where the output is wide enough."""
-
-
-def count(number: int, noun: str) -> str:
-    """`1 link`, `2 links`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def connection_lines(
@@ -176,7 +172,7 @@ def _links(known: ConnectionOverview, width: int | None) -> list[Line]:
         if more:
             lines.append([("dim", f"{_INDENT}  {more}")])
     if known.links_dropped:
-        more = "1 more attach" if known.links_dropped == 1 else f"{known.links_dropped} more attaches"
+        more = count(known.links_dropped, "more attach")
         lines.append([("dim", f"{_INDENT}{more} not listed")])
     return lines
 

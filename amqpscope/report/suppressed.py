@@ -5,7 +5,7 @@ allowed: amqp10/L-CREDIT by the client (3, first in packet 17): the legacy scann
 
 from amqpscope.model.finding import Finding
 from amqpscope.policy.config_finding import RunConclusion
-from amqpscope.report.summary_text import count
+from dissectors.wording import count
 
 __all__ = ["Suppressed", "excuse", "fixed_lines", "justification"]
 

@@ -11,6 +11,7 @@ from amqpscope.report.value_text import ValueText, hidden_text
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.interface import Body, Frame
 from dissectors.protocol_header import ProtocolHeader
+from dissectors.wording import count
 
 __all__ = ["TextRenderer"]
 
@@ -34,7 +35,7 @@ class TextRenderer:
         """
         if isinstance(frame.body, ProtocolHeader):
             return _header(frame.body)
-        return _skipped(frame) if frame.kind == "skipped" else [("", f"{frame.size} octets")]
+        return _skipped(frame) if frame.kind == "skipped" else [("", count(frame.size, "octet"))]
 
     def hides_all(self, frame: Frame, guarded: bool) -> bool:
         """Whether any field of the frame may be a secret. guarded: its octets may be."""
@@ -82,9 +83,9 @@ def _header(header: ProtocolHeader) -> Line:
 
 def _skipped(frame: Frame) -> Line:
     if frame.name == "tls":
-        return [("", f"{frame.size} octets of TLS, not decrypted")]
+        return [("", f"{count(frame.size, 'octet')} of TLS, not decrypted")]
     captured = frame.size - frame.missing
     if not captured:
-        return [("", f"{frame.size} octets not captured")]
+        return [("", f"{count(frame.size, 'octet')} not captured")]
     missing = f", {frame.missing} more not captured" if frame.missing else ""
-    return [("", f"{captured} octets in which no frame was found{missing}")]
+    return [("", f"{count(captured, 'octet')} in which no frame was found{missing}")]

@@ -18,6 +18,7 @@ from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.report.text_renderers import text_renderer
 from amqpscope.report.who import peer_line
 from amqpscope.tracking.amqp10.identity import Link
+from dissectors.wording import count
 
 __all__ = ["TIME_FORMATS", "Clock", "Timeline", "heading"]
 
@@ -175,7 +176,7 @@ def _evidence(record: FrameRecord) -> Line:
     packets = f"packet {record.packet}"
     if record.last_packet != record.packet:
         packets = f"packets {record.packet} to {record.last_packet}"
-    text = f"{frame.size} octets at {frame.offset} of the {record.peer}'s stream, {packets}"
+    text = f"{count(frame.size, 'octet')} at {frame.offset} of the {record.peer}'s stream, {packets}"
     if frame.absent:
-        text += f", {frame.absent} octets missing"
+        text += f", {count(frame.absent, 'octet')} missing"
     return [("", " " * INDENT), ("dim", text)]

@@ -11,6 +11,7 @@ from amqpscope.report.printable import printable, quoted, word
 from amqpscope.report.secrets import hides_octets, is_secret_key, size_of
 from dissectors.interface import Body, BodyField
 from dissectors.values import Moment, Pairs, Raw
+from dissectors.wording import count
 
 __all__ = ["BRIEF", "ValueText", "first", "hidden_text", "items_text", "octets_text", "text_word"]
 
@@ -21,7 +22,7 @@ BRIEF = 64
 def hidden_text(value: object) -> str:
     """What stands for a secret."""
     size = size_of(value)
-    return f"(hidden, {size} octets)" if size else "(hidden)"
+    return f"(hidden, {count(size, 'octet')})" if size else "(hidden)"
 
 
 def text_word(text: str, most: int = BRIEF) -> str:
@@ -142,6 +143,6 @@ def _raw_text(value: Raw, most: int) -> str:
     if not value.octets:
         return "(nothing)"
     if hides_octets(value.octets):
-        return f"undecodable ({len(value.octets)} octets, hidden)"
+        return f"undecodable ({count(len(value.octets), 'octet')}, hidden)"
     octets = value.octets[:most] if most else value.octets
     return f"undecodable 0x{octets.hex()}" + ("…" if len(octets) < len(value.octets) else "")

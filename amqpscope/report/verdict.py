@@ -32,6 +32,7 @@ from amqpscope.rules.explanation import explanation
 from amqpscope.rules.peer_error import FIN, RST
 from amqpscope.rules.profiles import habit_of, profile, weight
 from amqpscope.rules.references import cited
+from dissectors.wording import are, count
 
 __all__ = [
     "ALL_IN_FULL",
@@ -307,8 +308,7 @@ def headline(finding: Finding) -> Line:
 
 def left_out(number: int) -> str:
     """What a report for people says of findings that are too many to be shown."""
-    some = "1 more finding is" if number == 1 else f"{number} more findings are"
-    return f"{some} counted only (--format ndjson has all)"
+    return f"{count(number, 'more finding')} {are(number)} counted only (--format ndjson has all)"
 
 
 def short_message(finding: Finding) -> str:

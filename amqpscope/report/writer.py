@@ -13,9 +13,9 @@ from amqpscope.policy.judging import Hearer
 from amqpscope.report.diagnosis_text import DiagnosisBacklog, is_trouble
 from amqpscope.report.notes import note_lines
 from amqpscope.report.outcome import nothing_to, outcome
-from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import Suppressed
 from amqpscope.report.verdict import FindingCounts
+from dissectors.wording import count
 
 __all__ = ["FindingWriter", "Writers"]
 

@@ -15,13 +15,13 @@ from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.report.diagnosis_text import diagnosis_line, worst_first
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
-from amqpscope.report.summary_text import count
 from amqpscope.report.timeline import heading
 from amqpscope.report.verdict import headline
 from amqpscope.why.capture_ends import CaptureEnds, ConnectionEnds
 from amqpscope.why.diagnosed import shown_packets
 from amqpscope.why.endings import CauseStep, Ending
 from amqpscope.why.excerpts import ExplainedFrames, Wanted
+from dissectors.wording import count
 
 __all__ = ["endings_lines", "wanted_of"]
 

@@ -11,7 +11,6 @@ from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.reassembly.stalls import WINDOW, Stall
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
-from amqpscope.report.summary_text import count
 from amqpscope.tracking.snapshot import (
     UNKNOWN,
     ChannelSnapshot,
@@ -23,6 +22,7 @@ from amqpscope.tracking.snapshot import (
     SessionSnapshot,
 )
 from amqpscope.why.grounds import name_text
+from dissectors.wording import count
 
 __all__ = ["Concern", "state_lines", "state_object"]
 

@@ -23,7 +23,6 @@ from amqpscope.report.diagnosis_text import diagnosis_line, worst_first
 from amqpscope.report.findings import evidence_of
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
-from amqpscope.report.summary_text import count
 from amqpscope.report.verdict import answer as reaction
 from amqpscope.report.verdict import headline, why_possible
 from amqpscope.rules.catalogue import rule
@@ -44,6 +43,7 @@ from amqpscope.why.frame_ref import (
 )
 from amqpscope.why.inquiry import Answer
 from amqpscope.why.state import Concern, state_lines
+from dissectors.wording import count
 
 __all__ = ["answer_lines", "concern_of"]
 

@@ -27,6 +27,7 @@ from dissectors.amqp091.methods import (
     ConnectionClose,
     ConnectionUnblocked,
 )
+from dissectors.wording import are, count
 
 __all__ = [
     "ACKS_MISSING",
@@ -170,7 +171,7 @@ class ChannelWatch(Watch091):
         seconds = (until - since) / SECOND
         if seconds < self.notebook.limit(PUBLISHER_BLOCKED) or not self.published:
             return
-        after = f"; {self.published_since} publishes since" if self.published_since else ""
+        after = f"; {count(self.published_since, 'publish')} since" if self.published_since else ""
         self.notebook.add(
             PUBLISHER_BLOCKED,
             "connection",
@@ -320,8 +321,8 @@ class ChannelWatch(Watch091):
             state.subject,
             CLIENT,
             packet,
-            f"{state.subject}: client holds {max(held, window)} unacknowledged deliveries: the prefetch of "
-            f"{window} {'was' if ended else 'is'} full for {duration(seconds)}",
+            f"{state.subject}: client holds {count(max(held, window), 'unacknowledged delivery')}: the "
+            f"prefetch of {window} {'was' if ended else 'is'} full for {duration(seconds)}",
             {"prefetch": window, "unacknowledged": max(held, window), "consumer": state.full_tag},
             seconds=seconds,
             ended=ended,
@@ -367,8 +368,8 @@ class ChannelWatch(Watch091):
             state.subject,
             CLIENT,
             oldest.packet,
-            f"{state.subject}: {len(left)} deliveries are not acknowledged, the oldest for "
-            f"{duration(seconds)}",
+            f"{state.subject}: {count(len(left), 'delivery')} {are(len(left))} not acknowledged, "
+            f"the oldest for {duration(seconds)}",
             {"deliveries": state.delivered, "unacknowledged": len(left), "prefetch": window or None},
             seconds=seconds,
             ended=ended,
@@ -391,8 +392,8 @@ class ChannelWatch(Watch091):
             state.subject,
             SERVER,
             oldest.packet,
-            f"{state.subject}: {missing} of {publishes.count} publishes are not confirmed, the oldest is "
-            f"number {oldest.number}, for {duration(seconds)}",
+            f"{state.subject}: {missing} of {count(publishes.count, 'publish')} {are(missing)} not "
+            f"confirmed, the oldest is number {oldest.number}, for {duration(seconds)}",
             {
                 "published": publishes.count,
                 "confirmed": publishes.count - missing,

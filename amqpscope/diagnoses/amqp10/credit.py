@@ -14,6 +14,7 @@ from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.identity import PEERS, Session
 from dissectors.amqp10.performatives import Begin, Flow
+from dissectors.wording import are, count
 
 __all__ = ["CREDIT_NONE", "CREDIT_STARVED", "WINDOW_CLOSED", "Window", "WindowBook", "credit_ended"]
 
@@ -249,7 +250,7 @@ class WindowBook:
         }
         if link.available >= 0:
             figures["available"] = link.available
-        pinned = f", {unsettled} deliveries are unsettled" if unsettled else ""
+        pinned = f", {count(unsettled, 'delivery')} {are(unsettled)} unsettled" if unsettled else ""
         message = (
             f"channel {window.channel}: {PEERS[window.sender]} may send nothing for {duration(seconds)}: the "
             f"incoming-window of {PEERS[receiver]} is 0, though link {link.subject} has a credit of "

@@ -15,6 +15,7 @@ from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Accepted, Source, Target
 from dissectors.amqp10.performatives import Attach, Disposition, Open, Transfer
 from dissectors.amqp10.values import Map
+from dissectors.wording import count, were
 
 __all__ = ["RESUME_DOUBLED", "ResumeWatch"]
 
@@ -124,8 +125,8 @@ class ResumeWatch(Watch10):
                 name,
                 CLIENT,
                 doubled.packet,
-                f"{doubled.count} deliveries of link {name} that server lists as accepted were sent again as "
-                "new ones after the reconnect, with the same message-ids: they are doubled",
+                f"{count(doubled.count, 'delivery')} of link {name} that server lists as accepted "
+                f"{were(doubled.count)} sent again as new deliveries after the reconnect: they are doubled",
                 {
                     "unsettled_before": doubled.before,
                     "accepted_by_peer": len(doubled.accepted),

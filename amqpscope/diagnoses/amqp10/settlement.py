@@ -6,6 +6,7 @@ from amqpscope.diagnoses.amqp10.link_state import LinkState
 from amqpscope.diagnoses.declaration import Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.tracking.amqp10.identity import PEERS
+from dissectors.wording import are, count
 
 __all__ = ["CREDIT_ON_RECEIPT", "MISCOUNTED", "SETTLEMENT_SLOW", "UNSETTLED_PILE", "settlement_ended"]
 
@@ -158,24 +159,24 @@ def _pile(notebook: Notebook, state: LinkState, ended: int, until: int, sender: 
     figures: dict[str, Any] = {"variant": "accepted-not-settled", "deliveries": state.deliveries}
     if len(state.answered) >= least:
         packet, since = next(iter(state.answered.values()))
-        count, who = len(state.answered), state.sender
+        number, who = len(state.answered), state.sender
         patience = notebook.limit(UNSETTLED_PILE, "settle-seconds")
-        figures |= {"accepted": count, "unsettled": len(state.unsettled)}
-        text = f"{receiver} has given the outcome of {count} deliveries, {sender} never settles them"
+        figures |= {"accepted": number, "unsettled": len(state.unsettled)}
+        text = f"{receiver} has given the outcome of {count(number, 'delivery')}, {sender} never settles them"
     else:
         waiting = [one for one in state.unsettled.values() if not one.answered]
         if len(waiting) < least:
             return False
         packet, since = waiting[0].packet, waiting[0].time
-        count, who = len(waiting), state.receiver
+        number, who = len(waiting), state.receiver
         patience = notebook.limit(UNSETTLED_PILE)
         figures |= {
             "variant": "no-outcome",
-            "unsettled": count,
+            "unsettled": number,
             "settled": state.settled,
             "credit_left": state.credit,
         }
-        text = f"{count} deliveries are unsettled, {receiver} gives no outcome"
+        text = f"{count(number, 'delivery')} {are(number)} unsettled, {receiver} gives no outcome"
     if not notebook.idle(who, since, until, patience):
         return False
     seconds = (until - since) / SECOND

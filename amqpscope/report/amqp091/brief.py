@@ -18,6 +18,7 @@ from dissectors.amqp091.message import Amqp091Message
 from dissectors.amqp091.registry import new_method
 from dissectors.amqp091.tables import FieldTable
 from dissectors.interface import Frame
+from dissectors.wording import count
 
 __all__ = ["details"]
 
@@ -59,7 +60,7 @@ def _frame(frame: Frame, message: Amqp091Message | None, guarded: bool) -> Line:
 
 
 def _size(frame: Frame) -> Line:
-    return [("", f"{frame.size} octets ")]
+    return [("", f"{count(frame.size, 'octet')} ")]
 
 
 def _ended(message: Amqp091Message | None) -> Line:
@@ -67,15 +68,15 @@ def _ended(message: Amqp091Message | None) -> Line:
     if message is None or message.complete:
         return []
     if message.method is None:
-        return [("note", f"ends a message of {message.seen} octets whose method is not there ")]
+        return [("note", f"ends a message of {count(message.seen, 'octet')} whose method is not there ")]
     whole = "" if message.header is None else f" of {message.body_size}"
     return [("note", f"ends a message not all of which is there: {message.seen}{whole} octets ")]
 
 
 def _body(frame: Frame, message: Amqp091Message | None) -> Line:
-    text = f"{frame.payload_captured} octets"
+    text = count(frame.payload_captured, "octet")
     if message is not None and message.complete and message.frames > 1:
-        text += f", the last of {message.seen} in {message.frames} frames"
+        text += f", the last of {message.seen} in {count(message.frames, 'frame')}"
     return [("", f"{text} ")]
 
 

@@ -9,6 +9,7 @@ from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.message import Amqp091Message
 from dissectors.interface import Frame
+from dissectors.wording import count
 
 __all__ = ["Amqp091TextRenderer"]
 
@@ -64,16 +65,18 @@ class Amqp091TextRenderer(TextRenderer):
     def content(self, message: object, hidden: bool, verbosity: int) -> list[Line]:
         if not isinstance(message, Amqp091Message):
             return []
-        head = f"message of {message.seen} octets"
+        head = f"message of {count(message.seen, 'octet')}"
         if not message.complete:
             head += ", not all of it captured or sent"
         lines: list[Line] = [[margin(0), ("key", head)]]
         if message.method is not None:
             lines.append([margin(1), ("key", "method: "), ("", message.method.definition().name)])
         if verbosity < 2:
-            lines.append([margin(1), ("key", "body: "), ("dim", f"{message.seen} octets (-vv shows them)")])
+            lines.append(
+                [margin(1), ("key", "body: "), ("dim", f"{count(message.seen, 'octet')} (-vv shows them)")]
+            )
             return lines
         body = message.body
         kept = "" if len(body) == message.seen else f", shown are the first {len(body)}"
-        lines.append([margin(1), ("key", "body: "), ("dim", f"{message.seen} octets{kept}")])
+        lines.append([margin(1), ("key", "body: "), ("dim", f"{count(message.seen, 'octet')}{kept}")])
         return lines + (data(body, 2) if body else [])

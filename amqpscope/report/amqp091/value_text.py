@@ -21,6 +21,7 @@ from dissectors.amqp091.values import (
     Table,
 )
 from dissectors.interface import Body, BodyField
+from dissectors.wording import count
 
 __all__ = ["TEXT", "Amqp091Text"]
 
@@ -57,7 +58,7 @@ class Amqp091Text(ValueText):
             return self.listed(value.items, len(value), max(most // 2, 2) if most else 0)
         text = super().value(value, most)
         if isinstance(value, Table) and value.rest:
-            return f"{text} and {len(value.rest)} octets behind"
+            return f"{text} and {count(len(value.rest), 'octet')} behind"
         return text
 
     def field(self, owner: Body, field: BodyField, value: object, most: int = BRIEF) -> str:

@@ -30,6 +30,7 @@ from dissectors.amqp10.types import type_name
 from dissectors.amqp10.values import Array, Described, Map, Raw, Symbol
 from dissectors.amqp10_draft2011.performatives import Error as DraftError
 from dissectors.interface import Frame
+from dissectors.wording import count
 
 __all__ = ["details", "error_parts"]
 
@@ -151,12 +152,12 @@ def _transfer(
     if transfer.aborted:
         line.append(("error", "aborted "))
     if guarded:
-        return [*line, ("dim", f"{frame.payload_captured} octets ")]
+        return [*line, ("dim", f"{count(frame.payload_captured, 'octet')} ")]
     if transfer.state is not None:
         state, description = _state(transfer.state)
         line += [*state, *description]
     if message is None:
-        line.append(("dim", f"{frame.payload_captured} octets "))
+        line.append(("dim", f"{count(frame.payload_captured, 'octet')} "))
     else:
         _message(line, message, link)
     line += _name(link)
@@ -188,7 +189,7 @@ def _message(line: Line, message: Message, link: Link | None) -> None:
         elif name in _BODIES:
             kind = "undecodable" if isinstance(value, Raw) or name == "unknown" else name
             bodies[kind] = bodies.get(kind, 0) + 1
-    line.append(("", f"{message.size} octets "))
+    line.append(("", f"{count(message.size, 'octet')} "))
     if not message.complete:
         line.append(("note", "not all captured "))
     if message.message_format == BATCH_FORMAT:
@@ -340,7 +341,7 @@ def _undecodable(frame: Frame) -> Line:
     """What stands where a performative is due: its type; its content is shown by -vv only."""
     body = frame.body
     if body is None or hides_raw(frame) or isinstance(body, Raw):
-        return [("", f"{frame.size} octets")]
+        return [("", count(frame.size, "octet"))]
     what = type_name(body)
     if isinstance(body, Described):
         descriptor = body.descriptor
@@ -349,4 +350,4 @@ def _undecodable(frame: Frame) -> Line:
             what = f"{type_name(body.value)} described by {named}"
     elif isinstance(body, (list, Map, Array)):
         what += f" of {len(body)}"
-    return [("", f"{what}, {frame.size} octets")]
+    return [("", f"{what}, {count(frame.size, 'octet')}")]

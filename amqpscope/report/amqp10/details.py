@@ -9,6 +9,7 @@ from amqpscope.report.secrets import hides_octets
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import BATCH_FORMAT, Message
 from dissectors.amqp10.values import Map
+from dissectors.wording import count
 
 __all__ = ["content", "message_octets"]
 
@@ -20,9 +21,9 @@ def content(message: Message, hidden: bool, verbosity: int, depth: int = 0, numb
     """
     most = LONGEST if verbosity < 2 else 0
     head = (
-        f"message {number} of the batch, {message.size} octets"
+        f"message {number} of the batch, {count(message.size, 'octet')}"
         if number
-        else f"message of {message.size} octets"
+        else f"message of {count(message.size, 'octet')}"
     )
     if message.message_format:
         head += f", message-format {format_name(message.message_format)}"
@@ -36,11 +37,15 @@ def content(message: Message, hidden: bool, verbosity: int, depth: int = 0, numb
         name = section.name
         is_body = name in ("data", "amqp-sequence", "amqp-value", "unknown")
         if hidden and (is_body or unclear or not isinstance(value, (Composite, Map))):
-            text = f"(hidden, {section.size} octets)"
+            text = f"(hidden, {count(section.size, 'octet')})"
             lines.append([margin(depth), ("key", f"{name}: "), ("", text)])
         elif is_body and verbosity < 2:
             lines.append(
-                [margin(depth), ("key", f"{name}: "), ("dim", f"{section.size} octets (-vv shows them)")]
+                [
+                    margin(depth),
+                    ("key", f"{name}: "),
+                    ("dim", f"{count(section.size, 'octet')} (-vv shows them)"),
+                ]
             )
         elif isinstance(value, Composite):
             lines.append([margin(depth), ("key", f"{name}:")])
@@ -49,7 +54,7 @@ def content(message: Message, hidden: bool, verbosity: int, depth: int = 0, numb
             lines.append([margin(depth), ("key", f"{name}:")])
             entries(lines, value, TEXT, depth + 1, most)
         elif isinstance(value, bytes):
-            lines.append([margin(depth), ("key", f"{name}: "), ("dim", f"{len(value)} octets")])
+            lines.append([margin(depth), ("key", f"{name}: "), ("dim", count(len(value), "octet"))])
             if message.message_format != BATCH_FORMAT:
                 lines += data(value, depth + 1)
         else:
@@ -63,7 +68,12 @@ def message_octets(message: Message, hidden: bool) -> list[Line]:
     """The octets of a malformed message."""
     shown = message.octets
     if hidden or hides_octets(shown):
-        return [[margin(0), ("dim", f"message of {len(shown)} octets, not shown: it may hold a credential")]]
+        return [
+            [
+                margin(0),
+                ("dim", f"message of {count(len(shown), 'octet')}, not shown: it may hold a credential"),
+            ]
+        ]
     return [
         [margin(0), ("dim", "octets of the message")],
         *[[margin(0), ("dim", row)] for row in hexdump(shown)],

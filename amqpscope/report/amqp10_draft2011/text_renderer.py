@@ -15,6 +15,7 @@ from dissectors.amqp10.values import Map
 from dissectors.amqp10_draft2011.message import DraftMessage
 from dissectors.amqp10_draft2011.performatives import SaslOutcome, Transfer
 from dissectors.interface import Frame
+from dissectors.wording import count
 
 __all__ = ["Draft2011TextRenderer"]
 
@@ -45,7 +46,10 @@ class Draft2011TextRenderer(Amqp10TextRenderer):
         shown = message.octets
         if hidden or hides_octets(shown):
             return [
-                [margin(0), ("dim", f"message of {len(shown)} octets, not shown: it may hold a credential")]
+                [
+                    margin(0),
+                    ("dim", f"message of {count(len(shown), 'octet')}, not shown: it may hold a credential"),
+                ]
             ]
         rows = [[margin(0), ("dim", row)] for row in hexdump(shown)]
         return [[margin(0), ("dim", "octets of the message")], *rows]
@@ -60,12 +64,11 @@ def _transfer(transfer: Transfer, message: DraftMessage | None, vague: bool) -> 
         if getattr(transfer, flag):
             line.append(("error" if flag == "aborted" else "", f"{flag} "))
     pieces = len(transfer.fragments or ())
-    fragments = "1 fragment" if pieces == 1 else f"{pieces} fragments"
-    line.append(("dim", f"{octets_of(transfer)} octets in {fragments} "))
+    line.append(("dim", f"{count(octets_of(transfer), 'octet')} in {count(pieces, 'fragment')} "))
     if vague:
         return line
     if message is not None:
-        line.append(("", f"message of {message.size} octets "))
+        line.append(("", f"message of {count(message.size, 'octet')} "))
     if transfer.state is not None:
         line += key("state", TEXT.value(transfer.state))
     if transfer.delivery_tag is not None:
@@ -76,7 +79,7 @@ def _transfer(transfer: Transfer, message: DraftMessage | None, vague: bool) -> 
 def _content(message: DraftMessage, hidden: bool, verbosity: int) -> list[Line]:
     """The sections of a message. hidden: they are a secret. Bodies are shown with a verbosity of 2."""
     most = LONGEST if verbosity < 2 else 0
-    head = f"message of {message.size} octets"
+    head = f"message of {count(message.size, 'octet')}"
     if message.message_format:
         head += f", message-format {format_name(message.message_format)}"
     if not message.complete:
@@ -90,12 +93,12 @@ def _content(message: DraftMessage, hidden: bool, verbosity: int) -> list[Line]:
             lines.append(start)
             tree(lines, value, TEXT, 2, most)
         elif verbosity < 2 and section.name not in ("header", "properties", "footer"):
-            lines.append([*start, ("dim", f"{section.size} octets (-vv shows them)")])
+            lines.append([*start, ("dim", f"{count(section.size, 'octet')} (-vv shows them)")])
         elif isinstance(value, Map):
             lines.append(start)
             entries(lines, value, TEXT, 2, most)
         elif isinstance(value, bytes):
-            lines.append([*start, ("dim", f"{len(value)} octets")])
+            lines.append([*start, ("dim", count(len(value), "octet"))])
             lines += data(value, 2)
         else:
             lines.append([*start, ("", "empty" if value is None else TEXT.typed(value, most))])

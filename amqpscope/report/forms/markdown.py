@@ -18,12 +18,12 @@ from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.report.cases import Cases, Shown
 from amqpscope.report.forms import ReportForm, ReportOptions
 from amqpscope.report.printable import printable
-from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import fixed_lines
 from amqpscope.report.verdict import FindingCounts, answer, kind, left_out, remarks, short_message
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.references import references
+from dissectors.wording import count
 
 __all__ = ["FORM", "inline"]
 

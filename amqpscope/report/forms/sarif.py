@@ -31,7 +31,6 @@ from amqpscope.policy.paths import slashes
 from amqpscope.report.findings import decided_object
 from amqpscope.report.forms import ReportForm, ReportOptions
 from amqpscope.report.printable import printable
-from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import justification
 from amqpscope.report.verdict import answer, remarks, short_message
 from amqpscope.report.writer import FindingWriter
@@ -40,6 +39,7 @@ from amqpscope.rules.explanation import explanation
 from amqpscope.rules.fingerprint import fingerprint
 from amqpscope.rules.profiles import weight
 from amqpscope.rules.references import named_source, references
+from dissectors.wording import count
 
 __all__ = ["FORM"]
 

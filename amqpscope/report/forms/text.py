@@ -12,11 +12,11 @@ from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import painter_of
 from amqpscope.report.printable import printable
 from amqpscope.report.rule_counts import RuleCounts
-from amqpscope.report.summary_text import count
 from amqpscope.report.suppressed import Suppressed, fixed_lines
 from amqpscope.report.timeline import Clock
 from amqpscope.report.verdict import STYLES, FindingCounts, Verdicts
 from amqpscope.report.writer import FindingWriter
+from dissectors.wording import count
 
 __all__ = ["FORM"]
 

@@ -29,6 +29,7 @@ from amqpscope.tracking.snapshot import (
     SessionEndSnapshot,
     SessionSnapshot,
 )
+from dissectors.wording import count
 
 __all__ = [
     "connection_table",
@@ -90,7 +91,7 @@ def title(model: TopModel, source: str, width: int) -> list[Line]:
     elif width >= _WIDE:
         first.append(("dim", f"{amount(model.packets)} packets, none dropped"))
     second: Line = []
-    for count, one, many, style in (
+    for number, one, many, style in (
         (model.faults.errors, "error", "errors", "problem"),
         (model.faults.warnings, "warning", "warnings", "note"),
         (model.faults.possible, "possible", "possible", "note"),
@@ -98,8 +99,8 @@ def title(model: TopModel, source: str, width: int) -> list[Line]:
         (model.overdue, "connection overdue", "connections overdue", "error"),
         (model.blocked, "blocked", "blocked", "note"),
     ):
-        if count:
-            second.append((style, f"{amount(count)} {one if count == 1 else many}"))
+        if number:
+            second.append((style, f"{amount(number)} {one if number == 1 else many}"))
             second.append(("dim", " · "))
     second = second[:-1] if second else [("dim", "no findings")]
     return [first, second]
@@ -283,9 +284,9 @@ def inside(row: Row, now: int, width: int) -> list[Line]:
         lines += _sessions(row, snapshot, width)
     if snapshot.channels:
         lines += _channels(row, snapshot, now, width)
-    for count, what in ((snapshot.more_sessions, "sessions"), (snapshot.more_channels, "channels")):
-        if count:
-            lines.append([("dim", f"{count} {what} more")])
+    for number, what in ((snapshot.more_sessions, "session"), (snapshot.more_channels, "channel")):
+        if number:
+            lines.append([("dim", count(number, f"more {what}"))])
     return lines
 
 
@@ -338,7 +339,7 @@ def _sessions(row: Row, snapshot: ConnectionSnapshot, width: int) -> list[Line]:
             headed = True
         lines += [_link(row, int(session.number), link, columns) for link in session.links]
         if session.more_links:
-            lines.append([("dim", f"  {session.more_links} links more")])
+            lines.append([("dim", f"  {count(session.more_links, 'more link')}")])
     return lines
 
 
@@ -432,7 +433,7 @@ def _channels(row: Row, snapshot: ConnectionSnapshot, now: int, width: int) -> l
                 )
             )
         if channel.more_consumers:
-            lines.append([("dim", f"  {channel.more_consumers} consumers more")])
+            lines.append([("dim", f"  {count(channel.more_consumers, 'more consumer')}")])
     return lines
 
 

@@ -14,6 +14,7 @@ from amqpscope.tracking.amqp091.endpoint import ALL
 from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.amqp091.methods import BasicAck, BasicNack, BasicReject
 from dissectors.wire import i64
+from dissectors.wording import are, count
 
 __all__ = ["judge_ack", "judge_nack", "judge_reject"]
 
@@ -217,8 +218,8 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     """
     case.report(
         B_ACK_MULTIPLE,
-        f"delivery-tag {tag} with the multiple flag was settled before; {others} earlier deliveries "
-        "are not settled",
+        f"delivery-tag {tag} with the multiple flag was settled before; "
+        f"{count(others, 'earlier delivery')} {are(others)} not settled",
         certainty,
         {"delivery_tag": tag, "covered": others},
     )
@@ -351,8 +352,8 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
     else:
         others = len(channel.deliveries.covered(tag, True))
         reason = (
-            f"delivery-tag {tag} with the multiple flag was settled before; {others} earlier deliveries "
-            "are not settled"
+            f"delivery-tag {tag} with the multiple flag was settled before; "
+            f"{count(others, 'earlier delivery')} {are(others)} not settled"
         )
         certainty = certainty_of_settlement(channel, tag)
         if others > 0 and not case.view.of_product("RabbitMQ"):

@@ -12,6 +12,7 @@ from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.publishes import Publish
 from dissectors.wire import i64
+from dissectors.wording import are, count, were
 
 __all__ = ["judge_confirm", "judge_end", "judge_nack_refused", "judge_select"]
 
@@ -109,7 +110,7 @@ CF_SEQ_RANGE: Final = RULES.rule(
 )
 
 
-def confirm_of_what_was_not_published(case: Case091, tag: int, count: int, certainty: i64) -> None:
+def confirm_of_what_was_not_published(case: Case091, tag: int, published: int, certainty: i64) -> None:
     """A server confirms a message that the client has not published yet.
 
     Demands: The delivery-tag of a publisher confirm lies between 1 and the number of messages published since
@@ -126,9 +127,10 @@ def confirm_of_what_was_not_published(case: Case091, tag: int, count: int, certa
     """
     case.report(
         CF_SEQ_RANGE,
-        f"the confirm has delivery-tag {tag}, although only {count} messages were published",
+        f"the confirm has delivery-tag {tag}, although only {count(published, 'message')} "
+        f"{were(published)} published",
         certainty,
-        {"delivery_tag": tag, "published": count},
+        {"delivery_tag": tag, "published": published},
     )
 
 
@@ -190,7 +192,7 @@ def confirmed_both_ways(case: Case091, tag: int, before: str) -> None:
 CF_ALL: Final = RULES.rule("CF-ALL", "MUST", "tier B", by="server")
 
 
-def never_confirmed(case: Case091, publish: Publish, count: int, age: i64) -> None:
+def never_confirmed(case: Case091, publish: Publish, unconfirmed: int, age: i64) -> None:
     """A server ends a channel normally without having confirmed a message that was published long before.
 
     Demands: A server confirms every message that is published in confirm mode.
@@ -207,9 +209,10 @@ def never_confirmed(case: Case091, publish: Publish, count: int, age: i64) -> No
     """
     case.report(
         CF_ALL,
-        f"{count} messages are not confirmed, and the oldest message has waited for {age // 10**9} s",
+        f"{count(unconfirmed, 'message')} {are(unconfirmed)} not confirmed, "
+        f"and the oldest message has waited for {age // 10**9} s",
         POSSIBLE,
-        {"unconfirmed": count, "delivery_tag": publish.number},
+        {"unconfirmed": unconfirmed, "delivery_tag": publish.number},
         [int(publish.packet)],
     )
 

@@ -16,6 +16,7 @@ from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import BasicDeliver, BasicGetOk
 from dissectors.wire import i64
+from dissectors.wording import are, count
 
 __all__ = ["judge_delivery", "judge_fetched", "judge_size"]
 
@@ -202,7 +203,8 @@ def more_than_the_window(
     How to mend it: Count the unacknowledged deliveries for each prefetch-count, and reduce the count only
     when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """
-    reason = f"{held} earlier deliveries of {whose} are unacknowledged, but prefetch-count is {bound}"
+    earlier = count(held, "earlier delivery")
+    reason = f"{earlier} of {whose} {are(held)} unacknowledged, but prefetch-count is {bound}"
     evidence: dict[str, object] = {"unacknowledged": int(held), "prefetch_count": int(bound)}
     case.report(B_QOS_COUNT, reason, certainty, evidence, [int(consumer.packet)])
 
@@ -227,7 +229,8 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     """
     case.report(
         B_QOS_SIZE,
-        f"the message has {size} octets, {held} octets are unacknowledged, and prefetch-size is {window}",
+        f"the message has {count(size, 'octet')}, {count(held, 'octet')} {are(held)} unacknowledged, "
+        f"and prefetch-size is {window}",
         evidence={"size": size, "unacknowledged_octets": int(held), "prefetch_size": int(window)},
     )
 
@@ -325,9 +328,9 @@ def judge_windows(case: Case091, channel: Channel, consumer: Consumer) -> None:
 def of_the_living(channel: Channel, limit: i64) -> bool:
     """Whether active consumers have so many unacknowledged deliveries."""
     held: i64 = 0
-    for tag, count in channel.deliveries.counts.items():
+    for tag, number in channel.deliveries.counts.items():
         if tag is not None and tag in channel.consumers.live:
-            held += count
+            held += number
             if held >= limit:
                 return True
     return False

@@ -14,6 +14,7 @@ from amqpscope.rules.amqp091.queue import Q_DELETE_INUSE
 from amqpscope.rules.amqp091.topology_operation import about_answer, about_request, shown
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
+from dissectors.wording import are, count
 
 __all__ = ["RULES"]
 
@@ -266,7 +267,8 @@ def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
     How to mend it: Allow at least 256 queues per virtual host before answering queue.declare with 506. Raise
     the server's limit on queues if a limit is configured.
     """
-    message = f"the server refuses queue {shown(operation.queue)}, although only {known} queues are known"
+    queues = f"{count(known, 'queue')} {are(known)}"
+    message = f"the server refuses queue {shown(operation.queue)}, although only {queues} known"
     return about_answer(Q_MIN_256, POSSIBLE, message, operation)
 
 
@@ -289,7 +291,8 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
     the server's limit on consumers per queue if a limit is configured.
     """
     message = (
-        f"the server refuses a consumer of queue {shown(operation.queue)}, which has {known} known consumers"
+        f"the server refuses a consumer of queue {shown(operation.queue)}, which has "
+        f"{count(known, 'known consumer')}"
     )
     return about_answer(B_CONSUME_MIN_16, POSSIBLE, message, operation)
 

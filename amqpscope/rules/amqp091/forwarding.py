@@ -11,6 +11,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.contents import Content
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
+from dissectors.wording import count
 
 __all__ = ["RULES"]
 
@@ -54,7 +55,10 @@ def body_altered(content: Content, came: Content) -> Finding:
     bodies.
     """
     delivered, published = content.digest.size, came.digest.size
-    message = f"the delivered body ({delivered} octets) differs from the published body ({published} octets)"
+    message = (
+        f"the delivered body ({count(delivered, 'octet')}) differs from the published body "
+        f"({count(published, 'octet')})"
+    )
     return _finding(B_CONTENT_INTACT, message, content, came)
 
 

@@ -26,6 +26,7 @@ from dissectors.amqp091.methods import (
     QueueUnbind,
 )
 from dissectors.amqp091.tables import RABBITMQ, FieldTable
+from dissectors.wording import count
 
 __all__ = ["judge_deliver", "judge_method"]
 
@@ -243,7 +244,7 @@ Q_DECLOK_EMPTY: Final = RULES.rule(
 )
 
 
-def new_queue_not_empty(case: Case091, request: MethodRequest, count: int) -> None:
+def new_queue_not_empty(case: Case091, request: MethodRequest, messages: int) -> None:
     """A server reports messages in queue.declare-ok for a queue whose name it has just generated.
 
     Demands: In queue.declare-ok for a new queue, message-count is 0.
@@ -257,9 +258,9 @@ def new_queue_not_empty(case: Case091, request: MethodRequest, count: int) -> No
     """
     case.report(
         Q_DECLOK_EMPTY,
-        f"a new queue with a generated name has {count} messages",
+        f"a new queue with a generated name has {count(messages, 'message')}",
         CERTAIN,
-        {"message_count": count},
+        {"message_count": messages},
         [int(request.packet)],
     )
 
@@ -270,7 +271,7 @@ def new_queue_not_empty(case: Case091, request: MethodRequest, count: int) -> No
 Q_DELETE_NOTEMPTY: Final = RULES.rule("Q-DELETE-NOTEMPTY", "MUST NOT", "tier B", by="server")
 
 
-def deleted_although_not_empty(case: Case091, request: MethodRequest, count: int) -> None:
+def deleted_although_not_empty(case: Case091, request: MethodRequest, messages: int) -> None:
     """A server deletes a queue that holds messages although queue.delete set if-empty.
 
     Demands: If queue.delete sets if-empty, the server keeps a queue that contains messages.
@@ -284,9 +285,9 @@ def deleted_although_not_empty(case: Case091, request: MethodRequest, count: int
     """
     case.report(
         Q_DELETE_NOTEMPTY,
-        f"queue.delete-ok reports {count} deleted messages, although queue.delete set if-empty",
+        f"queue.delete-ok reports {count(messages, 'deleted message')}, although queue.delete set if-empty",
         CERTAIN,
-        {"message_count": count},
+        {"message_count": messages},
         [int(request.packet)],
     )
 

@@ -12,6 +12,7 @@ from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import ATTACHED
+from dissectors.wording import are, count
 
 __all__ = ["RULES", "judge_leaving"]
 
@@ -38,7 +39,7 @@ def left_without_resuming(case: Case10, link: LinkEnd, lacking: int) -> None:
     """
     case.report(
         D_RESUME_BOTH,
-        f"{lacking} deliveries that both attaches list as unsettled are not resumed",
+        f"{count(lacking, 'delivery')} that both attaches list as unsettled {are(lacking)} not resumed",
         POSSIBLE,
         {"not_resumed": lacking},
         [int(link.attachment.packet)],
@@ -67,7 +68,8 @@ def left_without_confirming(case: Case10, link: LinkEnd, lacking: int) -> None:
     """
     case.report(
         M_RES_TERMRCV,
-        f"{lacking} deliveries with an outcome in the receiver's unsettled map are not resumed",
+        f"{count(lacking, 'delivery')} with an outcome in the receiver's unsettled map "
+        f"{are(lacking)} not resumed",
         POSSIBLE,
         {"not_resumed": lacking},
         [int(link.attachment.packet)],
@@ -104,7 +106,8 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     """
     case.report(
         M_RES_RESEND_MUST,
-        f"{lacking} deliveries that the receiver's unsettled map does not list are not sent again",
+        f"{count(lacking, 'delivery')} that the receiver's unsettled map does not list "
+        f"{are(lacking)} not sent again",
         POSSIBLE,
         {"not_sent": lacking},
         [int(link.attachment.packet)],

@@ -8,6 +8,7 @@ from amqpscope.model.records import Connection
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
 from dissectors.wire import i64
+from dissectors.wording import count, were
 
 __all__ = ["judge_resumption"]
 
@@ -46,13 +47,15 @@ def attached_without_what_was_left(
     """
     what = "no unsettled map" if not account.resumes else f"an unsettled map that lacks {lacking} of these"
     others = [int(left.spot.packet)] if earlier.capture == connection.capture else []
+    unsettled = len(left.left)
     finding = Finding(
         L_ATTACH_UNSETTLED,
         POSSIBLE,
-        f"{len(left.left)} deliveries were left unsettled on {earlier.id}, but the attach has {what}",
+        f"{count(unsettled, 'delivery')} {were(unsettled)} left unsettled on {earlier.id}, "
+        f"but the attach has {what}",
         connection,
         account.spot,
-        {"unsettled": len(left.left), "earlier_connection": earlier.id},
+        {"unsettled": unsettled, "earlier_connection": earlier.id},
         others,
     )
     finding.link = account.name

@@ -101,7 +101,7 @@ def reported(octets: bytes, verbosity: int = 0) -> list[str]:
         ),
         (
             PUBLISHED + amqp.content(1, b"", headers={"a": ("d", 1.5), "password": "x"}),
-            "content-header body-size=0 headers={a=1.5, password=(hidden, 1 octets)}",
+            "content-header body-size=0 headers={a=1.5, password=(hidden, 1 octet)}",
         ),
         (PUBLISHED + amqp.content(1, b"hello"), "body           5 octets"),
         (
