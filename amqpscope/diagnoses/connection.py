@@ -6,7 +6,9 @@ which it was seen, and all that was known is forgotten.
 """
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.diagnoses.amqp091.numbers import Numbers091
 from amqpscope.diagnoses.amqp091.watches import watches as watches091
+from amqpscope.diagnoses.amqp10.numbers import Numbers10
 from amqpscope.diagnoses.amqp10.watches import watches as watches10
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.opening import OpeningWatch
@@ -53,6 +55,21 @@ class ConnectionDiagnosis:
             self.listeners = watches = watches10(self.notebook, several)
             followed.listeners += watches
             self.conversation = followed
+
+    def measure(self) -> Numbers10 | Numbers091:
+        """Count and measure from the next frame on, too. Gives who does so, and knows all at the end."""
+        conversation = self.conversation
+        if isinstance(conversation, Conversation091):
+            watches = [watch for watch in self.listeners if isinstance(watch, Watch091)]
+            numbers = Numbers091(self.notebook, watches)
+            conversation.listeners.append(numbers)
+            self.listeners = [*watches, numbers]
+            return numbers
+        others = [watch for watch in self.listeners if isinstance(watch, Watch10)]
+        measured = Numbers10(self.notebook, others)
+        conversation.listeners.append(measured)
+        self.listeners = [*others, measured]
+        return measured
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection."""

@@ -10,6 +10,7 @@ from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.links import LinkNames
 from amqpscope.report.summary import add_frame
+from amqpscope.tracking.amqp10.identity import PEERS
 
 __all__ = ["CaptureSummary"]
 
@@ -31,7 +32,8 @@ class CaptureSummary:
         summary = self.connections.get(connection)
         watch = self._diagnoses.watch(connection, self._names.conversation(connection))
         if summary is None:
-            summary = self.connections[connection] = ConnectionOverview(connection, watch.conversation)
+            summary = ConnectionOverview(connection, watch.conversation, watch.measure())
+            self.connections[connection] = summary
         watch.prepare(record)
         link = self._names.of(record)
         watch.follow(record)
@@ -48,7 +50,12 @@ class CaptureSummary:
         """
         connection = analysis.connection
         self._names.forget(connection)
-        return self.connections.pop(connection, None), self._diagnoses.end(analysis)
+        known = self.connections.pop(connection, None)
+        if known is not None:
+            agreed = self._diagnoses.watch(connection).transport.agreed
+            for peer, limit in zip(PEERS, agreed, strict=True):
+                known.silences[peer].limit = int(limit)
+        return known, self._diagnoses.end(analysis)
 
     def finish(self) -> list[Diagnosis]:
         """All connections are over: the diagnoses that only several of them give."""

@@ -1,5 +1,7 @@
 """The data of one connection for a summary, for any protocol."""
 
+from amqpscope.diagnoses.amqp091.numbers import Numbers091
+from amqpscope.diagnoses.amqp10.numbers import Numbers10
 from amqpscope.limits import MAX_SUMMARY_ADDRESSES, MAX_SUMMARY_ERRORS, MAX_SUMMARY_LINKS
 from amqpscope.model.passwords import without_password
 from amqpscope.model.peer_name import PeerName
@@ -8,7 +10,7 @@ from amqpscope.protocols import protocol_of
 from amqpscope.tracking.amqp10.identity import Link
 from amqpscope.tracking.events import Conversation
 
-__all__ = ["ConnectionOverview", "ErrorSummary", "LinkSummary"]
+__all__ = ["ConnectionOverview", "ErrorSummary", "LinkSummary", "Silence"]
 
 
 class LinkSummary:
@@ -54,14 +56,44 @@ class ErrorSummary:
         self.count = 0
 
 
+class Silence:
+    """The longest time (ns) between two frames of one peer. packet: before it. began: the first frame.
+
+    limit: what the peer has to keep to (ns), 0 for nothing.
+    """
+
+    def __init__(self) -> None:
+        self.began = 0
+        self.last_time = 0
+        self.last_packet = 0
+        self.longest = 0
+        self.packet = 0
+        self.limit = 0
+
+    def heard(self, record: FrameRecord) -> None:
+        """The next frame of the peer."""
+        time = int(record.time)
+        if not self.began:
+            self.began = time
+        elif time - self.last_time > self.longest:
+            self.longest, self.packet = time - self.last_time, self.last_packet
+        self.last_time, self.last_packet = int(record.last_time), int(record.packet)
+
+
 class ConnectionOverview:
     """One connection, put together from its frames. What a peer said is by `client` and `server`.
 
-    conversation: follows it. containers: what the peers call themselves.
+    conversation: follows it. numbers: counts and measures, None if nobody does. containers: what the peers
+    call themselves.
     session_word: what the protocol calls its sessions.
     """
 
-    def __init__(self, connection: Connection, conversation: Conversation) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        conversation: Conversation,
+        numbers: Numbers10 | Numbers091 | None = None,
+    ) -> None:
         self.connection = connection
         self.first_time = 0
         self.last_time = 0
@@ -81,6 +113,8 @@ class ConnectionOverview:
         self.message_octets = {CLIENT: 0, SERVER: 0}
         self.problems = 0
         self.conversation: Conversation = conversation
+        self.numbers = numbers
+        self.silences = {CLIENT: Silence(), SERVER: Silence()}
         self.errors: dict[tuple[str, str, str, str | None, str | None], ErrorSummary] = {}
         self.errors_dropped = 0
         # The packet of a peer's close, or of its answer to one; 0 while there is none.

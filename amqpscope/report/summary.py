@@ -7,10 +7,10 @@ from typing import Any, Final
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.model.note import Note
 from amqpscope.model.passwords import without_password
-from amqpscope.model.records import FrameRecord, endpoint
+from amqpscope.model.records import CLIENT, SERVER, FrameRecord, endpoint
 from amqpscope.protocols import label
 from amqpscope.reassembly.stream import StreamFacts
-from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary
+from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary, Silence
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.moment import iso
 from amqpscope.report.tls import tls_object
@@ -22,6 +22,7 @@ __all__ = [
     "connection_object",
     "error_object",
     "protocol_name",
+    "round_trip",
     "summary_json",
 ]
 
@@ -57,6 +58,7 @@ def add_frame(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
         summary.first_time = int(record.time)
     summary.last_time = max(summary.last_time, int(record.last_time))
     summary.frames[record.peer] += 1
+    summary.silences[record.peer].heard(record)
     if frame.problems:
         summary.problems += 1
     FORMS.of(frame).summarize(summary, record, link)
@@ -75,6 +77,21 @@ def _could_not_write(facts: dict[str, StreamFacts]) -> dict[str, Any] | None:
         peer: {"window_seconds": fact.shut / 1e9, "resent_seconds": fact.unheard / 1e9}
         for peer, fact in facts.items()
     }
+
+
+def round_trip(facts: dict[str, StreamFacts], summary: ConnectionOverview) -> dict[str, int | None]:
+    """The time (ns) that TCP took from the place of the capture to each peer and back, None if not known.
+
+    Of the server from SYN to SYN+ACK. Of the client at most: until its first frame, which needs the SYN+ACK.
+    """
+    client, server = facts[CLIENT], facts[SERVER]
+    found: dict[str, int | None] = {CLIENT: None, SERVER: None}
+    if client.syn and server.syn and client.first_time < server.first_time:
+        found[SERVER] = int(server.first_time - client.first_time)
+        began = summary.silences[CLIENT].began
+        if began > server.first_time:
+            found[CLIENT] = int(began - server.first_time)
+    return found
 
 
 def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview | None) -> dict[str, Any]:
@@ -104,6 +121,7 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview 
     }
     if summary is None:
         return result
+    numbers = summary.numbers
     return result | {
         "closed_in_packet": {peer: packet or None for peer, packet in summary.closed.items()},
         "frames": summary.frames,
@@ -128,10 +146,29 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview 
                 "octets": link.octets,
                 "ended": link.ended or None,
                 "error": link.error or None,
+                **({} if numbers is None else numbers.link(link.link)),
             }
             for link in summary.links.values()
         ],
         "links_not_listed": summary.links_dropped,
+        "round_trip": {
+            peer: None if time is None else time / 1e9 for peer, time in round_trip(facts, summary).items()
+        },
+        "silence": {peer: _silence(silence) for peer, silence in summary.silences.items()},
+        "windows": [],
+        "channels": [],
+        "requests": {},
+        "blocked": None,
+        **({} if numbers is None else numbers.json()),
+    }
+
+
+def _silence(silence: Silence) -> dict[str, Any]:
+    """The longest silence of a peer, in seconds."""
+    return {
+        "longest": silence.longest / 1e9,
+        "after_packet": silence.packet or None,
+        "limit": silence.limit / 1e9 if silence.limit else None,
     }
 
 

@@ -199,6 +199,66 @@ _DIAGNOSIS: Final = record(
     }
 )
 
+_WAIT: Final = record(
+    {
+        "seconds": NUMBER,
+        "longest": NUMBER,
+        "longest_packet": said(nullable(INDEX), "since which packet the longest wait lasted"),
+    }
+)
+_LATENCY: Final = said(
+    record(
+        {
+            "count": INDEX,
+            "p50": NUMBER,
+            "p95": NUMBER,
+            "p99": NUMBER,
+            "longest": NUMBER,
+            "longest_packets": listed(INDEX),
+        }
+    ),
+    "seconds; percentiles of more than 256 are too large by an eighth at most",
+)
+_DELIVERIES: Final = record(
+    {
+        "messages": INDEX,
+        "octets": INDEX,
+        "messages_per_second": said(nullable(NUMBER), "from the first message to the last one"),
+        "octets_per_second": nullable(NUMBER),
+        "median_octets": nullable(INDEX),
+        "largest_octets": nullable(INDEX),
+        "largest_packet": nullable(INDEX),
+        "redelivered": INDEX,
+        "outcomes": mapped(INDEX),
+        "settlement_seconds": said(nullable(_LATENCY), "null: nothing was settled, or the clocks differ"),
+        "unsettled": said(INDEX, "messages that were never settled"),
+        "unsettled_longest": said(nullable(NUMBER), "seconds"),
+        "unsettled_packet": nullable(INDEX),
+    }
+)
+_CHANNEL: Final = record(
+    {
+        "channel": INDEX,
+        "opened_packet": nullable(INDEX),
+        "published": _DELIVERIES,
+        "returned": INDEX,
+        "fetched": said(nullable(_DELIVERIES), "by basic.get"),
+        "empty_gets": INDEX,
+        "stopped_by": said(per_peer(_WAIT), "channel.flow"),
+        "consumers": listed(
+            record(
+                {
+                    "consumer": TEXT,
+                    "queue": nullable(TEXT),
+                    "prefetch": nullable(INDEX),
+                    "prefetch_full": _WAIT,
+                    "deliveries": _DELIVERIES,
+                }
+            )
+        ),
+    }
+)
+
 _SUMMARY: Final[dict[str, Schema]] = {
     **_CONNECTION,
     "closed_in_packet?": per_peer(nullable(INDEX)),
@@ -237,10 +297,37 @@ _SUMMARY: Final[dict[str, Schema]] = {
                 "octets": INDEX,
                 "ended": nullable(TEXT),
                 "error": nullable(TEXT),
+                "credit": nullable(
+                    record(
+                        {
+                            "granted": said(INDEX, "deliveries that the receiver allowed"),
+                            "used": said(INDEX, "deliveries that were sent"),
+                            "largest": said(INDEX, "the largest link-credit"),
+                            "waited": said(_WAIT, "how long the sender had none"),
+                            "peak_unsettled": INDEX,
+                        }
+                    )
+                ),
+                "deliveries": _DELIVERIES,
             }
         )
     ),
     "links_not_listed?": INDEX,
+    "round_trip?": said(per_peer(nullable(NUMBER)), "seconds of TCP, from the place of the capture and back"),
+    "silence?": per_peer(
+        record({"longest": NUMBER, "after_packet": nullable(INDEX), "limit": nullable(NUMBER)})
+    ),
+    "windows?": listed(
+        record(
+            {
+                "channels": per_peer(nullable(INDEX)),
+                "window_closed": said(per_peer(_WAIT), "how long a peer could send no transfer"),
+            }
+        )
+    ),
+    "channels?": listed(_CHANNEL),
+    "requests?": said(mapped(_LATENCY), "how long answers took, by what was asked for"),
+    "blocked?": said(nullable(_WAIT), "how long the server had blocked the connection"),
 }
 
 _BASELINE: Final[dict[str, Schema]] = {

@@ -1,6 +1,5 @@
 """What the watches of channels know of one channel of AMQP 0-9-1."""
 
-from amqpscope.diagnoses.latency import Latency
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import UNLIMITED, Consumer
 
@@ -34,9 +33,6 @@ class ChannelState:
         self.full_packet = 0
         self.full_time = 0
         self.full_window = 0
-        self.full_seconds = 0
-        self.settling = Latency()
-        self.confirming = Latency()
 
     @property
     def subject(self) -> str:

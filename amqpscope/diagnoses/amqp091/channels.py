@@ -11,7 +11,6 @@ from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import SentContent
-from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp10.identity import PEERS, side_of
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
@@ -141,7 +140,6 @@ class ChannelWatch(Watch091):
     def __init__(self, notebook: Notebook) -> None:
         super().__init__(notebook)
         self.channels: dict[Channel, ChannelState] = {}
-        # The channels that are over, for their numbers.
         self.blocked: tuple[int, int, str] | None = None
         self.was_blocked = False
         self.published = 0
@@ -286,18 +284,16 @@ class ChannelWatch(Watch091):
                     state.full_window = window
 
     def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
-        self._given_back(record, deliveries, True)
+        self._given_back(record, deliveries)
 
     def recovered(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
-        self._given_back(record, deliveries, False)
+        self._given_back(record, deliveries)
 
-    def _given_back(self, record: FrameRecord, deliveries: list[ConsumerDelivery], settles: bool) -> None:
+    def _given_back(self, record: FrameRecord, deliveries: list[ConsumerDelivery]) -> None:
         state = self._state(record) if deliveries else None
         if state is None:
             return
         for delivery in deliveries:
-            if settles:
-                state.settling.add(record.time - delivery.time, delivery.packet, record.packet)
             if delivery.consumer is not None:
                 state.held[delivery.consumer] = max(state.held.get(delivery.consumer, 0) - 1, 0)
         if state.full_packet and state.held.get(state.full_tag, 0) < state.full_window:
@@ -309,7 +305,6 @@ class ChannelWatch(Watch091):
             return False
         packet, since, window = state.full_packet, state.full_time, state.full_window
         state.full_packet = 0
-        state.full_seconds += until - since
         held = state.held.get(state.full_tag, 0)
         if state.channel.transacted or not self.notebook.idle(
             0, since, until, self.notebook.limit(PREFETCH_FULL)
@@ -328,12 +323,6 @@ class ChannelWatch(Watch091):
             ended=ended,
         )
         return True
-
-    def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
-        state = self._state(record) if publishes else None
-        if state is not None:
-            for publish in publishes:
-                state.confirming.add(record.time - publish.time, publish.packet, record.packet)
 
     # What is left at the end
 

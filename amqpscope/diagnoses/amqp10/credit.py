@@ -97,7 +97,6 @@ def _waiting(available: int) -> str:
 def credit_ended(notebook: Notebook, state: LinkState, ended: int, until: int) -> None:
     """The wait of a link's sender for credit is over, or so is what is known of it."""
     kind = CREDIT_NONE if state.up_to is None or not state.largest else CREDIT_STARVED
-    state.without_credit += max(until - state.wait_time, 0)
     if state.link.tokens or not notebook.idle(
         state.receiver, state.wait_time, until, _patience(notebook, kind, state.available)
     ):
@@ -150,7 +149,6 @@ class Window:
         self.last_packet = 0
         self.wait_packet = 0
         self.wait_time = 0
-        self.closed_time = 0
 
     def said(self, size: int | None, incoming: int | None) -> None:
         """The receiver says its window."""
@@ -218,7 +216,6 @@ class WindowBook:
         window.wait_packet = 0
         if not packet:
             return
-        window.closed_time += max(until - since, 0)
         waiting = [
             state
             for state in self.links.values()

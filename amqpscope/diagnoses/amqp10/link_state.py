@@ -53,7 +53,6 @@ class LinkState:
         # Since when the sender waits for credit.
         self.wait_packet = 0
         self.wait_time = 0
-        self.without_credit = 0
         # What was sent.
         self.transfers = 0
         self.deliveries = 0

@@ -33,8 +33,6 @@ class LinkWatch(Watch10):
         super().__init__(notebook)
         self.links: dict[Link, LinkState] = {}
         self.windows = WindowBook(notebook, self.links)
-        # The links that are over, for their numbers.
-        self.former: list[LinkState] = []
         # By delivery, what is not settled by its sender.
         self.open: dict[OpenDelivery, Delivered] = {}
 

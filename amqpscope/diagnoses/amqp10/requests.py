@@ -4,6 +4,7 @@ from typing import Final
 
 from amqpscope.diagnoses.amqp10.link_state import ahead
 from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.latency import Latency
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration, side_of_peer
 from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_NAMED_DELIVERIES
@@ -64,6 +65,8 @@ class RequestWatch(Watch10):
         self.sessions: set[Session] = set()
         # The delivery-count of links whose attach was captured.
         self.counts: dict[Link, int] = {}
+        # How long answers took, by what was asked for.
+        self.latencies: dict[str, Latency] = {}
 
     def _ask(self, key: tuple[str, object], about: str, record: FrameRecord) -> _Asked:
         asked = _Asked(key[0], about, record)
@@ -74,9 +77,20 @@ class RequestWatch(Watch10):
         return asked
 
     def _answer(self, key: tuple[str, object], record: FrameRecord) -> None:
+        asked = self._withdraw(key, record)
+        if asked is not None:
+            latency = self.latencies.get(asked.kind)
+            if latency is None:
+                latency = self.latencies[asked.kind] = Latency()
+            latency.add(record.time - asked.time, asked.packet, record.packet)
+
+    def _withdraw(self, key: tuple[str, object], record: FrameRecord) -> _Asked | None:
+        """Nobody needs an answer after this frame. Gives what was asked of its sender, if it was asked."""
         asked = self.asked.pop(key, None)
-        if asked is not None and asked.side != side_of(record):
-            self._over(asked, record.packet, record.time)
+        if asked is None or asked.side == side_of(record):
+            return None
+        self._over(asked, record.packet, record.time)
+        return asked
 
     def _over(self, asked: _Asked, ended: int, until: int) -> None:
         """A request was answered or withdrawn, or nothing more is known of it."""
@@ -134,7 +148,7 @@ class RequestWatch(Watch10):
 
     def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
         self.counts.pop(link, None)
-        self._answer(("drain", link), record)
+        self._withdraw(("drain", link), record)
         if link.detached == 3:
             self._answer(("detach", link), record)
         elif link.attached == 3:
@@ -147,7 +161,7 @@ class RequestWatch(Watch10):
             self._answer(("close", None), record)
             return
         for key in list(self.asked):
-            self._answer(key, record)
+            self._withdraw(key, record)
         self.asked = {}
         self._ask(("close", None), "", record)
 
@@ -156,9 +170,9 @@ class RequestWatch(Watch10):
         for key in list(self.asked):
             about = key[1]
             if about is session and key[0] != "end":
-                self._answer(key, record)
+                self._withdraw(key, record)
             elif isinstance(about, Link) and self._ended(about, session):
-                self._answer(key, record)
+                self._withdraw(key, record)
 
     def _ended(self, link: Link, session: Session) -> bool:
         for half in (session.client, session.server):
