@@ -5,21 +5,28 @@
         ("1.0",),
         '''A sender waits for credit that the receiver has never granted.
 
-        Means: ...
+        What it means: ...
         ''',
         Limit("seconds", 10, "clients grant credit at once, or when they are first asked for a message"),
     )
 
-The words have fixed heads: what it `Means:`, how it `Comes about:`, whose `Move:` it is, what the `Client:`
-and the `Server:` can change, when the diagnosis is `Silent when:` something looks alike, and `Threads:`
-in which users report it. Nothing else lists the codes.
+The words have fixed heads. `Client:` and `Server:` say what each of the two can change. `Not reported when:`
+names similar situations without the diagnosis. `Threads:` names reports of users. No other file lists codes.
 """
 
 from typing import Final, NamedTuple
 
 __all__ = ["HEADS", "KINDS", "Kind", "Limit", "declare"]
 
-HEADS: Final = ("Means", "Comes about", "Move", "Client", "Server", "Silent when", "Threads")
+HEADS: Final = (
+    "What it means",
+    "Usual causes",
+    "Who has to act",
+    "Client",
+    "Server",
+    "Not reported when",
+    "Threads",
+)
 """The heads of the words of a diagnosis, in order."""
 
 

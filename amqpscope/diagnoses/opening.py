@@ -35,13 +35,13 @@ WRONG_PORT: Final = declare(
     (),
     """A client speaks another protocol than the server at its port.
 
-    Means: One of them speaks AMQP, the other one TLS, HTTP, MQTT or STOMP.
-    Comes about: amqp:// for amqps:// or the reverse; port 5672 for 15672 (management), 1883 (MQTT) or 61613
-    (STOMP); a health check of a load balancer.
-    Move: The client's.
+    What it means: One peer speaks AMQP. The other peer speaks TLS, HTTP, MQTT or STOMP.
+    Usual causes: The URL says amqp:// instead of amqps://, or the reverse. Port 5672 is confused with 15672
+    (management), 1883 (MQTT) or 61613 (STOMP). A load balancer may also send a health check.
+    Who has to act: The client.
     Client: Use the port of the protocol: 5672 for AMQP, 5671 for AMQP over TLS.
-    Server: Nothing, or let another listener answer there.
-    Silent when: Both speak AMQP, on whatever port, or a PROXY header comes first.
+    Server: The server needs no change, unless another listener should answer at the port.
+    Not reported when: both peers speak AMQP, on whatever port, or a PROXY header comes first.
     Threads: rabbitmq/rabbitmq-server#13559, ruby-amqp/rabbitmq_http_api_client#35
     """,
 )
@@ -51,55 +51,58 @@ VERSION_MISMATCH: Final = declare(
     (),
     """A client asks for a version of AMQP that the server does not speak.
 
-    Means: The server answers with the protocol header that it speaks, and closes.
-    Comes about: A client of AMQP 1.0 at RabbitMQ before 4.0 without its plugin; a client of AMQP 0-9-1 at
-    Azure, ActiveMQ or Qpid; a client without SASL at a server that demands it.
-    Move: The client's.
-    Client: Use a library of the version that the server speaks; use SASL ANONYMOUS instead of no SASL.
+    What it means: The server answers with the protocol header that it supports, and closes the connection.
+    Usual causes: An AMQP 1.0 client meets RabbitMQ before 4.0 without its plugin, or an AMQP 0-9-1 client
+    meets Azure, ActiveMQ or Qpid. A client without SASL may also meet a server that demands SASL.
+    Who has to act: The client.
+    Client: Use a library for the version that the server speaks. Use SASL ANONYMOUS instead of no SASL.
     Server: RabbitMQ before 4.0 needs its plugin rabbitmq_amqp1_0.
-    Silent when: The client goes on in the version of the answer, or repeats its header after SASL or TLS.
+    Not reported when: the client continues in the version of the answer, or repeats its header after SASL or
+    TLS.
     """,
 )
 
 NO_COMMON_MECHANISM: Final = declare(
     "no-common-mechanism",
     _BOTH,
-    """The client leaves when it sees which SASL mechanisms the server offers.
+    """A client leaves after the server has listed its SASL mechanisms.
 
-    Means: None of them is one that the client has, or is allowed to use.
-    Comes about: The server offers only EXTERNAL (certificates), or PLAIN only over TLS.
-    Move: The client's.
-    Client: Configure a mechanism that is offered, or connect over TLS.
+    What it means: The client supports none of these mechanisms, or is not allowed to use them.
+    Usual causes: The server offers only EXTERNAL (certificates), or offers PLAIN only over TLS.
+    Who has to act: The client.
+    Client: Configure a mechanism that the server offers, or connect over TLS.
     Server: Offer another mechanism.
-    Silent when: The server ends the connection, or the capture ends.
+    Not reported when: the server ends the connection, or the capture ends.
     """,
 )
 
 LOGIN_REFUSED: Final = declare(
     "login-refused",
     _BOTH,
-    """The server refuses a login.
+    """A server refuses a login.
 
-    Means: The user, the password, the token, or the virtual host of the client is not accepted.
-    Comes about: A wrong password or an expired token; the user guest from another host than the broker's.
-    Move: The client's. Where the server says that it has a failure (sys, sys-temp): the server's.
+    What it means: The server does not accept the user, the password, the token or the virtual host of the
+    client.
+    Usual causes: The password is wrong, the token has expired, or the user guest connects from another host
+    than the broker's host.
+    Who has to act: The client. If the server reports a failure of its own (sys, sys-temp), the server.
     Client: Check the credentials and the virtual host.
-    Server: Look at the log: the reason is not said on the wire.
-    Silent when: A channel is closed with 403, or the server shuts down.
+    Server: Read the log of the server, because no frame gives the reason.
+    Not reported when: a channel is closed with 403, or the server shuts down.
     """,
 )
 
 PROXY_HEADER: Final = declare(
     "proxy-header",
     _BOTH,
-    """A load balancer says who the real client is, by a header of the PROXY protocol. This is no fault.
+    """A load balancer names the real client by a header of the PROXY protocol, which is no fault.
 
-    Means: The address of the TCP connection is the load balancer's.
-    Comes about: HAProxy and cloud load balancers send it, when they are configured to.
-    Move: Nobody's.
-    Client: Nothing.
-    Server: A server that does not expect the header takes it for a bad protocol header.
-    Silent when: The AMQP header comes first.
+    What it means: The address of the TCP connection is the address of the load balancer.
+    Usual causes: HAProxy and cloud load balancers send the header if they are configured to send it.
+    Who has to act: Nobody.
+    Client: The client needs no change.
+    Server: A server that does not expect the header treats it as a bad protocol header.
+    Not reported when: the AMQP header comes first.
     """,
 )
 
@@ -172,7 +175,7 @@ class OpeningWatch(Watch):
             subject,
             whose,
             record.packet,
-            f"server refuses the login by {self.mechanism or 'SASL'}: {why}",
+            f"the server refuses the login by {self.mechanism or 'SASL'}: {why}",
             {"mechanism": self.mechanism, **figures},
             packets=(self.chosen_packet,),
         )
@@ -187,7 +190,8 @@ class OpeningWatch(Watch):
                 f"v{version}",
                 "",
                 packet,
-                f"a PROXY header (version {version}) names {source or 'no client'} as the client: no fault",
+                f"a PROXY header (version {version}) names {source or 'no client'} as the client, "
+                "which is no fault",
                 {"version": version, "source": source or None},
             )
         client, server = analysis.first, analysis.second
@@ -209,7 +213,8 @@ class OpeningWatch(Watch):
                 "sasl",
                 CLIENT,
                 self.offered_packet,
-                f"server offers {self.offered or 'no mechanism'}; client leaves without choosing one",
+                f"the server offers {self.offered or 'no SASL mechanism'}, and the client leaves "
+                "without choosing one",
                 {"offered": self.offered},
             )
 
@@ -226,13 +231,13 @@ class OpeningWatch(Watch):
                 "AMQP",
                 says,
                 port,
-                f"the server says {says}",
+                f"the server speaks {says}",
             )
         elif is_amqp(connection.protocol) or port == 5672:
             says = label(spoken)
             facts = analysis.tcp.facts(1 - server)
             self._report_port(
-                spoken, self.skipped[0] or facts.first_packet, says, "AMQP", port, "the port is AMQP's"
+                spoken, self.skipped[0] or facts.first_packet, says, "AMQP", port, "the port belongs to AMQP"
             )
 
     def _report_port(self, subject: str, packet: int, client: str, server: str, port: int, why: str) -> None:
@@ -241,7 +246,7 @@ class OpeningWatch(Watch):
             subject,
             CLIENT,
             packet,
-            f"client speaks {client} to port {port}, but {why}",
+            f"the client speaks {client} to port {port}, but {why}",
             {"client_says": client, "server_says": server, "port": port},
         )
 
@@ -264,7 +269,7 @@ class OpeningWatch(Watch):
             "header",
             CLIENT,
             self.header_packet[1],
-            f"client asks for AMQP {client}, server answers that it speaks AMQP {server}",
+            f"the client asks for AMQP {client}, but the server answers that it speaks AMQP {server}",
             {"client": client, "server": server},
             packets=(self.header_packet[0],),
         )

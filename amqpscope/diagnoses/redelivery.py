@@ -12,14 +12,16 @@ __all__ = ["REDELIVERY_LOOP", "ReturnedMessages"]
 REDELIVERY_LOOP: Final = declare(
     "redelivery-loop",
     ("1.0", "0-9-1"),
-    """One message comes again and again, because the client gives it back each time.
+    """One message is delivered again and again, because the client returns it each time.
 
-    Means: A message that cannot be processed is requeued, comes again, and keeps the consumer busy.
-    Comes about: An exception in the handler leads to nack with requeue, or to released or modified.
-    Move: The client's.
-    Client: Reject a message that cannot be processed, so that it is dead-lettered; count its deliveries.
-    Server: Set a delivery limit; RabbitMQ's quorum queues have one of 20.
-    Silent when: The messages are different ones, or come again only a few times.
+    What it means: The client requeues a message that it cannot process. The message returns and keeps the
+    consumer busy.
+    Usual causes: An exception in the message handler leads to nack with requeue, or to released or modified.
+    Who has to act: The client.
+    Client: Reject a message that cannot be processed, so that it is dead-lettered. Count the deliveries of
+    each message.
+    Server: Set a delivery limit. RabbitMQ's quorum queues have a limit of 20.
+    Not reported when: the messages differ, or return only a few times.
     """,
     Limit("times", 5, "a few retries are usual"),
 )
@@ -67,8 +69,9 @@ class ReturnedMessages:
                 queue,
                 CLIENT,
                 known.packet,
-                f"message {message_id} came {known.times} times on {queue}: client gives it back "
-                f"({known.outcome}) each time",
+                f"message {message_id} was delivered {known.times} times from {queue}, because the "
+                "client returns "
+                f"it each time ({known.outcome})",
                 {"message_id": message_id, "deliveries": known.times, "outcome": known.outcome},
                 packets=(known.last_packet,),
             )

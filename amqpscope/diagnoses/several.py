@@ -18,14 +18,15 @@ __all__ = ["CONNECTION_CHURN", "Several"]
 CONNECTION_CHURN: Final = declare(
     "connection-churn",
     ("1.0", "0-9-1"),
-    """A host opens a connection for each message or two.
+    """A host opens a connection for one or two messages, again and again.
 
-    Means: Each connection costs several round trips, a login and memory of the broker.
-    Comes about: A script, or a function that connects, publishes and disconnects; PHP without a proxy.
-    Move: The client's.
-    Client: Keep a connection, or put a proxy before the broker that does.
-    Server: Nothing.
-    Silent when: Logins are refused, there are few connections, or they are far between.
+    What it means: Each connection costs several round trips, a login and memory of the broker.
+    Usual causes: A script or a function connects, publishes one message and disconnects. PHP without a proxy
+    works like this.
+    Who has to act: The client.
+    Client: Keep one connection, or put a proxy before the broker that keeps one.
+    Server: The server needs no change.
+    Not reported when: logins are refused, or the host opens only a few connections, or opens them slowly.
     """,
     Limit("connections", 20, "fewer cost nothing"),
     Limit("messages", 2, "a connection for a batch is no waste"),
@@ -102,7 +103,8 @@ class Several:
                 "seconds": round(span, 1),
             }
             message = (
-                f"{host} opened {known.connections} connections in {span:.1f} s, for {known.messages} "
+                f"{host} opened {known.connections} connections in {span:.1f} s, to send only "
+                f"{known.messages} "
                 "messages"
             )
             found.append(

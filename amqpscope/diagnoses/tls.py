@@ -18,13 +18,14 @@ TLS_ALERT: Final = declare(
     (),
     """A peer ends TLS with an alert.
 
-    Means: The handshake or the connection fails. The alert says why, in one word.
-    Comes about: A certificate that is not trusted, has expired, or is of another host; versions or cipher
-    suites that the other peer does not have.
-    Move: Both: one peer has the certificate or the configuration, the other one rejects it.
-    Client: Trust the authority of the server's certificate; connect by the name in the certificate.
-    Server: Renew the certificate; send the whole chain.
-    Silent when: The alert is the usual close_notify, or cannot be read.
+    What it means: The handshake or the connection fails. The alert gives the reason in one word.
+    Usual causes: A certificate is not trusted, has expired, or belongs to another host. Or the peers have no
+    TLS version or cipher suite in common.
+    Who has to act: Both peers: one peer has the certificate or the configuration, and the other peer rejects
+    it.
+    Client: Trust the authority of the server's certificate. Connect by the name in the certificate.
+    Server: Renew the certificate. Send the whole certificate chain.
+    Not reported when: the alert is the usual close_notify, or cannot be read.
     """,
 )
 
@@ -33,12 +34,12 @@ TLS_UNANSWERED: Final = declare(
     (),
     """A server ends the connection without an answer to the ClientHello.
 
-    Means: What listens at the port takes no TLS, or none from this client.
-    Comes about: TLS to a port without TLS; a proxy that knows no server for the name.
-    Move: The client's.
+    What it means: The program at the port does not accept TLS, or does not accept TLS from this client.
+    Usual causes: The client uses TLS on a port without TLS, or a proxy knows no server of the requested name.
+    Who has to act: The client.
     Client: Check the port and the host name.
-    Server: Look at the log of the proxy.
-    Silent when: The server answers anything.
+    Server: Read the log of the proxy.
+    Not reported when: the server sends any answer.
     """,
 )
 
@@ -51,7 +52,8 @@ _CERTIFICATES: Final = {
     "unsupported_certificate": "does not support the kind of certificate of the {other}",
     "certificate_revoked": "rejects the certificate of the {other}, which was revoked",
     "certificate_expired": "rejects the certificate of the {other}, which is not valid at this time",
-    "certificate_unknown": "rejects the certificate of the {other}: it is not trusted, or names another host",
+    "certificate_unknown": "rejects the certificate of the {other}, which is not trusted or names "
+    "another host",
     "certificate_required": "requires a certificate of the {other}, which sent none",
 }
 """What an alert about a certificate says, behind its sender."""
@@ -81,7 +83,7 @@ def tls_failures(notebook: Notebook, analysis: ConnectionAnalysis) -> None:
         seen = analysis.tcp.facts(server)
         how = {"fin": "closed the TCP connection", "rst": "reset the TCP connection"}.get(seen.ended)
         if how is not None and seen.delivered == 0:
-            text = f"server did not answer the ClientHello and {how}"
+            text = f"the server did not answer the ClientHello, and {how}"
             hello = analysis.tcp.facts(1 - server).first_packet
             notebook.add(TLS_UNANSWERED, "tls", "client", hello, text, {"ended": seen.ended})
 
@@ -94,14 +96,14 @@ def _alert_text(connection: Connection, facts: TlsFacts, alert: TlsAlert) -> str
     text = _CERTIFICATES.get(alert.name) or _OTHERS.get(alert.name)
     if by_server and facts.certificate_refused and alert.name in ("handshake_failure", "bad_certificate"):
         text = _CERTIFICATES["certificate_required"]
-    said = f"{peer} sent the TLS alert {alert.name}"
+    said = f"the {peer} sent the TLS alert {alert.name}"
     if text is None:
         return said
     certificate = facts.client_certificate if by_server else facts.server_certificate
     detail = ""
     if alert.name in _CERTIFICATES and certificate is not None:
         detail = f" (valid {_validity(certificate)})"
-    return f"{said}: it {text.format(other=other)}{detail}"
+    return f"{said}: the {peer} {text.format(other=other)}{detail}"
 
 
 def _validity(certificate: Certificate) -> str:

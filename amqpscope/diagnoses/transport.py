@@ -25,15 +25,15 @@ _BOTH: Final = ("1.0", "0-9-1")
 HEARTBEAT_LATE: Final = declare(
     "heartbeat-late",
     _BOTH,
-    """A peer says nothing for longer than was agreed, while its host acknowledges what it gets.
+    """A peer sends nothing for longer than agreed, although its host still acknowledges TCP segments.
 
-    Means: The host is there and the network works, so the process hangs: it does not send heartbeats.
-    Comes about: A callback blocks the thread that sends heartbeats; a long garbage collection; a debugger; a
-    process that is stopped or starved of processor time.
-    Move: Who is silent.
-    Client: Do long work in another thread than the connection's. Agree on a longer heartbeat.
-    Server: Look at load and garbage collection.
-    Silent when: TCP kept the peer from writing, or octets are missing.
+    What it means: The host and the network work, but the process of the peer hangs and sends no heartbeats.
+    Usual causes: A callback blocks the thread that sends heartbeats, garbage collection takes long, or a
+    debugger stops the process. The process may also be stopped or lack processor time.
+    Who has to act: The silent peer.
+    Client: Do long work in another thread than the thread of the connection. Agree on a longer heartbeat.
+    Server: Check the load and the garbage collection of the server.
+    Not reported when: TCP kept the peer from writing, or octets are missing.
     Threads: amqp-node/amqplib#151, Azure/azure-sdk-for-js#37323, CopernicaMarketingSoftware/AMQP-CPP#440
     """,
     Limit("times", 2, "AMQP 0-9-1 lets a peer close the connection after two heartbeats without a frame"),
@@ -43,16 +43,16 @@ HEARTBEAT_LATE: Final = declare(
 SILENCE: Final = declare(
     "silence",
     _BOTH,
-    """Neither peer says anything for long, no heartbeats were agreed, and then the connection is lost.
+    """Neither peer sends anything for a long time without agreed heartbeats, and then the connection is lost.
 
-    Means: Something ended the connection because nothing went over it: the service, or a load balancer, NAT
-    or firewall on the way, which forgets it without a word.
-    Comes about: Heartbeats are switched off. Azure ends idle connections after 240 s, AWS load balancers
-    after 350 s, many services after 300 s.
-    Move: Nobody's: both peers can agree on heartbeats.
-    Client: Set a heartbeat, or an idle-time-out, of less than the limit, such as 30 s.
+    What it means: The service, or a load balancer, NAT device or firewall on the way, ended the idle
+    connection. Such a device often forgets a connection without any message.
+    Usual causes: Heartbeats are switched off. Azure ends idle connections after 240 s, AWS load balancers
+    after 350 s, and many services after 300 s.
+    Who has to act: Nobody alone, because both peers can agree on heartbeats.
+    Client: Set a heartbeat or an idle-time-out below the limit, for example 30 s.
     Server: Ask for heartbeats by default.
-    Silent when: Heartbeats were agreed, or the connection simply goes on.
+    Not reported when: heartbeats were agreed, or the connection continues.
     Threads: amqp/rhea#241, Azure/azure-service-bus-java#142
     """,
     Limit("seconds", 60, "limits for idle connections are minutes"),
@@ -61,17 +61,18 @@ SILENCE: Final = declare(
 NETWORK_STALL: Final = declare(
     "network-stall",
     _BOTH,
-    """What one peer has to say does not get through: the other end does not read, or the way is gone.
+    """Octets of one peer do not reach the other peer, because the other peer does not read or the network is
+    gone.
 
-    Means: Either the TCP window of the reader is 0, so its process does not read; or octets are sent again
-    and again and never acknowledged, so the network or the other host is gone. The writer is not to blame for
-    what it cannot say, heartbeats included.
-    Comes about: A consumer stops reading its socket (it is blocked, stopped or overloaded); a cable, a
-    firewall or a host that went away without a word.
-    Move: Who does not read. Where octets are not acknowledged: nobody's.
-    Client: Read the socket in a thread of its own and bound what is in flight by a prefetch or by credit.
-    Server: The same.
-    Silent when: The window opens in time, or what was sent again is acknowledged.
+    What it means: If the TCP window of the reader is 0, its process does not read. If octets are sent again
+    and never acknowledged, the network or the other host is gone. The writer is not at fault for frames that
+    it cannot send, including heartbeats.
+    Usual causes: A consumer is blocked, stopped or overloaded and does not read its socket. Or a cable, a
+    firewall or a host has disappeared.
+    Who has to act: The peer that does not read. If octets are not acknowledged, nobody.
+    Client: Read the socket in a separate thread, and limit the messages in flight by a prefetch or by credit.
+    Server: Read the socket in a separate thread, and limit the messages in flight by a prefetch or by credit.
+    Not reported when: the window opens in time, or the octets that were sent again are acknowledged.
     Threads: operand/agency#60, cloudamqp/amqproxy#190
     """,
     Limit("seconds", 5, "a reader that is busy opens its window within a second"),
@@ -174,8 +175,9 @@ class TransportWatch(Watch):
             f"{sender} to {reader}",
             reader,
             stall.packet,
-            f"the TCP window of {reader} is 0 for {duration(seconds)}: {reader} does not read, so {sender} "
-            "cannot write",
+            f"the TCP window of the {reader} is 0 for {duration(seconds)}, so the {reader} does not "
+            "read and the "
+            f"{sender} cannot write",
             {"kind": "zero-window", "window": 0, "cannot_write": sender},
             seconds=seconds,
         )
@@ -194,8 +196,9 @@ class TransportWatch(Watch):
             f"{sender} to {PEERS[1 - side]}",
             "",
             packet,
-            f"what {sender} sends is sent again and not acknowledged for {duration(seconds)}: the network or "
-            f"the host of {PEERS[1 - side]} is gone",
+            f"the {sender} has sent the same octets again for {duration(seconds)} without an "
+            "acknowledgement: the "
+            f"network or the host of the {PEERS[1 - side]} is gone",
             {"kind": "unacknowledged-resends", "cannot_write": sender},
             seconds=seconds,
             packets=(stall.packet,),
@@ -232,8 +235,9 @@ class TransportWatch(Watch):
             "connection",
             peer,
             packet,
-            f"{peer} says nothing for {duration(seconds)}, agreed were {agreed / SECOND:g} s, and its host "
-            "acknowledges all the while: its process hangs, not the network",
+            f"the {peer} sends nothing for {duration(seconds)}, although {agreed / SECOND:g} s are "
+            "agreed; its host "
+            "still acknowledges, so its process hangs and the network works",
             {"heartbeat": agreed / SECOND, "silent_for": round(seconds, 3)},
             seconds=seconds,
             ended=ended or notebook.end_packet,
@@ -259,8 +263,8 @@ class TransportWatch(Watch):
             "connection",
             "",
             packet,
-            f"neither side said anything for {duration(seconds)}, no heartbeats were agreed, and then {how}: "
-            "a limit on the way or of the service",
+            f"neither peer sent anything for {duration(seconds)} without agreed heartbeats, and then {how}, "
+            "probably because of an idle limit of the service or of a device on the way",
             figures,
             seconds=seconds,
             ended=self.notebook.end_packet,

@@ -12,26 +12,27 @@ WEBSOCKET_REFUSED: Final = declare(
     (),
     """A server refuses the upgrade to WebSocket.
 
-    Means: The answer to the upgrade has another status than 101.
-    Comes about: Another path or host than the server's, a proxy that knows no WebSocket, missing credentials.
-    Move: The client's.
-    Client: Check path, host and subprotocol.
-    Server: Look at the log of what answered.
-    Silent when: The upgrade is accepted.
+    What it means: The answer to the upgrade has a status other than 101.
+    Usual causes: The path or the host is wrong, a proxy does not support WebSocket, or credentials are
+    missing.
+    Who has to act: The client.
+    Client: Check the path, the host and the subprotocol.
+    Server: Read the log of the program that answered.
+    Not reported when: the server accepts the upgrade.
     """,
 )
 
 WEBSOCKET_UNREAD: Final = declare(
     "websocket-unread",
     (),
-    """A WebSocket cannot be read on.
+    """amqpscope cannot read a WebSocket any further.
 
-    Means: What it carries is compressed or cut in a way that cannot be followed. Nobody is at fault.
-    Comes about: Octets are missing, or an extension was agreed that amqpscope does not read.
-    Move: Nobody's.
-    Client: Nothing.
-    Server: Nothing.
-    Silent when: All of it is read.
+    What it means: The content is compressed or cut in a way that amqpscope cannot follow. Nobody is at fault.
+    Usual causes: Octets are missing, or the peers agreed on an extension that amqpscope does not read.
+    Who has to act: Nobody.
+    Client: The client needs no change.
+    Server: The server needs no change.
+    Not reported when: amqpscope can read the whole WebSocket.
     """,
 )
 
@@ -49,7 +50,7 @@ def websocket_failures(notebook: Notebook) -> None:
         return
     if facts.status not in (_ACCEPTED, _LOST):
         reason = f" {facts.reason}" if facts.reason else ""
-        text = f"server refused the upgrade to WebSocket: {facts.status}{reason}"
+        text = f"the server refused the upgrade to WebSocket: {facts.status}{reason}"
         notebook.add(WEBSOCKET_REFUSED, "websocket", "client", 0, text, {"status": int(facts.status)})
     elif facts.unread:
         notebook.add(WEBSOCKET_UNREAD, "websocket", "", 0, facts.unread, {})

@@ -21,116 +21,116 @@ class CaptureNote(NamedTuple):
 CAPTURE_NOTES: Final = (
     CaptureNote(
         ("capture/gap",),
-        "octets are missing: a packet was lost, or the snapshot length cut it off",
-        "decoding resumes at the next frame boundary that is certain; findings that depend on the "
-        "missing octets are left out or only possible",
+        "Octets are missing, because a packet was lost or the snapshot length cut it off.",
+        "Decoding resumes at the next frame boundary that is certain. Findings that depend on the "
+        "missing octets are left out or only possible.",
     ),
     CaptureNote(
         ("capture/dropped",),
-        "the capture file reports dropped packets: a count before this packet, or in total",
-        "missing octets are reported as gaps; findings that compare several connections are left "
-        "out or only possible",
+        "The capture file reports dropped packets, either before this packet or in total.",
+        "Missing octets are reported as gaps. Findings that compare several connections are left "
+        "out or only possible.",
     ),
     CaptureNote(
         ("capture/truncated",),
-        "the file, or its compressed stream, ends inside a record",
-        "everything before that record is read; connections end where the capture ends, and no peer"
-        " is accused of what it did not send",
+        "The file, or its compressed stream, ends inside a record.",
+        "Everything before that record is read. Connections end where the capture ends, and no peer "
+        "is accused because of frames that are not in the capture.",
     ),
     CaptureNote(
         ("capture/growing",),
-        "the file was written to while it was read",
-        "everything before the incomplete record is read, as in a file that ends inside a record",
+        "The file was written to while amqpscope read it.",
+        "Everything before the incomplete record is read, as in a file that ends inside a record.",
     ),
     CaptureNote(
         ("capture/corrupt",),
-        "octets that are no valid record",
-        "reading resumes at the next record that is certain; packets in between count as lost",
+        "Some octets of the file are not a valid record.",
+        "Reading resumes at the next record that is certain. The packets in between count as lost.",
     ),
     CaptureNote(
         ("capture/compression",),
-        "a zstd window above 32 MiB",
-        "nothing is read from there on",
+        "The file needs a zstd window above 32 MiB.",
+        "Nothing is read after this point.",
     ),
     CaptureNote(
         ("capture/ip-header", "capture/tcp-header"),
-        "an IP or TCP header that cannot be valid",
-        "the packet counts as lost",
+        "The IP header or the TCP header of a packet is not valid.",
+        "The packet counts as lost.",
     ),
     CaptureNote(
         ("capture/ip-fragment",),
-        "fragments of an IP datagram are missing, or contradict each other",
-        "the segment in the datagram counts as lost",
+        "Fragments of an IP datagram are missing, or contradict each other.",
+        "The segment in the datagram counts as lost.",
     ),
     CaptureNote(
         ("capture/overlap-differs",),
-        "octets were sent again with other content",
-        "the first copy is used, as most receivers do",
+        "A peer sent octets again with other content.",
+        "amqpscope uses the first copy, as most receivers do.",
     ),
     CaptureNote(
         ("capture/ignored",),
-        "a RST, FIN or SYN that the receiver ignores: the sequence number lies outside the receive "
-        "window, or the sender continued afterwards; the segment may come from a middlebox, or from an "
-        "older connection on the same ports",
-        "later octets are read, except after a FIN in sequence; findings about later octets are "
-        "only possible unless the receiver is seen to continue",
+        "The receiver ignores an RST, FIN or SYN, because its sequence number lies outside the "
+        "receive window or because its sender continued afterwards. The segment may come from a "
+        "middlebox, or from an older connection on the same ports.",
+        "Later octets are read, except after a FIN in sequence. Findings about later octets are "
+        "only possible unless the capture shows that the receiver continues.",
     ),
     CaptureNote(
         ("capture/duplicate",),
-        "packets were captured twice, at two capture points",
-        "the second copies are skipped; they do not count as retransmissions",
+        "Packets were captured twice, at two capture points.",
+        "The second copies are skipped. They do not count as retransmissions.",
     ),
     CaptureNote(
         ("capture/link-type", "capture/interface"),
-        "packets of an unknown link layer, or of an unknown interface",
-        "these packets are not read; `--via tshark` may read them",
+        "Packets have an unknown link layer, or belong to an unknown interface.",
+        "These packets are not read. With `--via tshark`, they may be readable.",
     ),
     CaptureNote(
         ("capture/joined",),
-        "several capture files were concatenated",
-        "all of them are read; packets are neither sorted nor deduplicated",
+        "The file consists of several capture files that were concatenated.",
+        "All of them are read. Packets are neither sorted nor deduplicated.",
     ),
     CaptureNote(
         ("capture/time", "capture/no-time"),
-        "timestamps run backwards, are out of range, or are missing",
-        "packets keep the order of the file; timeout findings rest on these timestamps, and are "
-        "only possible where no frames in between confirm the elapsed time (the capture clock may "
-        "have jumped)",
+        "Timestamps run backwards, are out of range, or are missing.",
+        "Packets keep the order of the file. Findings about a time-out rest on these timestamps. "
+        "Such a finding is only possible if no frames in between confirm the elapsed time, because "
+        "the capture clock may have jumped.",
     ),
     CaptureNote(
         ("capture/length", "capture/version"),
-        "a length or version field of the capture file is not valid",
-        "the invalid values are used unchanged",
+        "A length field or a version field of the capture file is not valid.",
+        "amqpscope uses the invalid value unchanged.",
     ),
     CaptureNote(
         ("capture/dialect",),
-        "a peer speaks a revision of AMQP 1.0 that is neither the final specification nor the draft of "
-        "April 2011, or the frames show too little to name one of the two",
-        "frames are decoded as far as they fit the dialect that they resemble most; no rule judges what "
-        "either peer sends from there on",
+        "A peer speaks a revision of AMQP 1.0 that is neither the final specification nor the draft "
+        "of April 2011. Or the frames show too little to choose between these two.",
+        "Frames are decoded by the dialect that they resemble most. From then on, no rule judges "
+        "the frames of either peer.",
     ),
     CaptureNote(
         ("capture/proxy",),
-        "a load balancer put a PROXY header before the client's octets; the header names the real client",
-        "the header is skipped, and the client's stream begins after it; findings about how the "
-        "client's side of the TCP connection ended are only possible, because the load balancer may"
-        " have ended it",
+        "A load balancer put a PROXY header before the client's octets. The header names the real client.",
+        "The header is skipped, and the client's stream begins after it. Findings about the end of "
+        "the client's TCP stream are only possible, because the load balancer may have ended the "
+        "stream.",
     ),
     CaptureNote(
         ("capture/connect",),
-        "the client asked an HTTP proxy for a tunnel (CONNECT), and the proxy opened the tunnel",
-        "the request and the answer are skipped, and both streams begin after the answer; the TCP "
-        "connection ends at the proxy, not at the server",
+        "The client asked an HTTP proxy for a tunnel (CONNECT), and the proxy opened the tunnel.",
+        "The request and the answer are skipped, and both streams begin after the answer. The TCP "
+        "connection ends at the proxy, not at the server.",
     ),
     CaptureNote(
         ("capture/websocket",),
-        "WebSocket frames of one direction cannot be read any more; the note names the reason",
-        "the rest of this direction counts as not captured",
+        "amqpscope cannot read the WebSocket frames of one direction any further. The note gives the reason.",
+        "The rest of this direction counts as not captured.",
     ),
     CaptureNote(
         ("capture/tls",),
-        "TLS secrets were given, and a connection was not decrypted; the note names the reason",
-        "the connection counts as encrypted: nothing is reported about what it carries",
+        "TLS secrets were given, but a connection was not decrypted. The note gives the reason.",
+        "The connection counts as encrypted, so nothing is reported about its content.",
     ),
 )
 
@@ -150,5 +150,5 @@ def note_lines(note: CaptureNote) -> list[tuple[Line, int]]:
 
 def page_of_note(note: CaptureNote, heading: str = "#") -> str:
     """The same as Markdown."""
-    facts = f"- **What it means:** {note.means}.\n- **What follows:** {note.follows}.\n"
+    facts = f"- **What it means:** {note.means}\n- **What follows:** {note.follows}\n"
     return f"{heading} {', '.join(note.codes)}\n\n{facts}"

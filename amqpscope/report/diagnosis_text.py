@@ -35,8 +35,8 @@ def worst_first(found: list[Diagnosis]) -> list[Diagnosis]:
 
 
 def diagnosis_line(one: Diagnosis) -> Line:
-    """One diagnosis in a line: whose move it is, what is the matter, since which packet, and its code."""
-    move = f"{one.whose_move}'s move" if one.whose_move else "nobody's move"
+    """One diagnosis in a line: who has to act, what is the matter, since which packet, and its code."""
+    move = f"the {one.whose_move} has to act" if one.whose_move else "nobody has to act"
     since = f" (since packet {one.packet}" if one.packet else " ("
     if one.ended_packet:
         since += f", until packet {one.ended_packet}"

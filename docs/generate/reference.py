@@ -126,12 +126,12 @@ def _toml(value: object) -> str:
 
 
 def diagnoses() -> str:
-    """Every kind of diagnosis: what it means, whose move it is, and what each side can do."""
+    """Every kind of diagnosis: what it means, who has to act, and what each side can do."""
     text = (
-        "# Diagnoses\n\nWho waits for whom, since when, and why. `summary` begins with them, `check` shows them below "
-        "the findings. They break no rule, accuse nobody, and change no exit status, but with "
-        "`--fail-on-diagnosis CODE`. Limits are in seconds of packet time; "
-        "`[diagnosis-limits]` of the configuration sets them.\n"
+        "# Diagnoses\n\nA diagnosis says who waits for whom, since when, and why. `summary` begins with the diagnoses, and "
+        "`check` shows them below the findings. A diagnosis accuses nobody, because no rule is broken. Diagnoses "
+        "change the exit status only with `--fail-on-diagnosis CODE`. Limits are in seconds of packet time. "
+        "`[diagnosis-limits]` of the configuration sets the limits.\n"
     )
     for kind in kinds().values():
         words = [f"**{head}.** {escaped(words)}\n" for head, words in kind.sections().items()]

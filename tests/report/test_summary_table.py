@@ -21,7 +21,7 @@ def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 def test_what_went_wrong_comes_first_with_the_cause_and_the_next_command(lines: list[str]) -> None:
     assert lines[0] == "night.pcap: 12 connections, 3 went wrong"
-    assert lines[1].startswith("client's move: ")
+    assert lines[1].startswith("the client has to act: ")
     begin = next(at for at, line in enumerate(lines) if line.startswith("conn "))
     head, *rows = (line.split() for line in lines[begin : begin + 4])
     assert head == ["conn", "client", "traffic", "amqp", "findings", "ended"]

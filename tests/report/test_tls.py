@@ -131,6 +131,6 @@ def test_a_server_that_does_not_answer(tmp_path: Path, port: int) -> None:
     recording = TlsRecording(Ends.make("1.2"))
     del recording.turns[1:]
     text = summary(tmp_path, recording, port=port)
-    assert "server did not answer the ClientHello and closed the TCP connection" in text
+    assert "the server did not answer the ClientHello, and closed the TCP connection" in text
     assert ("client speaks TLS to port 5672" in text) == (port == 5672)
     assert "did not answer" not in summary(tmp_path, recording, fin=False, port=port)

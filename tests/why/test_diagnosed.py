@@ -69,7 +69,9 @@ def test_a_wait_that_nothing_ended_stands_below_the_ends(
     (one,) = connection["diagnoses"]
     assert (one["code"], one["whose_move"], one["packet"]) == ("diag/credit-starved", "client", last)
     lines = amqpscope(capsys, "why", "--end", tmp_path / "dialogue.pcap").lines
-    also = next(index for index, line in enumerate(lines) if line.startswith("  also     client's move: "))
+    also = next(
+        index for index, line in enumerate(lines) if line.startswith("  also     the client has to act: ")
+    )
     assert any("transfer" in line for line in lines[also:])
     assert f"amqpscope why {tmp_path / 'dialogue.pcap'} {last}" in lines[-1]
 
@@ -121,4 +123,4 @@ def test_a_packet_knows_the_diagnoses_that_hold_while_it_is_sent(
         found = json.loads(amqpscope(capsys, "why", "--format", "json", path, packet).out)
         assert [one["code"] for one in found["diagnoses"]] == codes
     text = amqpscope(capsys, "why", path, last).out
-    assert "diagnoses that hold at this packet, or name it\n  client's move: link " in text
+    assert "diagnoses that hold at this packet, or name it\n  the client has to act: link " in text

@@ -26,7 +26,7 @@ from dissectors.amqp091.methods import (
     ConnectionClose,
     ConnectionUnblocked,
 )
-from dissectors.wording import are, count
+from dissectors.wording import count
 
 __all__ = [
     "ACKS_MISSING",
@@ -41,14 +41,15 @@ __all__ = [
 PUBLISHER_BLOCKED: Final = declare(
     "publisher-blocked",
     ("0-9-1",),
-    """A server has blocked a connection: it takes no more messages from its client.
+    """A server has blocked a connection and accepts no more messages from its client.
 
-    Means: The server sent connection.blocked. It reads nothing more after the next publish.
-    Comes about: RabbitMQ's alarm of memory or of disk space.
-    Move: The server's.
-    Client: Stop publishing until connection.unblocked; consume on another connection.
-    Server: Free memory or disk, or consume the queues.
-    Silent when: The connection is unblocked in time, or the client publishes nothing.
+    What it means: The server sent connection.blocked. After the next publish, the server reads nothing more
+    from the connection.
+    Usual causes: RabbitMQ has a memory alarm or a disk alarm.
+    Who has to act: The server.
+    Client: Stop publishing until connection.unblocked arrives. Consume on another connection.
+    Server: Free memory or disk space, or consume the messages of the queues.
+    Not reported when: the connection is unblocked in time, or the client publishes nothing.
     Threads: streadway/amqp#254, php-amqplib/php-amqplib#743
     """,
     Limit("seconds", 5, "short alarms come and go while memory is paged out"),
@@ -59,12 +60,12 @@ CHANNEL_FLOW_STOPPED: Final = declare(
     ("0-9-1",),
     """A peer has stopped a channel by channel.flow.
 
-    Means: The other peer sends no more content on it.
-    Comes about: A broker that is overloaded, or a client that does not want deliveries for now.
-    Move: Who has stopped it.
+    What it means: The other peer sends no more content on the channel.
+    Usual causes: A broker is overloaded, or a client wants no deliveries for now.
+    Who has to act: The peer that has stopped the channel.
     Client: Wait for channel.flow with active=1.
-    Server: Let the channel go on when the load is over.
-    Silent when: The channel goes on in time.
+    Server: Send channel.flow with active=1 when the load is over.
+    Not reported when: the channel continues in time.
     """,
     Limit("seconds", 5, "flow control for less than a second is normal"),
 )
@@ -72,14 +73,15 @@ CHANNEL_FLOW_STOPPED: Final = declare(
 CONFIRMS_MISSING: Final = declare(
     "confirms-missing",
     ("0-9-1",),
-    """Messages that a client has published in confirm mode are not confirmed.
+    """A server has not confirmed messages that a client published in confirm mode.
 
-    Means: Neither basic.ack nor basic.nack of the server names them.
-    Comes about: A queue without a quorum, a slow disk, an alarm.
-    Move: The server's.
-    Client: Bound how many may be unconfirmed, and publish them again on a new connection.
-    Server: Look at the queue's replicas, its disk and at alarms.
-    Silent when: The connection is blocked, which is the cause then; or octets are missing.
+    What it means: No basic.ack and no basic.nack of the server names these messages.
+    Usual causes: A quorum queue has lost its majority, a disk is slow, or the broker has an alarm.
+    Who has to act: The server.
+    Client: Limit the number of unconfirmed messages. Publish unconfirmed messages again on a new connection.
+    Server: Check the replicas and the disk of the queue, and check for alarms.
+    Not reported when: the connection is blocked, because the block is then the cause. The diagnosis is also
+    not made if octets are missing.
     Threads: php-amqplib/php-amqplib#743
     """,
     Limit("seconds", 10, "quorum queues under load take seconds"),
@@ -88,14 +90,15 @@ CONFIRMS_MISSING: Final = declare(
 PREFETCH_FULL: Final = declare(
     "prefetch-full",
     ("0-9-1",),
-    """A client holds as many deliveries as its prefetch allows, so it gets no more.
+    """A client holds as many unacknowledged deliveries as its prefetch allows, and gets no more.
 
-    Means: The server waits for acknowledgements.
-    Comes about: A handler that hangs or is slow, or that forgets to acknowledge.
-    Move: The client's.
-    Client: Acknowledge each delivery; look at what the handler waits for.
-    Server: Nothing.
-    Silent when: The client acknowledges in time, the channel is transactional, or the consumer is cancelled.
+    What it means: The server waits for acknowledgements before it delivers more.
+    Usual causes: The message handler hangs, is slow, or forgets to acknowledge.
+    Who has to act: The client.
+    Client: Acknowledge each delivery. Find out what the message handler waits for.
+    Server: The server needs no change.
+    Not reported when: the client acknowledges in time, the channel is transactional, or the consumer is
+    cancelled.
     """,
     Limit("seconds", 10, "a handler may take seconds for one message"),
 )
@@ -103,14 +106,14 @@ PREFETCH_FULL: Final = declare(
 ACKS_MISSING: Final = declare(
     "acks-missing",
     ("0-9-1",),
-    """A client does not acknowledge what it was delivered.
+    """A client does not acknowledge the deliveries of a consumer.
 
-    Means: The consumer is not one without acknowledgements, so the server keeps all of it.
-    Comes about: The handler forgets to acknowledge, or acknowledges on another channel.
-    Move: The client's.
+    What it means: The consumer was started without no-ack, so the server keeps all these deliveries.
+    Usual causes: The message handler forgets to acknowledge, or acknowledges on another channel.
+    Who has to act: The client.
     Client: Acknowledge each delivery, or consume with no-ack. Set a prefetch.
     Server: RabbitMQ closes the channel after 30 minutes (consumer_timeout).
-    Silent when: The consumer is without acknowledgements, the prefetch is full, or few are worked on.
+    Not reported when: the consumer uses no-ack, the prefetch is full, or only a few deliveries are open.
     Threads: rabbitmq/rabbitmq-server#9046, MetPX/sarracenia#953
     """,
     Limit("seconds", 10, "a handler may take seconds for one message"),
@@ -123,12 +126,12 @@ CONSUMER_CANCELLED: Final = declare(
     ("0-9-1",),
     """A server has cancelled a consumer, and the client does not consume again.
 
-    Means: basic.cancel of the server: the client gets nothing more, and waits.
-    Comes about: The queue was deleted, has expired, or its leader moved to another node.
-    Move: The client's.
-    Client: Handle basic.cancel: declare the queue again and consume, or fail loudly.
-    Server: Nothing.
-    Silent when: The client cancels its consumer itself, or consumes again.
+    What it means: The server sent basic.cancel. The client gets no more messages of this consumer.
+    Usual causes: The queue was deleted or has expired, or its leader moved to another node.
+    Who has to act: The client.
+    Client: Handle basic.cancel: declare the queue again and start a new consumer, or report an error.
+    Server: The server needs no change.
+    Not reported when: the client cancels its consumer itself, or consumes again.
     """,
     Limit("seconds", 5, "clients that handle it consume again at once"),
 )
@@ -169,14 +172,14 @@ class ChannelWatch(Watch091):
         seconds = (until - since) / SECOND
         if seconds < self.notebook.limit(PUBLISHER_BLOCKED) or not self.published:
             return
-        after = f"; {count(self.published_since, 'publish')} since" if self.published_since else ""
+        after = f"; {count(self.published_since, 'publish')} followed" if self.published_since else ""
         self.notebook.add(
             PUBLISHER_BLOCKED,
             "connection",
             SERVER,
             packet,
-            f"server {'blocked' if ended else 'has blocked'} the connection for {duration(seconds)}"
-            f"{f' ({reason})' if reason else ''}{after}{'' if ended else '; it is not unblocked'}",
+            f"the server {'blocked' if ended else 'has blocked'} the connection for {duration(seconds)}"
+            f"{f' ({reason})' if reason else ''}{after}{'' if ended else ', and has not unblocked it'}",
             {"reason": reason or None, "unblocked": False, "publishes_after": self.published_since},
             seconds=seconds,
             ended=ended,
@@ -218,7 +221,8 @@ class ChannelWatch(Watch091):
             state.subject,
             PEERS[side],
             packet,
-            f"{PEERS[side]} {'stopped' if ended else 'has stopped'} {state.subject} for {duration(seconds)}",
+            f"the {PEERS[side]} {'stopped' if ended else 'has stopped'} {state.subject} by channel.flow for "
+            f"{duration(seconds)}",
             {"active": 0, "resumed": False},
             seconds=seconds,
             ended=ended,
@@ -249,7 +253,7 @@ class ChannelWatch(Watch091):
             tag,
             CLIENT,
             packet,
-            f"server has cancelled consumer {tag}{f' (queue {queue})' if queue else ''}; client "
+            f"the server cancelled consumer {tag}{f' (queue {queue})' if queue else ''}, and the client "
             f"{'did not consume' if ended else 'has not consumed'} again for {duration(seconds)}",
             {"queue": queue or None, "consumed_again": False, "consumers_left": len(channel.consumers.live)},
             seconds=seconds,
@@ -316,8 +320,8 @@ class ChannelWatch(Watch091):
             state.subject,
             CLIENT,
             packet,
-            f"{state.subject}: client holds {count(max(held, window), 'unacknowledged delivery')}: the "
-            f"prefetch of {window} {'was' if ended else 'is'} full for {duration(seconds)}",
+            f"{state.subject}: the prefetch of {window} {'was' if ended else 'has been'} full for "
+            f"{duration(seconds)}, with {count(max(held, window), 'unacknowledged delivery')} at the client",
             {"prefetch": window, "unacknowledged": max(held, window), "consumer": state.full_tag},
             seconds=seconds,
             ended=ended,
@@ -357,8 +361,8 @@ class ChannelWatch(Watch091):
             state.subject,
             CLIENT,
             oldest.packet,
-            f"{state.subject}: {count(len(left), 'delivery')} {are(len(left))} not acknowledged, "
-            f"the oldest for {duration(seconds)}",
+            f"{state.subject}: the client has not acknowledged {count(len(left), 'delivery')}, "
+            f"the oldest one for {duration(seconds)}",
             {"deliveries": state.delivered, "unacknowledged": len(left), "prefetch": window or None},
             seconds=seconds,
             ended=ended,
@@ -381,8 +385,8 @@ class ChannelWatch(Watch091):
             state.subject,
             SERVER,
             oldest.packet,
-            f"{state.subject}: {missing} of {count(publishes.count, 'publish')} {are(missing)} not "
-            f"confirmed, the oldest is number {oldest.number}, for {duration(seconds)}",
+            f"{state.subject}: the server has not confirmed {missing} of "
+            f"{count(publishes.count, 'publish')}, the oldest one (number {oldest.number}) for {duration(seconds)}",
             {
                 "published": publishes.count,
                 "confirmed": publishes.count - missing,

@@ -31,14 +31,15 @@ __all__ = ["CHANNEL_CHURN", "GET_LOOP", "HabitWatch"]
 GET_LOOP: Final = declare(
     "get-loop",
     ("0-9-1",),
-    """A client polls a queue with basic.get, which is mostly empty.
+    """A client polls a queue with basic.get, and most answers are empty.
 
-    Means: Each basic.get costs a round trip and work of the broker, and messages wait for the next one.
-    Comes about: A loop around get in place of a consumer.
-    Move: The client's.
-    Client: Use basic.consume: the server then sends each message at once.
-    Server: Nothing.
-    Silent when: A queue is emptied by basic.get, or there are few of them.
+    What it means: Each basic.get costs a round trip and work of the broker. A message waits until the next
+    basic.get.
+    Usual causes: The application calls basic.get in a loop instead of starting a consumer.
+    Who has to act: The client.
+    Client: Use basic.consume, so that the server sends each message at once.
+    Server: The server needs no change.
+    Not reported when: the client empties a queue by basic.get, or sends only a few basic.get.
     """,
     Limit("gets", 50, "fewer cost nothing"),
     Limit("empty-part", 0.9, "a queue that has messages may be emptied that way"),
@@ -48,14 +49,14 @@ GET_LOOP: Final = declare(
 CHANNEL_CHURN: Final = declare(
     "channel-churn",
     ("0-9-1",),
-    """A client opens a channel for each message or two, and closes it again.
+    """A client opens a channel for one or two messages and then closes the channel.
 
-    Means: Opening a channel costs a round trip and a process of the broker.
-    Comes about: A channel is opened in the function that publishes.
-    Move: The client's.
-    Client: Keep one channel for each thread, and use it for all messages.
-    Server: Nothing.
-    Silent when: Channels are kept, or are opened again after an error.
+    What it means: Each new channel costs a round trip and a process of the broker.
+    Usual causes: The function that publishes a message also opens the channel.
+    Who has to act: The client.
+    Client: Keep one channel per thread, and use this channel for all messages.
+    Server: The server needs no change.
+    Not reported when: the client keeps its channels, or opens new channels after errors.
     Threads: ruby-amqp/bunny#250, amqp-node/amqplib#516
     """,
     Limit("channels", 20, "fewer cost nothing"),
@@ -134,8 +135,9 @@ class HabitWatch(Watch091):
                 queue,
                 CLIENT,
                 known.packet,
-                f"client polls queue {queue} with basic.get: {known.empty} of {known.gets} were empty, "
-                f"{rate:.1f} a second; basic.consume would wait",
+                f"the client polls queue {queue} with basic.get {rate:.1f} times a second, and "
+                f"{known.empty} of "
+                f"{known.gets} answers were empty; basic.consume needs no polling",
                 {"gets": known.gets, "empty": known.empty, "per_second": round(rate, 1)},
                 seconds=seconds,
             )
@@ -176,8 +178,8 @@ class HabitWatch(Watch091):
             "connection",
             CLIENT,
             self.brief_packet,
-            f"client opened {self.opened} channels, {self.brief} of them for {self.brief_messages} messages "
-            f"in {span:.1f} s",
+            f"the client opened {self.opened} channels in {span:.1f} s, and sent only {self.brief_messages} "
+            f"messages on {self.brief} of them",
             {"channels_opened": self.opened, "channels_for_few": self.brief, "messages": self.brief_messages},
             seconds=span,
         )

@@ -28,16 +28,17 @@ __all__ = ["HANDSHAKE_LIMIT", "REMOVED_FEATURE", "THREADS_SHARE_CHANNEL", "Refus
 HANDSHAKE_LIMIT: Final = declare(
     "handshake-limit",
     ("0-9-1",),
-    """A server ends the connection in the handshake, because a limit of it is passed.
+    """A server ends the connection during the handshake, because the client exceeds a limit of the server.
 
-    Means: The client asks for a frame-max that the server does not take, or its start-ok is larger than what
-    the server takes before tune. RabbitMQ closes without a word.
-    Comes about: frame-max 4096 of older configurations, with RabbitMQ 4.1; a token (JWT) as the password that
-    is larger than 4096 octets, with RabbitMQ before 4.1.
-    Move: The client's.
-    Client: Leave frame-max to the server; use a smaller token.
-    Server: RabbitMQ from 4.1 on takes 8192 octets before tune (initial_frame_max).
-    Silent when: The server is older or newer, the frame fits, or the close gives another reason.
+    What it means: The client asks for a frame-max that the server does not accept. Or connection.start-ok is
+    larger than the server accepts before connection.tune. RabbitMQ closes the socket without an error.
+    Usual causes: An older configuration sets frame-max to 4096, and the server is RabbitMQ 4.1 or later. Or
+    the password is a token (JWT) of more than 4096 octets, and the server is RabbitMQ before 4.1.
+    Who has to act: The client.
+    Client: Use the frame-max that the server proposes. Use a smaller token.
+    Server: RabbitMQ 4.1 and later accept 8192 octets before connection.tune (initial_frame_max).
+    Not reported when: the version of the server does not have the limit, the frame is small enough, or the
+    close gives another reason.
     Threads: rabbitmq/rabbitmq-server#13753, amqp-node/amqplib#793
     """,
     Limit("octets-before-tune", 4096, "RabbitMQ before 4.1"),
@@ -49,30 +50,32 @@ HANDSHAKE_LIMIT: Final = declare(
 REMOVED_FEATURE: Final = declare(
     "removed-feature",
     ("0-9-1",),
-    """A client uses a feature that this version of the broker does not permit any more.
+    """A client uses a feature that this version of the broker no longer permits.
 
-    Means: The broker closes the connection with 541 and names the feature: global_qos is basic.qos with
-    global, transient_nonexcl_queues a queue that is neither durable nor exclusive.
-    Comes about: An older client or configuration with RabbitMQ from 4.3 on.
-    Move: The client's.
-    Client: Declare such queues durable or exclusive; set the prefetch for each consumer (global off).
-    Server: The configuration deprecated_features.permit can permit some of them for a while.
-    Silent when: The queue is exclusive or durable, or qos is without global.
+    What it means: The broker closes the connection with 541 and names the feature. The feature global_qos is
+    basic.qos with the global flag. The feature transient_nonexcl_queues is a queue that is neither durable
+    nor exclusive.
+    Usual causes: An older client or configuration meets RabbitMQ 4.3 or later.
+    Who has to act: The client.
+    Client: Declare such queues as durable or exclusive. Set the prefetch for each consumer, without the
+    global flag.
+    Server: The configuration key deprecated_features.permit can permit some of these features for a while.
+    Not reported when: the queue is exclusive or durable, or basic.qos does not set the global flag.
     """,
 )
 
 THREADS_SHARE_CHANNEL: Final = declare(
     "threads-share-channel",
     ("0-9-1",),
-    """Two threads of a client write to one channel, or to one socket, without a lock.
+    """Two threads of a client write to one channel or one socket without a lock.
 
-    Means: The frames of one message stand between those of another one (channel), or a frame begins inside
-    another one (socket).
-    Comes about: Threads that publish share a channel; a connection is used from two threads or processes.
-    Move: The client's.
-    Client: Give each thread a channel of its own, and write to the socket in one thread.
-    Server: Nothing.
-    Silent when: Octets are missing, or the frames are of several channels.
+    What it means: On a shared channel, frames of one message appear between the frames of another message. On
+    a shared socket, one frame begins inside another frame.
+    Usual causes: Several publishing threads share a channel, or two threads or processes use one connection.
+    Who has to act: The client.
+    Client: Give each thread its own channel, and let only one thread write to the socket.
+    Server: The server needs no change.
+    Not reported when: octets are missing, or the frames belong to several channels.
     Threads: CopernicaMarketingSoftware/AMQP-CPP#92, rabbitmq/rabbitmq-dotnet-client#681, celery/py-amqp#462
     """,
 )
@@ -125,7 +128,7 @@ class Refusal091Watch(Watch091):
             subject,
             CLIENT,
             packet,
-            f"{subject}: {reason}: two threads of the client write without a lock",
+            f"{subject}: two threads of the client write without a lock: {reason}",
             {"torn": torn},
         )
 
@@ -150,7 +153,7 @@ class Refusal091Watch(Watch091):
 
     def channel_method(self, record: FrameRecord, method: Method, channel: Channel) -> None:
         if isinstance(method, BasicQos) and method.global_:
-            self.uses["global_qos"] = (record.packet, "basic.qos with global", "")
+            self.uses["global_qos"] = (record.packet, "basic.qos with the global flag", "")
         elif isinstance(method, QueueDeclare) and not (method.durable or method.exclusive or method.passive):
             queue = method.queue or ""
             self.uses["transient_nonexcl_queues"] = (record.packet, f"queue.declare of {queue}", queue)
@@ -172,7 +175,8 @@ class Refusal091Watch(Watch091):
                     feature,
                     CLIENT,
                     packet,
-                    f"{what} uses {feature}, which {product or 'server'} {version} refuses ({code})",
+                    f"{what} uses the feature {feature}, which {product or 'the server'} {version} "
+                    f"refuses ({code})",
                     figures,
                     ended=record.packet,
                 )
@@ -195,8 +199,9 @@ class Refusal091Watch(Watch091):
                 "frame-max",
                 CLIENT,
                 tune_packet,
-                f"client asks for frame-max {frame_max}, RabbitMQ {version} wants at least {before:.0f}, and "
-                "closes without a word",
+                f"the client asks for frame-max {frame_max}, but RabbitMQ {version} demands at least "
+                f"{before:.0f}, "
+                "and closes the socket without an error",
                 {"asked": frame_max, "server": f"RabbitMQ {version}", "minimum": int(before)},
                 ended=notebook.end_packet,
             )
@@ -206,8 +211,9 @@ class Refusal091Watch(Watch091):
                 "start-ok",
                 CLIENT,
                 packet,
-                f"start-ok has {size} octets, before tune RabbitMQ {version} takes {before:.0f}: it ends the "
-                "connection without a word",
+                f"connection.start-ok has {size} octets, but RabbitMQ {version} accepts only "
+                f"{before:.0f} before "
+                "connection.tune, and closes the socket without an error",
                 {"size": size, "limit": int(before), "server": f"RabbitMQ {version}"},
                 ended=notebook.end_packet,
             )

@@ -27,18 +27,19 @@ _WAITING = Limit(
 CREDIT_NONE: Final = declare(
     "credit-none",
     ("1.0",),
-    """A sender waits for credit that the receiver has never granted.
+    """A sender waits for credit, but the receiver has granted no credit since the attach.
 
-    Means: The link is attached, but its receiver has sent no flow with a link-credit. AMQP 1.0 forbids the
-    sender to send anything before.
-    Comes about: A client library leaves credit to the application (credit_window 0, credit mode manual) and
-    the application never asks for messages; or a broker withholds credit from a publisher under an alarm.
-    Move: The receiver's.
-    Client: As the receiver, grant credit after the attach, or let the library do it (prefetch). As the
-    sender, look for an alarm or a full queue on the broker.
-    Server: Say in the log or by a detach why a publisher gets no credit.
-    Silent when: The last flow of the sender says that nothing is available, the link is being detached, the
-    attach has a null terminus, or octets are missing.
+    What it means: The link is attached, but its receiver has sent no flow with link-credit. AMQP 1.0 forbids
+    the sender to send before such a flow.
+    Usual causes: A client library leaves credit to the application (credit_window 0, or manual credit), and
+    the application never asks for messages. Or a broker withholds credit from a publisher because of an
+    alarm.
+    Who has to act: The receiver.
+    Client: As the receiver, grant credit after the attach, or let the library grant it (prefetch). As the
+    sender, check the broker for an alarm or a full queue.
+    Server: Write to the log, or state in a detach, why a publisher gets no credit.
+    Not reported when: the last flow of the sender says that no message is available, the link is being
+    detached, or the attach has a null terminus. The diagnosis is also not made if octets are missing.
     Threads: Azure/azure-sdk-for-java#11820, Azure/azure-sdk-for-java#31757, apache/activemq-artemis#4627
     """,
     Limit("seconds", 10, "clients grant credit at once, or when they are first asked for a message"),
@@ -48,17 +49,18 @@ CREDIT_NONE: Final = declare(
 CREDIT_STARVED: Final = declare(
     "credit-starved",
     ("1.0",),
-    """The credit of a link is used up, and its receiver grants no more.
+    """The credit of a link is used up, and the receiver grants no more.
 
-    Means: The sender has sent as many deliveries as it was allowed to. It waits.
-    Comes about: The receiver grants credit once and never renews it, counts in another way than the sender,
-    or waits until deliveries are settled that nobody settles.
-    Move: The receiver's.
-    Client: As the receiver, renew the credit while messages are processed. Settle what was received, if the
-    library renews credit by that.
-    Server: As the receiver, look for a full queue, a memory alarm or a policy that holds publishers back.
-    Silent when: The sender says that nothing is available, the receiver has drained the link, or the link
-    has a pile of unsettled deliveries: that is the cause then, and is reported.
+    What it means: The sender has sent as many deliveries as the credit allowed, and waits.
+    Usual causes: The receiver grants credit once and never renews it, or counts credit in another way than
+    the sender. Or the receiver waits until deliveries are settled that nobody settles.
+    Who has to act: The receiver.
+    Client: As the receiver, renew the credit while messages are processed. If the library renews credit on
+    settlement, settle the received deliveries.
+    Server: As the receiver, check for a full queue, a memory alarm or a policy that slows publishers down.
+    Not reported when: the sender says that no message is available, or the receiver has drained the link. The
+    diagnosis is also not made if many deliveries of the link are unsettled, because this cause has its own
+    diagnosis.
     Threads: noodlefrenzy/node-amqp10#337, vcabbage/amqp#85
     """,
     Limit("seconds", 10, "renewing credit takes one turn; a slow batch takes seconds"),
@@ -68,17 +70,19 @@ CREDIT_STARVED: Final = declare(
 WINDOW_CLOSED: Final = declare(
     "window-closed",
     ("1.0",),
-    """The incoming-window of a session is used up and not opened again, though a link on it has credit.
+    """The incoming-window of a session is used up and stays closed, although a link of the session has
+    credit.
 
-    Means: The window bounds the transfers of all links of a session. It counts frames, not messages. When it
-    is 0 nothing may be sent, whatever the credit is.
-    Comes about: A library opens the window only when deliveries are settled, forgets to send a flow, or
-    loses count after many transfers.
-    Move: The receiver's.
-    Client: Send a flow with a new incoming-window whenever a part of it is used up. Update the library.
-    Server: The same, for what clients publish.
-    Silent when: No link has credit, all senders say that nothing is available, or a flow may be among octets
-    that are missing.
+    What it means: The window limits the transfers of all links of a session together. The window counts
+    frames, not messages. While the window is 0, no link may send, whatever its credit is.
+    Usual causes: A library opens the window only when deliveries are settled, forgets to send a flow, or
+    counts wrongly after many transfers.
+    Who has to act: The receiver.
+    Client: Send a flow with a new incoming-window whenever a part of the window is used up. Update the
+    library.
+    Server: Do the same for messages that clients publish.
+    Not reported when: no link has credit, all senders say that no message is available, or missing octets may
+    contain a flow.
     Threads: rabbitmq/rabbitmq-server#13574, noodlefrenzy/node-amqp10#337
     """,
     Limit("seconds", 10, "a window that is closed for less than a second is normal flow control"),
@@ -91,7 +95,7 @@ def _patience(notebook: Notebook, kind: Kind, available: int) -> float:
 
 
 def _waiting(available: int) -> str:
-    return f"; {available} wait" if available > 0 else ""
+    return f"; {count(available, 'message')} {'waits' if available == 1 else 'wait'}" if available > 0 else ""
 
 
 def credit_ended(notebook: Notebook, state: LinkState, ended: int, until: int) -> None:
@@ -110,14 +114,15 @@ def credit_ended(notebook: Notebook, state: LinkState, ended: int, until: int) -
     what = f"link {state.subject}"
     if kind is CREDIT_NONE:
         message = (
-            f"{sender} has waited {duration(seconds)} for credit on {what}: {receiver} "
-            f"{'granted none' if ended else 'has never granted any'} since the attach"
+            f"the {sender} has waited {duration(seconds)} for credit on {what}: the {receiver} "
+            f"{'granted none' if ended else 'has granted none'} since the attach"
         )
     else:
         figures["unsettled"] = open_ones
         message = (
-            f"{what}: the credit of {state.granted} is used up, {receiver} "
-            f"{'granted' if ended else 'grants'} no more for {duration(seconds)}; {open_ones} unsettled"
+            f"{what}: the credit of {state.granted} is used up, and the {receiver} "
+            f"{'granted' if ended else 'has granted'} no more for {duration(seconds)}; "
+            f"{count(open_ones, 'delivery')} {are(open_ones)} unsettled"
         )
     message += _waiting(state.available)
     notebook.add(
@@ -247,11 +252,11 @@ class WindowBook:
         }
         if link.available >= 0:
             figures["available"] = link.available
-        pinned = f", {count(unsettled, 'delivery')} {are(unsettled)} unsettled" if unsettled else ""
+        pinned = f"; {count(unsettled, 'delivery')} {are(unsettled)} unsettled" if unsettled else ""
         message = (
-            f"channel {window.channel}: {PEERS[window.sender]} may send nothing for {duration(seconds)}: the "
-            f"incoming-window of {PEERS[receiver]} is 0, though link {link.subject} has a credit of "
-            f"{link.credit}{pinned}{_waiting(link.available)}"
+            f"channel {window.channel}: the {PEERS[window.sender]} may send nothing for "
+            f"{duration(seconds)}, because the incoming-window of the {PEERS[receiver]} is 0, although link {link.subject} has a "
+            f"credit of {link.credit}{pinned}{_waiting(link.available)}"
         )
         self.notebook.add(
             WINDOW_CLOSED,

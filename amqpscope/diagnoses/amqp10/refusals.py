@@ -18,16 +18,17 @@ __all__ = ["FILTER_IGNORED", "LEGAL_REFUSED", "LINK_REFUSED", "LINK_STOLEN", "Re
 LEGAL_REFUSED: Final = declare(
     "legal-refused",
     ("1.0",),
-    """A peer ends a link, session or connection for frames in which no rule is broken.
+    """A peer ends a link, session or connection because of frames that break no rule.
 
-    Means: The error says that the frames cannot be decoded or are not allowed, but the specification allows
-    them: the peer is stricter than the specification, or misreads them.
-    Comes about: Optional fields are taken for mandatory ones, such as the delivery-id of further transfers.
-    Move: Who refuses.
-    Client: Send the optional field until the peer is mended.
+    What it means: The error says that the frames cannot be decoded or are not allowed, but the specification
+    allows them. The peer is stricter than the specification, or misreads the frames.
+    Usual causes: The peer treats optional fields as mandatory, for example the delivery-id of continuation
+    transfers.
+    Who has to act: The peer that refuses.
+    Client: Send the optional field until the other peer is mended.
     Server: Accept what the specification allows.
-    Silent when: There is any finding against the refused peer, also a possible one, or the error is one of
-    the peer's application.
+    Not reported when: there is a finding against the refused peer, even a possible one. The diagnosis is also
+    not made if the error comes from the application of the refusing peer.
     Threads: rabbitmq/rabbitmq-amqp1.0-client#11, Azure/amqpnetlite#231, noodlefrenzy/node-amqp10#178
     """,
 )
@@ -37,13 +38,14 @@ LINK_REFUSED: Final = declare(
     ("1.0",),
     """A peer refuses a link.
 
-    Means: The attach is answered by a null terminus and a detach with an error, or by the end of the session.
-    Comes about: The address does not exist, is written in another form (RabbitMQ 4 wants /queues/NAME), or
-    the user may not use it.
-    Move: Who asks for the link.
-    Client: Check the address and the permissions; declare the queue first.
-    Server: Say in the error which address would be right.
-    Silent when: The link was attached for longer, or deliveries went over it.
+    What it means: The peer answers the attach by a null terminus and a detach with an error, or by the end of
+    the session.
+    Usual causes: The address does not exist or has another form (RabbitMQ 4 requires /queues/NAME), or the
+    user lacks a permission.
+    Who has to act: The peer that asks for the link.
+    Client: Check the address and the permissions. Declare the queue first.
+    Server: State in the error which address would be correct.
+    Not reported when: the link was attached for a longer time, or deliveries were sent on the link.
     """,
     Limit("within-seconds", 1, "a refusal follows the attach at once; later ends have other causes"),
 )
@@ -51,29 +53,31 @@ LINK_REFUSED: Final = declare(
 LINK_STOLEN: Final = declare(
     "link-stolen",
     ("1.0",),
-    """A link is taken over by another connection with the same link name.
+    """Another connection takes over a link by attaching a link of the same name.
 
-    Means: The server allows one link of a name for each container, and detaches the older one.
-    Comes about: Two processes share a container-id and a link name, or an old connection was not closed.
-    Move: The client's.
-    Client: Give each process a container-id of its own, or let the library choose one.
-    Server: Nothing.
-    Silent when: The first link was detached in order before.
+    What it means: The server allows one link of each name per container, and detaches the older link.
+    Usual causes: Two processes use the same container-id and link name, or an old connection was not closed.
+    Who has to act: The client.
+    Client: Give each process its own container-id, or let the library choose one.
+    Server: The server needs no change.
+    Not reported when: the first link was detached in the normal way before.
     """,
 )
 
 FILTER_IGNORED: Final = declare(
     "filter-ignored",
     ("1.0",),
-    """A server does not take a filter that the client asks for.
+    """A server does not apply a filter that the client asks for.
 
-    Means: The attach of the server says which filters are in force. Messages that do not match come, too.
-    Comes about: The server does not know the kind of filter, or only for another kind of queue.
-    Move: The server's; the client has to check.
-    Client: Compare the filter of the answering attach, and filter again what comes.
+    What it means: The attach of the server states which filters are in force. Messages that do not match the
+    missing filter arrive, too.
+    Usual causes: The server does not know this kind of filter, or supports it only for another kind of queue.
+    Who has to act: The server. The client has to check the answer.
+    Client: Compare the filter in the answering attach with the requested filter, and filter the received
+    messages again.
     Server: Support the filter, or refuse the link.
-    Silent when: No filter was asked for, the link is refused, or the filter has another name in the answer
-    and the same descriptor.
+    Not reported when: no filter was requested, the link is refused, or the answer gives the same filter
+    another name.
     """,
 )
 
@@ -162,8 +166,8 @@ class RefusalWatch(Watch10):
             name,
             SERVER,
             record.packet,
-            f"server has not taken the filter {', '.join(missing)} of link {name}: "
-            f"{'only ' + in_force if in_force else 'none'} is in force, messages that do not match may come",
+            f"the server does not apply the filter {', '.join(missing)} of link {name}, so messages that do "
+            f"not match may arrive; {'only ' + in_force if in_force else 'no filter'} is in force",
             {"asked": asked, "in_force": in_force or None},
             packets=(known.packet,),
         )
@@ -194,7 +198,7 @@ class RefusalWatch(Watch10):
             name,
             CLIENT,
             record.packet,
-            f"link {name} of container {container} was taken over by {by}: {condition}",
+            f"link {name} of container {container} was taken over by {by} ({condition})",
             {
                 "condition": condition,
                 "thief_container": None if thief is None else container,
@@ -221,7 +225,7 @@ class RefusalWatch(Watch10):
             name,
             asker,
             known.packet,
-            f"{who} refuses link {name}{to}: {error.condition}{text}",
+            f"the {who} refuses link {name}{to}: {error.condition}{text}",
             {
                 "condition": str(error.condition),
                 "address": None if address is None else without_password(address),
@@ -294,8 +298,9 @@ class RefusalWatch(Watch10):
                 name,
                 PEERS[side],
                 packet,
-                f"{PEERS[side]} gives the error {condition} for the {name} in packet {refused}, in which no "
-                f"rule is broken{f': {text}' if text else ''}",
+                f"the {PEERS[side]} answers the {name} in packet {refused} with the error "
+                f"{condition}, although the "
+                f"{name} breaks no rule{f': {text}' if text else ''}",
                 {"condition": condition, "refused": name},
                 packets=(refused,),
             )

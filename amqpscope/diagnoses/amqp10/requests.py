@@ -18,17 +18,19 @@ __all__ = ["UNANSWERED", "RequestWatch"]
 UNANSWERED: Final = declare(
     "unanswered",
     ("1.0",),
-    """A peer does not answer what it is asked for, and is alive.
+    """A peer is alive, but does not answer a request.
 
-    Means: A begin, attach, detach, end or close is answered by the same frame, a drain by using up the credit
-    or by a flow, an echo by a flow. The peer has acknowledged the request and says other things.
-    Comes about: A library or a broker without a handler for it: a server without a handshaker, a link that
-    the application forgets to close, a drain that is not implemented.
-    Move: Who is asked.
-    Client: Ask with a time-out, and close the connection if nothing comes. Answer what the server asks for.
-    Server: Answer every attach, if need be with an error.
-    Silent when: The asked peer has not acknowledged the request, has ended the session or connection itself,
-    or has used up the credit that was to be drained.
+    What it means: A begin, attach, detach, end or close needs the same frame as its answer. A drain needs the
+    use of all credit or a flow, and an echo needs a flow. The peer has acknowledged the request and sends
+    other frames.
+    Usual causes: A library or a broker has no handler for the request: a server without a handshaker, an
+    application that forgets to close a link, or a drain that is not implemented.
+    Who has to act: The peer that was asked.
+    Client: Use a time-out for each request, and close the connection if no answer arrives. Answer the
+    requests of the server.
+    Server: Answer every attach, if necessary with an error.
+    Not reported when: the asked peer has not acknowledged the request, has ended the session or connection
+    itself, or has used up the credit that was to be drained.
     Threads: Azure/amqpnetlite#488, Azure/go-amqp#255, rabbitmq/rabbitmq-server#2578,
     skupperproject/skupper-router#1682
     """,
@@ -114,8 +116,8 @@ class RequestWatch(Watch10):
             asked.kind,
             who,
             asked.packet,
-            f"{who} {'did' if ended else 'does'} not answer the {asked.kind}{about} for {duration(seconds)}, "
-            "and is alive",
+            f"the {who} {'did not answer' if ended else 'has not answered'} the {asked.kind}{about} for "
+            f"{duration(seconds)}, although the {who} is alive",
             figures,
             seconds=seconds,
             ended=ended,

@@ -15,21 +15,24 @@ from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Accepted, Source, Target
 from dissectors.amqp10.performatives import Attach, Disposition, Open, Transfer
 from dissectors.amqp10.values import Map
-from dissectors.wording import count, were
+from dissectors.wording import count
 
 __all__ = ["RESUME_DOUBLED", "ResumeWatch"]
 
 RESUME_DOUBLED: Final = declare(
     "resume-doubled",
     ("1.0",),
-    """After a reconnect, deliveries that the other peer has accepted are sent again as new ones.
+    """After a reconnect, a client sends deliveries again as new ones, although the other peer has accepted
+    them.
 
-    Means: The attach of the other peer lists their tags as accepted. Sent without resume, they are doubled.
-    Comes about: A library that sends again what was unsettled, without looking at the unsettled map.
-    Move: The sender's.
-    Client: Resume or forget what the other peer lists; let the receiver recognise doubled message-ids.
-    Server: Recognise doubled messages, where it can.
-    Silent when: The deliveries are resumed, have other message-ids, or the link is not durable.
+    What it means: The attach of the other peer lists the delivery-tags as accepted. Without resume, the
+    receiver gets these messages twice.
+    Usual causes: A library sends all unsettled deliveries again without reading the unsettled map.
+    Who has to act: The sender.
+    Client: Resume or forget the deliveries that the other peer lists. Let the receiver recognize repeated
+    message-ids.
+    Server: Recognize repeated messages where possible.
+    Not reported when: the deliveries are resumed or have other message-ids, or the link is not durable.
     Threads: minghuaw/fe2o3-amqp#396, Azure/azure-amqp#230
     """,
 )
@@ -125,8 +128,8 @@ class ResumeWatch(Watch10):
                 name,
                 CLIENT,
                 doubled.packet,
-                f"{count(doubled.count, 'delivery')} of link {name} that server lists as accepted "
-                f"{were(doubled.count)} sent again as new deliveries after the reconnect: they are doubled",
+                f"after the reconnect, the client sent {count(doubled.count, 'delivery')} of link {name} again "
+                "as new deliveries with the same message-ids, although the server lists them as accepted",
                 {
                     "unsettled_before": doubled.before,
                     "accepted_by_peer": len(doubled.accepted),

@@ -27,12 +27,13 @@ TOKEN_REFUSED: Final = declare(
     ("1.0",),
     """A server refuses a security token.
 
-    Means: The answer to put-token has a status other than 2xx. Links to the audience will be refused.
-    Comes about: A wrong key, a token for another audience, a clock that is wrong.
-    Move: The client's.
-    Client: Check key, audience and clock.
-    Server: Nothing.
-    Silent when: The answer was not captured, or belongs to another operation.
+    What it means: The answer to put-token has a status other than 2xx. The server will refuse links to the
+    audience of the token.
+    Usual causes: The key is wrong, the token is for another audience, or a clock is wrong.
+    Who has to act: The client.
+    Client: Check the key, the audience and the clock.
+    Server: The server needs no change.
+    Not reported when: the answer was not captured, or belongs to another operation.
     Threads: Azure/azure-sdk-for-python#23487
     """,
 )
@@ -40,14 +41,14 @@ TOKEN_REFUSED: Final = declare(
 TOKEN_EXPIRED: Final = declare(
     "token-expired",
     ("1.0",),
-    """A security token was not renewed, and a link was ended when it had expired.
+    """A client did not renew a security token, and the server ended a link after the token had expired.
 
-    Means: The server checks tokens as long as links are attached.
-    Comes about: The application or the library does not send put-token again before the token expires.
-    Move: The client's.
+    What it means: The server checks tokens as long as links are attached.
+    Usual causes: The application or the library does not send put-token again before the token expires.
+    Who has to act: The client.
     Client: Renew each token well before it expires.
-    Server: Nothing.
-    Silent when: The token was renewed, or no link was ended for it: the clocks may differ.
+    Server: The server needs no change.
+    Not reported when: the token was renewed, or the server ended no link because of the token.
     Threads: Azure/azure-sdk-for-python#23487, Azure/azure-service-bus-dotnet#265
     """,
     Limit("clock-seconds", 5, "the clocks of the capture and of the server may differ"),
@@ -56,14 +57,14 @@ TOKEN_EXPIRED: Final = declare(
 TOKEN_UNANSWERED: Final = declare(
     "token-unanswered",
     ("1.0",),
-    """A server does not answer put-token, and is alive.
+    """A server is alive, but does not answer put-token.
 
-    Means: The client cannot attach links before the answer comes.
-    Comes about: The node $cbs hangs, or cannot reach what checks the token.
-    Move: The server's.
-    Client: Ask with a time-out, and open a new connection.
-    Server: Answer with a status, if need be with 500.
-    Silent when: The link for the answers has no credit: then the client has to grant some.
+    What it means: The client cannot attach links before the answer arrives.
+    Usual causes: The node $cbs hangs, or cannot reach the service that checks the token.
+    Who has to act: The server.
+    Client: Use a time-out for put-token, and open a new connection.
+    Server: Answer with a status, if necessary with 500.
+    Not reported when: the link for the answers has no credit, because the client then has to grant credit.
     """,
     Limit("seconds", 10, "checking a token may take a request to another service"),
 )
@@ -71,14 +72,15 @@ TOKEN_UNANSWERED: Final = declare(
 MANAGEMENT_FAILED: Final = declare(
     "management-failed",
     ("1.0",),
-    """A management request is answered with an error.
+    """A server answers a management request with an error.
 
-    Means: The status of the answer is 400 or more.
-    Comes about: A queue exists with other arguments (409), does not exist (404), or may not be used (403).
-    Move: The client's, of 5xx the server's.
+    What it means: The status of the answer is 400 or more.
+    Usual causes: A queue exists with other arguments (409), does not exist (404), or the user lacks a
+    permission (403).
+    Who has to act: The client. For a status of 5xx, the server.
     Client: Change the request.
-    Server: Look at the log.
-    Silent when: A look-up (GET) finds nothing.
+    Server: Read the log of the server.
+    Not reported when: a look-up (GET) finds nothing.
     """,
 )
 
@@ -259,8 +261,9 @@ class ServiceWatch(Watch10):
             audience,
             CLIENT,
             token.packet,
-            f"the token for {audience}, good for {duration(lifetime)}, was not renewed; server ended {what} "
-            f"{duration(over)} after it had expired",
+            f"the client did not renew the token for {audience}, which was valid for "
+            f"{duration(lifetime)}, and the "
+            f"server ended {what} {duration(over)} after the token had expired",
             {
                 "lifetime": round(lifetime),
                 "renewed": 0,
@@ -290,7 +293,8 @@ class ServiceWatch(Watch10):
                 request.name,
                 SERVER,
                 request.packet,
-                f"put-token for {request.name} has no answer for {duration(seconds)}; server is alive",
+                f"put-token for {request.name} has had no answer for {duration(seconds)}, although "
+                "the server is alive",
                 {"asked": "put-token", "peer_alive": "frames"},
                 seconds=seconds,
                 ended=ended,

@@ -13,14 +13,16 @@ __all__ = ["CREDIT_ON_RECEIPT", "MISCOUNTED", "SETTLEMENT_SLOW", "UNSETTLED_PILE
 CREDIT_ON_RECEIPT: Final = declare(
     "credit-on-receipt",
     ("1.0",),
-    """A receiver renews its credit for what it has received, not for what it has settled.
+    """A receiver renews its credit when it receives messages, not when it settles them.
 
-    Means: The credit does not bound how many deliveries are being worked on: many more are unsettled.
-    Comes about: The credit window of some libraries (rhea, AMQP.Net Lite, Artemis) counts what was received.
-    Move: The receiver's.
-    Client: Grant credit by hand when a delivery is settled, or bound the work in another way.
-    Server: A broker that receives has to bound what it holds for other receivers.
-    Silent when: The sender settles what it sends, the credit is raised on purpose, or in transactions.
+    What it means: The credit does not limit how many deliveries are being processed, so many more deliveries
+    are unsettled.
+    Usual causes: The credit window of some libraries (rhea, AMQP.Net Lite, Artemis) counts received messages.
+    Who has to act: The receiver.
+    Client: Grant credit by hand when a delivery is settled, or limit the work in another way.
+    Server: A broker that receives has to limit what it stores for other receivers.
+    Not reported when: the sender settles its deliveries itself, the receiver raises the credit on purpose, or
+    the deliveries are part of transactions.
     Threads: Azure/amqpnetlite#270, apache/activemq-artemis#2272, apache/activemq-artemis#3130
     """,
     Limit("times", 3, "twice the credit is the usual overlap of renewing and settling"),
@@ -30,16 +32,18 @@ CREDIT_ON_RECEIPT: Final = declare(
 UNSETTLED_PILE: Final = declare(
     "unsettled-pile",
     ("1.0",),
-    """Deliveries pile up that are never settled.
+    """Many deliveries of a link are never settled.
 
-    Means: The receiver gives them no outcome; or it has given one, and the sender, who settles first in
-    receiver settle mode second, does not settle. The sender has to keep them, and may not reuse their tags.
-    Comes about: Automatic accepting is switched off, and the application does not accept; a settle mode is
-    misunderstood.
-    Move: The receiver's. Where the receiver has given the outcomes: the sender's.
+    What it means: The receiver states no outcome for the deliveries. Or the receiver has stated outcomes, and
+    the sender, which settles first in rcv-settle-mode second, does not settle. The sender has to keep these
+    deliveries and cannot reuse their delivery-tags.
+    Usual causes: Automatic accepting is switched off, and the application does not accept. Or a settle mode
+    is misunderstood.
+    Who has to act: The receiver. If the receiver has stated the outcomes, the sender.
     Client: Accept, release or reject each message, or let the library accept automatically.
-    Server: Settle what the other peer has given an outcome for.
-    Silent when: One delivery is slow, the deliveries are part of a transaction, or octets are missing.
+    Server: Settle the deliveries for which the other peer has stated an outcome.
+    Not reported when: only one delivery is slow, the deliveries are part of a transaction, or octets are
+    missing.
     Threads: noodlefrenzy/node-amqp10#316, rabbitmq/rabbitmq-server#6236, Azure/go-amqp#33
     """,
     Limit("seconds", 20, "an application may work on a batch for that long"),
@@ -50,14 +54,16 @@ UNSETTLED_PILE: Final = declare(
 SETTLEMENT_SLOW: Final = declare(
     "settlement-slow",
     ("1.0",),
-    """The receiver of a link takes long to settle each delivery.
+    """The receiver of a link needs a long time to settle each delivery.
 
-    Means: The messages come, and wait for their outcomes.
-    Comes about: Slow processing, a slow disk or replica of a broker, or outcomes in large batches.
-    Move: The receiver's.
-    Client: Find out what the application does before it accepts; give it less credit, or more workers.
-    Server: Look at disk and replication of the queue.
-    Silent when: The sender settles what it sends, or fewer deliveries than the limit were settled.
+    What it means: The messages arrive and then wait for their outcomes.
+    Usual causes: Processing is slow, a disk or a replica of a broker is slow, or outcomes are sent in large
+    batches.
+    Who has to act: The receiver.
+    Client: Find out what the application does before it accepts. Use less credit, or more workers.
+    Server: Check the disk and the replication of the queue.
+    Not reported when: the sender settles its deliveries itself, or fewer deliveries than the limit were
+    settled.
     """,
     Limit("seconds", 5, "the median: a single slow delivery is none of this"),
     Limit("deliveries", 5, "fewer say nothing about a median"),
@@ -68,13 +74,14 @@ MISCOUNTED: Final = declare(
     ("1.0",),
     """A peer counts the transfers of large messages as messages.
 
-    Means: The delivery-count that it says rose by one for each transfer. So the credit runs out early, or is
-    too large, and the two never agree again.
-    Comes about: A library counts frames, which shows only with messages of several transfers.
-    Move: Who says the delivery-count.
-    Client: Update the library, or raise max-frame-size so that a message fits into one transfer.
-    Server: The same.
-    Silent when: The link was drained, a delivery was aborted, or each message has one transfer.
+    What it means: The delivery-count of the peer rises by one for each transfer. The credit runs out too
+    early or is too large, and the two peers never agree again.
+    Usual causes: A library counts frames instead of messages. The fault appears only with messages of several
+    transfers.
+    Who has to act: The peer that states the delivery-count.
+    Client: Update the library, or raise max-frame-size so that each message fits into one transfer.
+    Server: Update the library, or raise max-frame-size so that each message fits into one transfer.
+    Not reported when: the link was drained, a delivery was aborted, or each message has one transfer.
     Threads: Azure/azure-sdk-for-python#32767
     """,
 )
@@ -97,8 +104,8 @@ def settlement_ended(notebook: Notebook, state: LinkState, ended: int, until: in
             state.subject,
             receiver,
             state.first_packet,
-            f"link {state.subject}: {receiver} takes {duration(median)} to settle a delivery (the median of "
-            f"{latency.count}, the slowest took {duration(latency.longest / SECOND)})",
+            f"link {state.subject}: the {receiver} takes {duration(median)} to settle a delivery (median of "
+            f"{latency.count} deliveries; the slowest took {duration(latency.longest / SECOND)})",
             {
                 "settled": latency.count,
                 "median": round(median, 1),
@@ -127,8 +134,9 @@ def _on_receipt(notebook: Notebook, state: LinkState, receiver: str) -> None:
         state.subject,
         receiver,
         state.renewed_packet,
-        f"link {state.subject}: up to {state.peak} deliveries were unsettled on a credit of {state.largest}: "
-        f"{receiver} renews credit when it receives, not when it settles",
+        f"link {state.subject}: up to {state.peak} deliveries were unsettled with a credit of "
+        f"{state.largest}, "
+        f"because the {receiver} renews credit on receipt and not on settlement",
         {
             "largest_credit": state.largest,
             "peak_unsettled": state.peak,
@@ -146,8 +154,8 @@ def _miscounted(notebook: Notebook, state: LinkState, ended: int, until: int) ->
         state.subject,
         PEERS[side],
         packet,
-        f"link {state.subject}: the delivery-count of {PEERS[side]} rose by {figures['transfers']} for "
-        f"{figures['deliveries']} messages in {figures['transfers']} transfers: it counts transfers",
+        f"link {state.subject}: the delivery-count of the {PEERS[side]} rose by {figures['transfers']} for "
+        f"{figures['deliveries']} messages, because the {PEERS[side]} counts transfers",
         figures,
         seconds=(until - time) / SECOND,
         ended=ended,
@@ -162,7 +170,10 @@ def _pile(notebook: Notebook, state: LinkState, ended: int, until: int, sender: 
         number, who = len(state.answered), state.sender
         patience = notebook.limit(UNSETTLED_PILE, "settle-seconds")
         figures |= {"accepted": number, "unsettled": len(state.unsettled)}
-        text = f"{receiver} has given the outcome of {count(number, 'delivery')}, {sender} never settles them"
+        text = (
+            f"the {receiver} has stated outcomes for {count(number, 'delivery')}, but the {sender} does not "
+            "settle them"
+        )
     else:
         waiting = [one for one in state.unsettled.values() if not one.answered]
         if len(waiting) < least:
@@ -176,7 +187,9 @@ def _pile(notebook: Notebook, state: LinkState, ended: int, until: int, sender: 
             "settled": state.settled,
             "credit_left": state.credit,
         }
-        text = f"{count(number, 'delivery')} {are(number)} unsettled, {receiver} gives no outcome"
+        text = (
+            f"{count(number, 'delivery')} {are(number)} unsettled, because the {receiver} states no outcome"
+        )
     if not notebook.idle(who, since, until, patience):
         return False
     seconds = (until - since) / SECOND
@@ -185,7 +198,7 @@ def _pile(notebook: Notebook, state: LinkState, ended: int, until: int, sender: 
         state.subject,
         PEERS[who],
         packet,
-        f"link {state.subject}: {text}; the oldest waits for {duration(seconds)}",
+        f"link {state.subject}: {text}; the oldest delivery has waited for {duration(seconds)}",
         figures,
         seconds=seconds,
         ended=ended,
