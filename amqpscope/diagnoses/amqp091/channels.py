@@ -386,7 +386,8 @@ class ChannelWatch(Watch091):
             SERVER,
             oldest.packet,
             f"{state.subject}: the server has not confirmed {missing} of "
-            f"{count(publishes.count, 'publish')}, the oldest one (number {oldest.number}) for {duration(seconds)}",
+            f"{count(publishes.count, 'publish')}, the oldest one (number {oldest.number}) for "
+            f"{duration(seconds)}",
             {
                 "published": publishes.count,
                 "confirmed": publishes.count - missing,

@@ -255,7 +255,8 @@ class WindowBook:
         pinned = f"; {count(unsettled, 'delivery')} {are(unsettled)} unsettled" if unsettled else ""
         message = (
             f"channel {window.channel}: the {PEERS[window.sender]} may send nothing for "
-            f"{duration(seconds)}, because the incoming-window of the {PEERS[receiver]} is 0, although link {link.subject} has a "
+            f"{duration(seconds)}, because the incoming-window of the {PEERS[receiver]} is 0, "
+            f"although link {link.subject} has a "
             f"credit of {link.credit}{pinned}{_waiting(link.available)}"
         )
         self.notebook.add(

@@ -128,7 +128,8 @@ class ResumeWatch(Watch10):
                 name,
                 CLIENT,
                 doubled.packet,
-                f"after the reconnect, the client sent {count(doubled.count, 'delivery')} of link {name} again "
+                f"after the reconnect, the client sent {count(doubled.count, 'delivery')} of link "
+                f"{name} again "
                 "as new deliveries with the same message-ids, although the server lists them as accepted",
                 {
                     "unsettled_before": doubled.before,
