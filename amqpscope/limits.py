@@ -259,6 +259,9 @@ MAX_TLS_EARLY: Final = 64 * 1024
 """Octets of 0-RTT data of a connection held until it is known whether the server took them. Servers allow
 16 KiB."""
 
+MAX_SEALED_SHOWN: Final = 1000
+"""Connections in TLS without a frame that `read` shows. Nobody reads more of them."""
+
 MAX_TLS_ALERTS: Final = 8
 """Alerts of one TLS connection that are reported. One ends the connection, or two."""
 

@@ -328,6 +328,8 @@ def _read_one(
                         writer.found(capture.take_findings())
                     writer.flush()
                     for analysis in capture.take_ended():
+                        if selection.all_frames and selection.of_connection(analysis.connection):
+                            writer.over(analysis)
                         names.forget(analysis.connection)
                         selection.forget(analysis.connection)
                         writer.forget(analysis.connection)

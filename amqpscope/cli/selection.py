@@ -193,6 +193,8 @@ class Selection:
         criteria = (connection, channels, link, address, only, first, last, certain or None)
         self.everything = all(criterion is None for criterion in criteria)
         """No criterion was given."""
+        self.all_frames = all(criterion is None for criterion in criteria[1:])
+        """No criterion was given but the connection."""
         self.links = link is not None or address is not None
         """A frame's link is looked at."""
         self.messages = self._problems

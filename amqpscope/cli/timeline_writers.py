@@ -4,9 +4,10 @@ import sys
 from collections.abc import Iterable
 from typing import Final
 
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.cli.writers import FrameWriter
 from amqpscope.input.capture import Capture
-from amqpscope.limits import MAX_HELD_FRAMES, MAX_LADDER_FRAMES, MAX_PLACED_FRAMES
+from amqpscope.limits import MAX_HELD_FRAMES, MAX_LADDER_FRAMES, MAX_PLACED_FRAMES, MAX_SEALED_SHOWN
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import END_OF_STREAM, Connection, FrameRecord
 from amqpscope.report.ladder import WIDTH, ladder
@@ -15,6 +16,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
+from amqpscope.report.summary_text import connection_lines
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.report.verdict import answer, headline, kind
 from amqpscope.rules.peer_error import FIN, RST
@@ -68,6 +70,8 @@ class TimelineWriter(FrameWriter):
         # Places and ends of the newest frames that are written: a late finding may be about one of them.
         self._written: dict[_Place, None] = {}
         self._shown: set[Connection] = set()
+        # Connections in TLS of which no frame was read.
+        self._sealed = 0
         self._clock = Clock(time_format)
         self._names = LinkNames()
         self._timeline = Timeline(self._clock, verbosity, self._names)
@@ -77,6 +81,7 @@ class TimelineWriter(FrameWriter):
         self._names = names
         self._timeline = Timeline(self._clock, self._verbosity, names)
         self._shown = set()
+        self._sealed = 0
         if self._several:
             self._lines.append(self._painter.paint([("rule", f"══ {printable(capture.name)}")]))
 
@@ -140,6 +145,13 @@ class TimelineWriter(FrameWriter):
         else:
             at.below += texts
 
+    def over(self, analysis: ConnectionAnalysis) -> None:
+        if analysis.connection.tls is None or analysis.connection.frames:
+            return
+        self._sealed += 1
+        if self._sealed <= MAX_SEALED_SHOWN:
+            self._below(None, *connection_lines(analysis, None, None))
+
     def forget(self, connection: Connection) -> None:
         self._timeline.forget(connection)
         self._shown.discard(connection)
@@ -172,6 +184,9 @@ class TimelineWriter(FrameWriter):
 
     def finish(self, capture: Capture) -> None:
         self._write_all()
+        if self._sealed > MAX_SEALED_SHOWN:
+            more = f"and {self._sealed - MAX_SEALED_SHOWN} more connections in TLS (summary --all shows them)"
+            self._lines.append(more)
         for text, style, hang in note_lines(capture.notes):
             self._lines.append(self._painter.paint([(style, f"note: {printable(text)}")], hang))
         self._write_all()

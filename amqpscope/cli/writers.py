@@ -3,6 +3,7 @@
 import json
 import sys
 
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.cli.output import notes_to_stderr
 from amqpscope.input.capture import Capture
 from amqpscope.model.finding import Finding
@@ -48,6 +49,9 @@ class FrameWriter:
 
     def found(self, findings: list[Finding]) -> None:
         """These findings are complete."""
+
+    def over(self, analysis: ConnectionAnalysis) -> None:
+        """A connection is over, all frames of which are asked for."""
 
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""

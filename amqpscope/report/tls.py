@@ -12,6 +12,9 @@ __all__ = ["tls_lines", "tls_object"]
 
 _WIDTH: Final = 64
 
+_NAMES: Final = 4
+"""Names of a certificate that are shown."""
+
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -29,8 +32,11 @@ def tls_lines(connection: Connection) -> list[Line]:
     lines: list[Line] = [[("", "  " + ", ".join(words))]]
     for owner, certificate in (("server", facts.server_certificate), ("client", facts.client_certificate)):
         if certificate is not None:
-            subject = text_word(certificate.subject, _WIDTH) if certificate.subject else "(no subject)"
-            lines.append([("", f"  certificate of the {owner}: {subject}, valid {_validity(certificate)}")])
+            lines.append([("", f"  certificate of the {owner}: {_certificate_text(certificate)}")])
+    for alert in facts.alerts:
+        level = "fatal " if alert.fatal else ""
+        text = f"  {level}alert {alert.name} of the {connection.peer(alert.direction)}, packet {alert.packet}"
+        lines.append([("error" if alert.fatal and alert.name != "encrypted" else "", text)])
     return lines
 
 
@@ -60,6 +66,22 @@ def tls_object(connection: Connection) -> dict[str, Any] | None:
             for alert in facts.alerts
         ],
     }
+
+
+def _certificate_text(certificate: Certificate) -> str:
+    """The owner, the issuer, the names and the validity."""
+    subject = text_word(certificate.subject, _WIDTH) if certificate.subject else "(no subject)"
+    words = [subject]
+    if certificate.issuer == certificate.subject:
+        words.append("issued by itself")
+    elif certificate.issuer:
+        words.append(f"issued by {text_word(certificate.issuer, _WIDTH)}")
+    if certificate.names:
+        more = len(certificate.names) - _NAMES
+        names = ", ".join(text_word(name, _WIDTH) for name in certificate.names[:_NAMES])
+        words.append(f"for {names}" + (f" and {more} more" if more > 0 else ""))
+    words.append(f"valid {_validity(certificate)}")
+    return ", ".join(words)
 
 
 def _validity(certificate: Certificate) -> str:

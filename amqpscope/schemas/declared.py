@@ -487,6 +487,7 @@ _ENDS_EXPLAINED: Final[dict[str, Schema]] = {
             {
                 "connection": TEXT,
                 "protocol": nullable(TEXT),
+                "tls": nullable(_TLS),
                 "endings": listed(
                     record(
                         {

@@ -14,7 +14,9 @@ from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.report.close_causes import CloseCauses
 from amqpscope.report.diagnosis_text import is_trouble
+from amqpscope.report.line import Line
 from amqpscope.report.outcome import nothing_to
+from amqpscope.report.summary_text import connection_lines
 from amqpscope.why.diagnosed import explain_endings
 from amqpscope.why.endings import Ending, Following, Tracing
 
@@ -25,11 +27,15 @@ _FINDINGS: Final = 2000
 
 
 class ConnectionEnds(NamedTuple):
-    """One connection: what ended on it, and its diagnoses that explain none of these ends."""
+    """One connection: what ended on it, and its diagnoses that explain none of these ends.
+
+    facts: what is seen of a connection in TLS of which no frame was read.
+    """
 
     following: Following
     endings: list[Ending]
     beside: list[Diagnosis]
+    facts: list[Line]
 
 
 class CaptureEnds(NamedTuple):
@@ -52,6 +58,8 @@ class _Followed:
         self.findings: dict[Connection, list[Finding]] = {}
         # Of all connections that are wanted, by their ids.
         self.diagnoses: dict[str, list[Diagnosis]] = {}
+        # Of connections in TLS without a frame.
+        self.facts: dict[Connection, list[Line]] = {}
         self.spoke = 0
         self._watches = CaptureDiagnoses({})
 
@@ -70,6 +78,14 @@ class _Followed:
         following.take(record)
         self.causes[connection].see(record)
 
+    def _take_sealed(self, analysis: ConnectionAnalysis) -> None:
+        """A connection in TLS of which no frame was read."""
+        connection = analysis.connection
+        if len(self.connections) < MAX_ENDED_CONNECTIONS:
+            self.connections[connection] = Following(connection)
+            self.causes[connection] = CloseCauses()
+            self.facts[connection] = connection_lines(analysis, None, None)[3:]
+
     def judge(self, findings: list[Finding]) -> None:
         """The next findings."""
         self._watches.judge(findings)
@@ -86,7 +102,9 @@ class _Followed:
         if not self.wanted(connection):
             return
         self._diagnose(diagnoses)
-        if connection.frames:
+        if connection.tls is not None and not connection.frames:
+            self._take_sealed(analysis)
+        if connection.frames or connection.tls is not None:
             self.spoke += 1
             if connection in self.connections:
                 self.connections[connection].over(analysis)
@@ -110,7 +128,11 @@ class _Followed:
                 endings = Tracing(following, self.findings.get(connection, []), causes).endings()
                 diagnoses = self.diagnoses.pop(connection.id, [])
                 found.append(
-                    ConnectionEnds(following, *explain_endings(endings, following.stream_end, diagnoses))
+                    ConnectionEnds(
+                        following,
+                        *explain_endings(endings, following.stream_end, diagnoses),
+                        self.facts.get(connection, []),
+                    )
                 )
             except Exception as error:
                 capture.fail(connection, error)

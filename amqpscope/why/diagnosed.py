@@ -14,7 +14,15 @@ from amqpscope.why.endings import CauseStep, Ending, StreamEnd
 __all__ = ["concerns", "explain_endings", "shown_packets"]
 
 _OPENING: Final = frozenset(
-    {"diag/wrong-port", "diag/version-mismatch", "diag/no-common-mechanism", "diag/handshake-limit"}
+    {
+        "diag/wrong-port",
+        "diag/version-mismatch",
+        "diag/no-common-mechanism",
+        "diag/handshake-limit",
+        "diag/tls-alert",
+        "diag/tls-unanswered",
+        "diag/websocket-refused",
+    }
 )
 """With any of these, a connection ends before AMQP is spoken on it."""
 

@@ -370,6 +370,9 @@ class Tracing:
         if first is None:
             return [Ending("connection", "has not ended before the end of the capture", "", None, "", [])]
         time, peer, reason, packet = first
+        if not self._following.connection.frames:
+            how = f"was ended by the {peer}, by {reason.upper()} in packet {packet}"
+            return [Ending("connection", how, peer, None, "", [])]
         how = f"was ended by the {peer} without a close, by {reason.upper()} in packet {packet}"
         return [Ending("connection", how, peer, None, "", self._silent(peer, time, packet))]
 

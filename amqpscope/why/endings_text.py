@@ -38,7 +38,7 @@ _LABEL = 9
 def wanted_of(found: list[ConnectionEnds]) -> dict[int, Wanted]:
     """The frames that are spoken of, by connection."""
     wanted = {}
-    for following, endings, beside in found:
+    for following, endings, beside, _ in found:
         places = {ending.mark.place for ending in endings if ending.mark is not None}
         packets = {packet for one in beside for packet in shown_packets(one)}
         for ending in endings:
@@ -92,9 +92,11 @@ def _connection(
     one: ConnectionEnds, listed: list[Ending], of: ExplainedFrames, file: str
 ) -> Iterator[tuple[Line, int]]:
     """One connection. listed: what is shown of its endings."""
-    following, endings, beside = one
+    following, endings, beside, _ = one
     yield [], -1
     yield heading(following.connection), 4
+    for line in one.facts:
+        yield line, 4
     reported: set[tuple[int, int]] = set()
     for ending in listed:
         yield from _ending(ending, of, reported)
@@ -118,6 +120,8 @@ def _next_packet(one: ConnectionEnds, listed: list[Ending]) -> int:
         for step in ending.steps:
             if step.finding is not None:
                 return int(step.finding.packet)
+    if one.facts:
+        return 0
     first = next((ending for ending in listed if not ending.in_order), None)
     if first is None:
         return next((diagnosis.packet for diagnosis in worst_first(one.beside)), 0)

@@ -4,6 +4,7 @@ from typing import Any
 
 from amqpscope.report.findings import finding_object
 from amqpscope.report.moment import iso
+from amqpscope.report.tls import tls_object
 from amqpscope.why.capture_ends import CaptureEnds
 from amqpscope.why.endings import CauseStep, Ending
 from amqpscope.why.excerpts import ExplainedFrames
@@ -104,13 +105,14 @@ def endings_object(name: str, found: CaptureEnds, excerpts: dict[int, ExplainedF
             {
                 "connection": following.connection.id,
                 "protocol": following.connection.protocol or None,
+                "tls": tls_object(following.connection),
                 "endings": [
                     _ending(ending, name, excerpts[int(following.connection.stream)]) for ending in endings
                 ],
                 "diagnoses": [one.json() for one in beside],
                 "more": following.more,
             }
-            for following, endings, beside in found.connections
+            for following, endings, beside, _ in found.connections
         ],
         "diagnoses": [one.json() for one in found.others],
     }
