@@ -45,6 +45,8 @@ class Peer2011(Peer):
         self, role: bool = SENDER, handle: int = 0, name: str | None = "q", channel: int = 0, **fields: Any
     ) -> Said:
         """An attach, by the final's names of the fields or by the draft's."""
+        if role == SENDER:
+            fields = {"source": draft.source(address="q", distribution_mode="move"), **fields}
         return super().attach(role, handle, name, channel, **_renamed(fields))
 
     def transfer(self, payload: Any = None, handle: int = 0, channel: int = 0, **fields: Any) -> Said:

@@ -11,6 +11,7 @@ from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.connection import C_MAXFRAME_FLOOR, C_OPEN_SIZE, C_PIPE_SIZE
 from amqpscope.rules.amqp10.counting import L_CREDIT_DECR, L_CREDIT_FORMULA, L_CREDIT_NODC
+from amqpscope.rules.amqp10.ending import L_ATTACH_ANSWER
 from amqpscope.rules.amqp10.link import (
     L_CREDIT,
     L_CREDIT_INIT,
@@ -82,13 +83,21 @@ class CaseDraft2011(Case10):
             declared = DECLARED.get(own)
             if declared is None or not (declared.same_as or declared.proved or rule in _OF_SIZES):
                 return
-            if certainty == CERTAIN and self.is_of_pieces(rule):
+            if rule == L_ATTACH_ANSWER and self.attached_again():
+                return
+            if certainty == CERTAIN and (declared.proved == "possible" or self.is_of_pieces(rule)):
                 certainty = POSSIBLE
             rule = own
             message = RULES.in_its_terms(message)
             if evidence is not None:
                 evidence = {_EVIDENCE.get(key, key): value for key, value in evidence.items()}
         super().report(rule, message, certainty, evidence, others, since)
+
+    def attached_again(self) -> bool:
+        """Whether the other peer has attached the link before: such an attach is ignored if the link endpoint
+        is gone (section 3.6.4).
+        """
+        return self.link is not None and self.link.attachment.peer_times > 1
 
     def is_of_pieces(self, rule: str) -> bool:
         """Whether a fault rests on when a message of several transfers counts."""

@@ -1,8 +1,7 @@
-"""Mandatory fields, as far as the surviving text of the draft says which are (sections 3.7.4, 3.7.5 and
-6.3.3.2).
+"""Mandatory fields (sections 3.7 and 6.3.3.2).
 
-The dissector finds them. Of the other lists the text lost which fields are mandatory, so nothing is judged
-there.
+The dissector finds them. Of most lists the draft's text lost which fields are mandatory. Findings about these
+are only possible, and only about fields that are mandatory in the revisions before and after the draft.
 """
 
 from typing import Final
@@ -61,4 +60,138 @@ Evidence: the first element of the list, null or missing
 Why it matters: The server cannot know how the client wants to authenticate. The SASL exchange fails.
 Silent when: the dialect of the sender is not known.
 How to mend it: Set mechanism to one of the mechanisms that the server offered.
+"""
+
+
+P_OPEN_MAND: Final = RULES.rule(
+    "P-OPEN-MAND",
+    "MUST",
+    "definition",
+    layer="connection",
+    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    usual_answer="amqp:invalid-field",
+    proved="possible",
+)
+"""A peer sends an open without container-id.
+
+Demands: An open has container-id.
+Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.1
+Evidence: the element 1 of the list, null or missing
+Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
+links.
+Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
+Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
+the revision before the draft and in the final specification.
+How to mend it: Set container-id in every open to a string that identifies the container.
+"""
+
+
+P_BEGIN_MAND: Final = RULES.rule(
+    "P-BEGIN-MAND",
+    "MUST",
+    "definition",
+    layer="session",
+    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    usual_answer="amqp:invalid-field",
+    proved="possible",
+)
+"""A peer sends a begin without next-outgoing-id, incoming-window or outgoing-window.
+
+Demands: A begin has next-outgoing-id, incoming-window and outgoing-window.
+Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.2
+Evidence: the elements 2 to 4 of the list, null or missing
+Why it matters: Without these fields the other peer cannot compute how many transfers it may send.
+Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
+Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
+the revision before the draft and in the final specification.
+How to mend it: Set the three fields in every begin. Encode the number 0 and not null.
+"""
+
+
+P_ATTACH_MAND: Final = RULES.rule(
+    "P-ATTACH-MAND",
+    "MUST",
+    "definition",
+    layer="link",
+    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    usual_answer="amqp:invalid-field",
+    proved="possible",
+)
+"""A peer sends an attach without name, handle or role.
+
+Demands: An attach has name, handle and role.
+Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.3
+Evidence: the elements 1 to 3 of the list, null or missing
+Why it matters: The other peer cannot tell which link is attached, in which direction, and by which handle
+later frames will name it.
+Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
+Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
+the revision before the draft and in the final specification.
+How to mend it: Set name, handle and role in every attach.
+"""
+
+
+P_DISP_MAND: Final = RULES.rule(
+    "P-DISP-MAND",
+    "MUST",
+    "definition",
+    layer="delivery",
+    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    usual_answer="amqp:invalid-field",
+    proved="possible",
+)
+"""A peer sends a disposition without role or first.
+
+Demands: A disposition has role and first.
+Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
+Evidence: the elements 1 and 3 of the list, null or missing
+Why it matters: The other peer cannot tell which transfers the disposition is about.
+Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
+Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
+the revision before the draft and in the final specification.
+How to mend it: Set role and first in every disposition.
+"""
+
+
+P_DETACH_MAND: Final = RULES.rule(
+    "P-DETACH-MAND",
+    "MUST",
+    "definition",
+    layer="link",
+    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    usual_answer="amqp:invalid-field",
+    proved="possible",
+)
+"""A peer sends a detach without handle.
+
+Demands: A detach has handle.
+Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.7
+Evidence: the element 1 of the list, null or missing
+Why it matters: The other peer cannot tell which link is detached.
+Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
+Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
+the revision before the draft and in the final specification.
+How to mend it: Set handle in every detach to the handle of your attach.
+"""
+
+
+P_ERROR_MAND: Final = RULES.rule(
+    "P-ERROR-MAND",
+    "MUST",
+    "definition",
+    layer="connection",
+    warning="The surviving text of the draft does not say that the fields are mandatory.",
+    usual_answer="amqp:invalid-field",
+    proved="possible",
+)
+"""A peer sends an error without condition.
+
+Demands: An error has condition.
+Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.8.12
+Evidence: the element 0 of the list, null or missing
+Why it matters: Programs choose their reaction by the condition. Without a condition they can only guess.
+Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
+Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
+the revision before the draft and in the final specification.
+How to mend it: Set condition in every error, for example to amqp:internal-error.
 """

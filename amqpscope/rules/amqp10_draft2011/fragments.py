@@ -15,7 +15,7 @@ from amqpscope.tracking.amqp10_draft2011.sections import (
 )
 from dissectors.wire import i64
 
-__all__ = ["judge_fragment"]
+__all__ = ["judge_end", "judge_fragment"]
 
 RULES: Final = Rules("amqp10_draft2011/fragments")
 
@@ -192,6 +192,15 @@ def judge_fragment(case: CaseDraft2011, progress: Progress, fragment: Fragment, 
         _judge_offset(case, progress, fragment, same)
     if case.found == found and plain and not same:
         _judge_section(case, progress, fragment, begun)
+
+
+def judge_end(case: CaseDraft2011, progress: Progress) -> None:
+    """The rule about the end of a message."""
+    if progress.last == 0 and not progress.resumed:
+        number = progress.number
+        flags_against_the_numbers(
+            case, f"the message ends, but section {number} had no last fragment", number
+        )
 
 
 def _judge_flags(

@@ -12,24 +12,35 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.judge import Judge10
-from amqpscope.rules.amqp10_draft2011 import dispositions, fragments, transfers, types
+from amqpscope.rules.amqp10_draft2011 import (
+    attaches,
+    conditions,
+    dispositions,
+    fragments,
+    resuming,
+    transfers,
+    types,
+)
 from amqpscope.rules.amqp10_draft2011.case import CaseDraft2011
 from amqpscope.rules.amqp10_draft2011.fields import RULES as _OF_FIELDS  # noqa: F401
+from amqpscope.rules.amqp10_draft2011.messages import RULES as _OF_MESSAGES  # noqa: F401
 from amqpscope.rules.amqp10_draft2011.sizes import RULES as _OF_SIZES  # noqa: F401
 from amqpscope.tracking.amqp10.endpoint_state import doubt
 from amqpscope.tracking.amqp10.legibility import SESSION
+from amqpscope.tracking.amqp10.link import UNKNOWN as NO_NUMBER
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.summary import Amqp10Summary
-from amqpscope.tracking.amqp10_draft2011.sections import Fragment, Progress
-from amqpscope.tracking.amqp10_draft2011.spoken import is_draft
-from amqpscope.tracking.amqp10_draft2011.translation import translated
+from amqpscope.tracking.amqp10_draft2011.sections import UNKNOWN, Fragment, Progress, SentOctets
+from amqpscope.tracking.amqp10_draft2011.translation import octets_of, translated
 from amqpscope.tracking.correlation_budget import CorrelationBudget
-from amqpscope.tracking.serial import nearest
+from amqpscope.tracking.serial import nearest, raw
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import Disposition, Transfer
 from dissectors.amqp10_draft2011 import performatives as draft
+from dissectors.amqp10_draft2011.message import DraftMessage
 from dissectors.amqp10_draft2011.reader import REVISION
+from dissectors.amqp10_draft2011.registry import COMPOSITES
 from dissectors.interface import Problem
 from dissectors.wire import i64
 
@@ -56,13 +67,15 @@ class JudgeDraft2011(Judge10):
         self.made = self.own.findings
         # The transfer-id that follows, by direction and number of the session.
         self.next_ids: dict[tuple[int, int], int] = {}
+        # The octets of the deliveries that were sent.
+        self.octets: SentOctets = SentOctets()
         # Deliveries under way of which some fragments were sent, by direction, channel and handle.
         self.progress: dict[tuple[int, int, int], Progress] = {}
 
     def take(self, record: FrameRecord) -> None:
         me = self.endpoint(record.direction)
         body = record.frame.body
-        if isinstance(body, Composite) and not is_draft(body):
+        if isinstance(body, Composite) and body.definition() not in COMPOSITES:
             # Decoded as one of the final specification: which dialect its sender speaks is not known.
             me.draft = True
         session = me.session_on(record.frame.channel)
@@ -89,13 +102,23 @@ class JudgeDraft2011(Judge10):
             case.me.draft = True
         super().judge(case, record)
         body = record.frame.body
+        if record.frame.missing > 0 or case.me.draft or case.peer.draft:
+            return
+        own = self.own
+        sent = own.sent.frame.body
+        conditions.judge_condition(own, sent)
+        if isinstance(sent, draft.Attach):
+            attaches.judge_attach(own, sent)
         session = case.session
-        if session is None or record.frame.missing > 0 or case.me.draft or case.peer.draft:
+        if session is None:
             return
         if isinstance(body, Transfer):
-            self.judge_transfer(self.own, session, body)
+            self.judge_transfer(own, session, body)
         elif isinstance(body, Disposition):
-            dispositions.judge_disposition(self.own, session, body)
+            dispositions.judge_disposition(own, session, body)
+            if isinstance(sent, draft.Disposition):
+                conditions.judge_condition(own, sent.state)
+                self.judge_received(own, session, sent)
 
     def proved(self, case: Case10, problem: Problem) -> None:
         if not types.judge_problem(case, problem):
@@ -114,6 +137,50 @@ class JudgeDraft2011(Judge10):
         if delivery is not None and not transfers.judge_continuation(case, link, delivery, body):
             link.whole = False
         self.judge_fragments(case, link, body, sent)
+        self.count_octets(case, session, link, sent)
+        if case.found == 0:
+            self.judge_message(case)
+
+    def count_octets(
+        self, case: CaseDraft2011, session: SessionEnd, link: LinkEnd, sent: draft.Transfer
+    ) -> None:
+        """Count the octets of a delivery that was not resumed and is seen from its first transfer on."""
+        delivery = link.open
+        if sent.transfer_id is None or sent.resume or not link.whole:
+            return
+        first = sent.transfer_id
+        if delivery is not None:
+            if delivery.resumed or delivery.number == NO_NUMBER:
+                return
+            first = int(raw(delivery.number))
+        direction = int(case.sent.direction)
+        self.octets.add(direction, int(session.number), sent.transfer_id, first, int(octets_of(sent)))
+
+    def judge_message(self, case: CaseDraft2011) -> None:
+        """The message that a transfer completes."""
+        message = DraftMessage.of(case.sent.message)
+        if message is not None and message.complete and message.message_format == _MESSAGE_FORMAT:
+            message.values()
+            for problem in message.problems:
+                self.proved(case, problem)
+
+    def judge_received(self, case: CaseDraft2011, session: SessionEnd, sent: draft.Disposition) -> None:
+        """A receiver's statement of how much it has received, beside what was sent."""
+        state = sent.state
+        theirs = case.peer.sessions.get(int(session.peer_channel))
+        if (
+            not sent.role
+            or sent.first is None
+            or theirs is None
+            or not isinstance(state, draft.TransferState)
+        ):
+            return
+        stated = state.bytes_transferred
+        if stated is None or state.outcome is not None or case.found > 0 or not session.whole:
+            return
+        total = self.octets.total(1 - int(case.sent.direction), int(theirs.number), sent.first)
+        if total != UNKNOWN:
+            resuming.judge_received(case, sent.first, stated, total)
 
     def judge_transfer_id(self, case: CaseDraft2011, session: SessionEnd, value: int | None) -> None:
         """The transfer-id of a transfer; after a wrong one nothing is counted any more."""
@@ -146,11 +213,15 @@ class JudgeDraft2011(Judge10):
         if progress is None or not link.whole or case.record.frame.problems:
             return
         plain = body.message_format == _MESSAGE_FORMAT
-        for one in sent.fragments or ():
-            fragment = Fragment(one)
+        carried = [Fragment(one) for one in sent.fragments or ()]
+        if link.open is None and case.found == 0:
+            resuming.judge_resumed(case, link, body, carried)
+        for fragment in carried:
             if case.found == 0:
                 fragments.judge_fragment(case, progress, fragment, plain)
             progress.take(fragment)
+        if not body.more and not body.aborted and case.found == 0:
+            fragments.judge_end(case, progress)
         if body.more and not body.aborted and case.found == 0 and len(self.progress) < MAX_STATED:
             self.progress[key] = progress
 
@@ -162,16 +233,18 @@ class JudgeDraft2011(Judge10):
             super().dump(),
             tuple(self.next_ids.items()),
             tuple((key, progress.dump()) for key, progress in self.progress.items()),
+            self.octets.dump(),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "JudgeDraft2011":
         """A judge that goes on where `dump` left off."""
-        final, next_ids, progress = state
+        final, next_ids, progress, octets = state
         judge = JudgeDraft2011(connection, findings, False)
         judge.restore(final)
         judge.next_ids = dict(next_ids)
         judge.progress = {key: Progress.load(one) for key, one in progress}
+        judge.octets = SentOctets.load(octets)
         return judge
 
 

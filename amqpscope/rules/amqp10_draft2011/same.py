@@ -29,23 +29,34 @@ RULES: Final = Rules(
 
 _SAME: Final[dict[str, str]] = {
     # Types and framing
+    "T-DESC-CTOR": "2.2",
+    "T-DESC-RESERVED": "2.1.4",
+    "T-DESC-SYMFORM": "2.1.4",
     "T-CODE-UNKNOWN": "2.2, 2.2.5",
     "T-CODE-EXT": "2.2",
     "T-SIZE-OVERRUN": "2.2",
     "T-CHAR-UTF32": "2.2.1",
+    "T-UUID-4122": "2.2.1",
     "T-STR-UTF8": "2.2.2",
     "T-STR-NOBOM": "2.2.2",
     "T-SYM-ASCII": "2.2.2",
     "T-LIST-FIT": "2.2.3",
     "T-MAP-FIT": "2.2.3",
+    "T-MAP-EVEN": "2.2.3",
     "T-ARR-FIT": "2.2.4",
     "T-ARR-CTOR": "2.2.4",
+    "T-FIELDS-KEY": "3.8.10, 3.8.11, 4.2.5",
     "F-SIZE-MIN": "3.3.1",
     "F-DOFF-MIN": "3.3.1",
     "F-DOFF-RANGE": "3.3.1",
     "F-TYPE-KNOWN": "3.3.1",
     "F-SIZE-TOTAL": "3.3.1",
+    "F-BODY-PERF": "3.1, 3.3.2",
+    "F-BODY-PAYLOAD": "3.3.2, 3.7.5",
     # Protocol headers and SASL
+    "C-HDR-FORM": "3.2",
+    "C-HDR-VERMATCH": "3.2",
+    "C-HDR-UNPARSED": "3.2",
     "C-HDR-MISMATCH-CLOSE": "3.2",
     "C-HDR-UNSUP": "3.2",
     "C-HDR-CLIENT-NOW": "3.2",
@@ -68,6 +79,8 @@ _SAME: Final[dict[str, str]] = {
     "SA-SEQ-OUTCOME": "6.3.2",
     "SA-FAIL-CLOSE": "6.1",
     "SA-FRAME-EMPTY": "6.3.1",
+    "SA-MECH-NONEMPTY": "6.3.3.1",
+    "T-ENUM-SASLCODE": "6.3.3.6",
     # Connections
     "C-HDR-FIRST": "3.2",
     "C-OPEN-FIRST": "3.4.1, 3.7.1",
@@ -87,6 +100,7 @@ _SAME: Final[dict[str, str]] = {
     "C-CLOSE-ANSWER": "3.4.3, 3.4.7",
     "C-CLOSE-READON": "3.4.3",
     "C-CLOSE-REASON": "3.4.3",
+    "C-ERR-SCOPE": "3.8.14 to 3.8.16",
     "C-MAXFRAME-REACT": "3.7.1",
     "C-CHMAX-REACT": "3.7.1",
     "C-IDLE-KEEP": "3.4.5, 3.7.1",
@@ -144,6 +158,7 @@ _SAME: Final[dict[str, str]] = {
     "L-CLOSE-ANSWER": "3.6.6",
     "L-CLOSE-CROSS": "3.6.6",
     "L-ATTACH-ROLE": "3.6.3",
+    "L-ATTACH-ANSWER": "3.6.3",
     "L-DRAIN-ADVANCE": "3.6.7",
     "L-ERRANT-REACT": "3.6.5",
     "L-MAXMSG-REACT": "3.7.3",
@@ -157,6 +172,18 @@ _SAME: Final[dict[str, str]] = {
     "D-RESUME-FLAG": "3.6.13",
     "D-RESUME-BOTH": "3.6.13",
     "D-RESUME-TGTONLY": "3.6.13",
+    "D-STATE-FINAL-RCV": "3.6.12, 4.3",
+    # Sources and targets
+    "M-FILTER-KEY": "4.5.8",
+    "M-SRC-DYN-NOADDR": "4.5.3",
+    "M-TGT-DYN-NOADDR": "4.5.4",
+    "M-DYN-NAME": "4.5.3, 4.5.4",
+    "M-DISTMODE-VALUE": "4.5.6",
+    "M-OUTCOME-VALID": "4.5.3",
+    "M-OUTCOMES-SYMBOL": "4.5.3",
+    "M-OUTCOMES-USE": "4.5.3",
+    # Transactions
+    "TX-COORD-TARGET": "5.2.1",
 }
 
 # Rules for which the draft names another error condition, or none: the section, and the condition.

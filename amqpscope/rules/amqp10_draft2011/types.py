@@ -11,7 +11,7 @@ from typing import Final
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.proof import prove, proved
-from amqpscope.rules.declaration import Rules
+from amqpscope.rules.declaration import DECLARED, Rules
 from dissectors.amqp10.composite import CompositeType
 from dissectors.amqp10_draft2011.reader import DraftField
 from dissectors.amqp10_draft2011.registry import COMPOSITES
@@ -21,6 +21,9 @@ from dissectors.wire import i64
 __all__ = ["judge_problem"]
 
 RULES: Final = Rules("amqp10_draft2011/types")
+
+FINAL: Final = "amqp10"
+"""The namespace of the final's rules."""
 
 
 T_CODE_LATER: Final = RULES.rule("T-CODE-LATER", "MUST", "definition", usual_answer="amqp:decode-error")
@@ -121,23 +124,136 @@ How to mend it: Leave out missing values. If the field has no value at all, send
 """
 
 
+T_COMP_LIST: Final = RULES.rule(
+    "T-COMP-LIST",
+    "MUST",
+    "definition",
+    warning="The draft allows composites that are maps and does not name all composites that are lists.",
+    usual_answer="amqp:decode-error",
+    proved="possible",
+)
+"""A peer sends a composite as another type than a list, although its descriptor names a list.
+
+Demands: A composite whose symbolic descriptor ends in `:list` is encoded as a described list.
+Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.3 and 2.3.1
+Evidence: the format code after the descriptor of the composite
+Why it matters: The receiver finds the fields by their positions in a list. The receiver may close the
+connection with amqp:decode-error.
+Silent when: a part of the frame was not captured.
+Only possible because: The surviving text of the draft lost the descriptors of most composites. Some of them
+are maps in the revision before the draft.
+How to mend it: Encode every composite as its descriptor and a list of its fields, in the order of the
+definition.
+"""
+
+
+T_COMP_EXTRA: Final = RULES.rule(
+    "T-COMP-EXTRA",
+    "MUST NOT",
+    "inferred",
+    warning="The specification implies the demand without stating the demand.",
+    usual_answer="amqp:decode-error",
+    proved="possible",
+)
+"""A peer sends a composite whose list has more elements than the composite has fields.
+
+Demands: Each element of a composite's list has the position of a field.
+Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.3.1
+Evidence: the number of elements, and the number of fields
+Why it matters: The receiver does not know what the extra elements mean, and may refuse the frame.
+Silent when: a part of the frame was not captured.
+Only possible because: The peer may speak another revision of the draft, in which the composite has more
+fields.
+How to mend it: Send only the fields of the definition. Put private data into options or properties.
+"""
+
+
+T_ENUM_EXPIRY: Final = RULES.rule("T-ENUM-EXPIRY", "MUST", "definition", usual_answer="amqp:invalid-field")
+
+
+def expiry_policy_that_is_none(case: Case10, problem: Problem) -> None:
+    """A peer sends a source or target whose expiry-policy is not session, connection or never.
+
+    Demands: The expiry-policy of a source or target is session, connection or never.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.5.3 to 4.5.5
+    Evidence: the expiry-policy of the source or target
+    Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or
+    be kept for ever.
+    Silent when: a part of the frame was not captured.
+    Possible because: The surviving text of the draft lost the type of the field of a target. The type is that
+    of the field of a source.
+    How to mend it: Set expiry-policy to `session`, `connection` or `never`, or leave it null for session. The
+    names session-end, connection-close and link-detach are those of the final specification.
+    """
+    proved(case, T_ENUM_EXPIRY, problem, certainty_of(problem))
+
+
+T_COMP_REQUIRES: Final = RULES.rule(
+    "T-COMP-REQUIRES",
+    "MUST",
+    "definition",
+    warning="A capture can suggest this fault but never prove it.",
+    usual_answer="amqp:invalid-field",
+    proved="possible",
+)
+"""A peer sends a value that is not of the kind that its field requires, for example true in the field
+dynamic.
+
+Demands: A field that requires a kind of type takes only values of types that provide it: source, target,
+transfer-state, outcome, lifetime-policy and address.
+Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.7.5 and 4.5.3
+Evidence: the descriptor or the primitive type of the value
+Why it matters: The receiver cannot use the field and may refuse the frame.
+Silent when: a part of the frame was not captured, or when the value has a descriptor that the draft does not
+define.
+Only possible because: The surviving text of the draft lost which other types may provide the kind.
+How to mend it: Send a transfer-state where the final specification has a delivery state, and one of the
+delete-on-* types in the field dynamic, where the final specification has a boolean.
+"""
+
+
+M_FILTER_VALUE: Final = RULES.rule(
+    "M-FILTER-VALUE",
+    "MUST",
+    "keyword",
+    layer="messaging",
+    usual_answer="amqp:invalid-field",
+    proved="certain",
+)
+"""A peer sends a filter-set with a value that has no descriptor and so is no filter.
+
+Demands: Every value of a filter-set is a filter, which is a composite.
+Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.5.7 and 4.5.8
+Evidence: the values of the filter in the source
+Why it matters: The other peer cannot tell which filter is meant. Messages may arrive unfiltered, or the other
+peer may refuse the attach.
+Silent when: a part of the frame was not captured, or the value is null.
+How to mend it: Encode each value of the filter-set as a filter with its descriptor.
+"""
+
+
 _JUDGED: Final[dict[str, Callable[[Case10, Problem], None]]] = {
     T_CODE_LATER: value_with_a_later_code,
     T_COMP_TYPE: value_of_another_type,
     T_COMP_MULT_TRUE: several_values_without_true,
+    T_ENUM_EXPIRY: expiry_policy_that_is_none,
 }
 
 
 def judge_problem(case: Case10, problem: Problem) -> bool:
-    """Judge a problem that the dissector found by the draft's own rule; False if there is none."""
+    """Judge a problem that the dissector found by the draft's own rule; False if there is none, or if the
+    function of the final's rule judges it.
+    """
     rule = f"{RULES.namespace}/{problem.code}"
     if rule not in RULES.ids:
         return False
     judged = _JUDGED.get(rule)
-    if judged is None:
-        prove(case, rule, problem)
-    else:
+    if judged is not None:
         judged(case, problem)
+        return True
+    if f"{FINAL}/{problem.code}" in DECLARED:
+        return False
+    prove(case, rule, problem)
     return True
 
 

@@ -1,17 +1,19 @@
 """Which fragments of a message a sender has sent so far, link by link.
 
 A message of the April-2011 draft is a row of sections, each sent in one or more fragments, over one or more
-transfers. What is kept of a delivery under way is its newest fragment and which sections it had.
+transfers. What is kept of a delivery under way is its newest fragment and which sections it had; of each
+delivery, how many octets were sent.
 
 Sources: the draft of 5 April 2011 (revision 1239M), sections 3.6.11, 3.8.9 and 4.2.1.
 """
 
 from typing import Any, Final
 
+from amqpscope.limits import MAX_STATED
 from dissectors.amqp10_draft2011 import performatives as draft
 from dissectors.wire import i64
 
-__all__ = ["FOOTER", "HEADER", "PROPERTIES", "UNKNOWN", "Fragment", "Progress"]
+__all__ = ["FOOTER", "HEADER", "PROPERTIES", "UNKNOWN", "Fragment", "Progress", "SentOctets"]
 
 # mypyc: sentinel, a number of a fragment that is not there, or could not be read.
 UNKNOWN: Final = -1
@@ -89,6 +91,49 @@ class Progress:
         progress = Progress(state[5])
         progress.number, progress.code, progress.last, progress.end, progress.seen = state[:5]
         return progress
+
+
+class SentOctets:
+    """How many octets of each delivery were sent so far, by any transfer-id of the delivery.
+
+    Keys begin with the direction and the number of the session. Of very many deliveries all are forgotten.
+    """
+
+    def __init__(self) -> None:
+        # The first transfer-id of the delivery of each transfer.
+        self.firsts: dict[tuple[int, int, int], int] = {}
+        # Octets of the payloads of each delivery, by its first transfer-id.
+        self.octets: dict[tuple[int, int, int], int] = {}
+
+    def add(self, direction: int, session: int, transfer_id: int, first: int, octets: int) -> None:
+        """A transfer of the delivery that began with the transfer-id `first` carries so many octets."""
+        if len(self.firsts) >= MAX_STATED:
+            self.firsts.clear()
+            self.octets.clear()
+        key = (direction, session, first)
+        if transfer_id == first:
+            self.octets[key] = octets
+        elif key in self.octets:
+            self.octets[key] += octets
+        else:
+            return
+        self.firsts[(direction, session, transfer_id)] = first
+
+    def total(self, direction: int, session: int, transfer_id: int) -> i64:
+        """The octets of the delivery that a transfer-id names, UNKNOWN if they are not known."""
+        first = self.firsts.get((direction, session, transfer_id))
+        return UNKNOWN if first is None else self.octets.get((direction, session, first), UNKNOWN)
+
+    def dump(self) -> tuple[object, ...]:
+        """All of it as plain values."""
+        return (tuple(self.firsts.items()), tuple(self.octets.items()))
+
+    @staticmethod
+    def load(state: tuple[Any, ...]) -> "SentOctets":
+        """The object of what `dump` returned."""
+        sent = SentOctets()
+        sent.firsts, sent.octets = dict(state[0]), dict(state[1])
+        return sent
 
 
 def _known(value: int | None) -> i64:

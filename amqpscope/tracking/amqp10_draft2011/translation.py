@@ -7,17 +7,21 @@ into the performative of the final that says the same, and the endpoints of `tra
     transfer-count, initial-transfer-count    delivery-count, initial-delivery-count
     transfer-id of the first transfer         delivery-id of the delivery
     fragments                                 the size of the payload
+    dynamic, with a lifetime-policy           dynamic, true
+    transfer-state with an outcome            the outcome
+    transfer-state with a txn-id              transactional-state
+    transfer-state with bytes-transferred     received
 
-What only one of the two has is left out: `options`, settle modes, transfer-states. Rules about these take the
-draft's own frame.
+What only one of the two has is left out: `options` and settle modes. Rules about these take the draft's own
+frame.
 
-Sources: the draft of 5 April 2011 (revision 1239M), sections 3.7 and 6.3.3.
+Sources: the draft of 5 April 2011 (revision 1239M), sections 3.7, 4.3, 4.5 and 6.3.3.
 """
 
 from typing import Final
 
 from dissectors.amqp10.composite import NOT_BROKEN, Composite
-from dissectors.amqp10.messaging import Source, Target
+from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released, Source, Target
 from dissectors.amqp10.performatives import (
     Attach,
     Begin,
@@ -31,30 +35,37 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
-from dissectors.amqp10.values import Map, Symbol
+from dissectors.amqp10.transactions import TransactionalState
+from dissectors.amqp10.values import Map, Raw, Symbol
 from dissectors.amqp10_draft2011 import performatives as draft
 from dissectors.interface import Frame
 from dissectors.wire import i64
 
-__all__ = ["error_of", "octets_of", "translated", "translated_body"]
+__all__ = ["error_of", "octets_of", "state_of", "translated", "translated_body"]
 
 # For each performative whose fields stand elsewhere in the final's list than one place further back: where.
 _PLACES: Final[dict[str, tuple[int, ...]]] = {
     "attach": (0, 1, 2, 5, 6, 7, 9, 10, 11, 12, 13),
     "transfer": (0, 2, 1, 4, 7, 8, 5, 9, 10, 3),
     "disposition": (0, 5, 1, 2, 3, 4),
+    "source": (0, 1, 2, 3, 4, 6, 7, 8, 9, 10),
+    "target": (0, 1, 2, 3, 4, 6),
 }
+
+# The expiry-policies by the final's names.
+_POLICIES: Final[dict[str, str]] = {"session": "session-end", "connection": "connection-close"}
 
 
 def translated(frame: Frame, continues: bool) -> Frame:
-    """The frame with the final's performative in place of the draft's; the frame itself if it has none.
+    """The frame with the final's performative in place of the draft's, and with nothing readable in place of
+    another composite; the frame itself if it has none.
 
     continues: it is a transfer that goes on with a delivery of its link.
     """
     sent = frame.body
     body = translated_body(sent, continues)
     if body is None:
-        return frame
+        return frame.with_body(Raw(b"")) if isinstance(sent, Composite) else frame
     copy = frame.with_body(body)
     if isinstance(sent, draft.Transfer) and frame.missing == 0:
         copy.claim_payload(octets_of(sent))
@@ -120,7 +131,11 @@ def _open(sent: draft.Open) -> Open:
     body.idle_time_out = sent.idle_time_out
     body.offered_capabilities = sent.offered_capabilities
     body.desired_capabilities = sent.desired_capabilities
-    body.properties = sent.properties
+    if sent.properties is not None:
+        # Other values may be composites, which the final has with other fields.
+        body.properties = Map(
+            [(key, value) for key, value in sent.properties.pairs if isinstance(value, str)]
+        )
     return body
 
 
@@ -139,8 +154,8 @@ def _attach(sent: draft.Attach) -> Attach:
     body.name = sent.name
     body.handle = sent.handle
     body.role = sent.role
-    body.source = _terminus(sent.source, Source())
-    body.target = _terminus(sent.target, Target())
+    body.source = _source(sent.source)
+    body.target = _target(sent.target)
     if sent.source is None and sent.target is not None and not isinstance(sent.target, draft.Target):
         # A control link has no source of its own.
         body.source = Source()
@@ -172,6 +187,7 @@ def _transfer(sent: draft.Transfer, continues: bool) -> Transfer:
     if not continues:
         body.delivery_id = sent.transfer_id
     body.settled = sent.settled
+    body.state = state_of(sent.state)
     body.resume = sent.resume
     body.more = sent.more
     body.aborted = sent.aborted
@@ -187,6 +203,7 @@ def _disposition(sent: draft.Disposition) -> Disposition:
     body.first = sent.first
     body.last = sent.last
     body.settled = sent.settled
+    body.state = state_of(sent.state)
     return body
 
 
@@ -245,20 +262,86 @@ def error_of(sent: draft.Error | None) -> Error | None:
     return error
 
 
-def _terminus(sent: object, terminus: Source | Target) -> object:
-    """A source or target with the address alone; None where none is."""
-    if sent is None:
-        return None
-    if isinstance(sent, (draft.Source, draft.Target)) and isinstance(sent.address, str):
-        terminus.address = str(sent.address)
-    return terminus
+def _source(sent: object) -> object:
+    """A source, without its filter; None where none is."""
+    if not isinstance(sent, draft.Source):
+        return None if sent is None else Source()
+    source = Source()
+    if isinstance(sent.address, str):
+        source.address = str(sent.address)
+    source.expiry_policy = _policy(sent.expiry_policy)
+    source.timeout = sent.timeout
+    source.dynamic = sent.dynamic is not None
+    source.distribution_mode = sent.distribution_mode
+    source.default_outcome = _outcome(sent.default_outcome)
+    source.outcomes = sent.outcomes
+    source.capabilities = sent.capabilities
+    _mark_unread(sent, source)
+    return source
+
+
+def _target(sent: object) -> object:
+    """A target; None where none is."""
+    if not isinstance(sent, draft.Target):
+        return None if sent is None else Target()
+    target = Target()
+    if isinstance(sent.address, str):
+        target.address = str(sent.address)
+    target.expiry_policy = _policy(sent.expiry_policy)
+    target.timeout = sent.timeout
+    target.dynamic = sent.dynamic is not None
+    target.capabilities = sent.capabilities
+    _mark_unread(sent, target)
+    return target
+
+
+def _policy(sent: Symbol | None) -> Symbol | None:
+    return None if sent is None else Symbol(_POLICIES.get(str(sent), str(sent)))
 
 
 def _unsettled(sent: Map | None) -> Map | None:
-    """The unsettled map, each delivery-tag with the octets transferred, as far as that is stated."""
+    """The unsettled map, each delivery-tag with its delivery state."""
     if sent is None:
         return None
     pairs: list[tuple[object, object]] = []
     for tag, state in sent.pairs:
-        pairs.append((tag, state.bytes_transferred if isinstance(state, draft.TransferState) else None))
+        if isinstance(tag, bytes):
+            pairs.append((tag, state_of(state)))
     return Map(pairs)
+
+
+def state_of(sent: object) -> object:
+    """A transfer-state as a delivery state; None for one that states nothing, and for another composite."""
+    if not isinstance(sent, draft.TransferState):
+        return None if isinstance(sent, Composite) else sent
+    outcome = _outcome(sent.outcome)
+    if sent.txn_id is not None:
+        transactional = TransactionalState()
+        transactional.txn_id = sent.txn_id
+        transactional.outcome = outcome
+        return transactional
+    if outcome is None and sent.bytes_transferred is not None:
+        received = Received()
+        received.section_offset = sent.bytes_transferred
+        return received
+    return outcome
+
+
+def _outcome(sent: object) -> Composite | None:
+    """An outcome of the draft as one of the final, without what the draft may nest in it."""
+    if isinstance(sent, draft.Accepted):
+        return Accepted()
+    if isinstance(sent, draft.Released):
+        return Released()
+    if isinstance(sent, draft.Rejected):
+        rejected = Rejected()
+        if sent.error is not None:
+            rejected.error = Error()
+            rejected.error.condition = sent.error.condition
+        return rejected
+    if isinstance(sent, draft.Modified):
+        modified = Modified()
+        modified.delivery_failed = sent.delivery_failed
+        modified.undeliverable_here = sent.deliver_elsewhere
+        return modified
+    return None

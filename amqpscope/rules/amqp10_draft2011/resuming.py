@@ -1,0 +1,114 @@
+"""Resuming transfers: which octets a sender may leave out (sections 3.6.13 and 4.3).
+
+The unsettled map of the receiver's attach has a transfer-state for each delivery that the receiver holds.
+With an outcome nothing is needed any more. Without one, bytes-transferred says how much has arrived. The
+draft does not say whether that counts the whole message or its last section, so the rules hold for both.
+"""
+
+from typing import Final
+
+from amqpscope.model.certainty import POSSIBLE
+from amqpscope.rules.amqp10_draft2011.case import CaseDraft2011
+from amqpscope.rules.declaration import Rules
+from amqpscope.tracking.amqp10.link import LinkEnd
+from amqpscope.tracking.amqp10_draft2011.sections import Fragment
+from dissectors.amqp10.messaging import Received
+from dissectors.amqp10.performatives import Transfer
+from dissectors.wire import i64
+
+__all__ = ["judge_received", "judge_resumed"]
+
+RULES: Final = Rules("amqp10_draft2011/resuming")
+
+
+D_RESUME_OMIT: Final = RULES.rule(
+    "D-RESUME-OMIT",
+    "MUST NOT",
+    "inferred",
+    by="sender",
+    warning="The specification implies the demand without stating the demand.",
+    usual_answer="amqp:not-allowed",
+)
+
+
+def data_left_out(case: CaseDraft2011, link: LinkEnd, what: str, transferred: int) -> None:
+    """A sender resumes a delivery and leaves out octets that the receiver does not have.
+
+    Demands: A sender that resumes a delivery leaves out message data only as far as the receiver's
+    transfer-state shows that the data has arrived.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.13 and 4.3
+    Evidence: bytes-transferred in the receiver's unsettled map, and the section-number and section-offset of
+    the first fragment of the resumed delivery
+    Why it matters: The receiver joins the fragments to the octets that it has. The message has a hole.
+    Silent when: one of the two attaches was not captured, the receiver's transfer-state has an outcome or a
+    txn-id, or the transfer aborts the delivery.
+    Only possible because: The draft does not say what bytes-transferred counts in a message of several
+    sections, and a section that is left out may be empty.
+    How to mend it: Go on with the octet after those that bytes-transferred of the receiver's unsettled map
+    counts. Send the message from its start if the receiver's transfer-state says nothing.
+    """
+    case.report(
+        D_RESUME_OMIT,
+        f"the resumed delivery {what}, but the receiver's bytes-transferred is {transferred}",
+        POSSIBLE,
+        {"bytes_transferred": transferred},
+        [int(link.attachment.packet)],
+    )
+
+
+M_RECEIVED_POS: Final = RULES.rule(
+    "M-RECEIVED-POS",
+    "MUST",
+    "inferred",
+    by="receiver",
+    warning="The specification implies the demand without stating the demand.",
+    usual_answer="amqp:invalid-field",
+)
+
+
+def more_received_than_was_sent(case: CaseDraft2011, transfer_id: int, stated: int, sent: i64) -> None:
+    """A receiver states more octets in bytes-transferred than the sender has sent of the delivery.
+
+    Demands: bytes-transferred counts octets of the message that the sender has sent.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.3
+    Evidence: bytes-transferred in a receiver's disposition, and the payloads of the delivery's fragments
+    Why it matters: If the sender resumes the delivery from there, the receiver misses octets.
+    Silent when: the capture lacks octets that were sent after the attach of the link, when the delivery was
+    resumed, or when the transfer-state has an outcome.
+    Only possible because: The draft does not say what bytes-transferred counts in a message of several
+    sections.
+    How to mend it: Count the octets of the payloads of the fragments that you have stored.
+    """
+    case.report(
+        M_RECEIVED_POS,
+        f"bytes-transferred of transfer {transfer_id} is {stated}, but only {sent} octets were sent",
+        POSSIBLE,
+        {"bytes_transferred": stated, "octets": int(sent)},
+    )
+
+
+def judge_resumed(case: CaseDraft2011, link: LinkEnd, body: Transfer, fragments: list[Fragment]) -> None:
+    """The rule about the first transfer of a delivery that is resumed."""
+    theirs = link.resumption.peer_listed
+    tag = body.delivery_tag
+    if not body.resume or body.aborted or tag is None or not theirs or tag not in theirs or not link.whole:
+        return
+    state = theirs[tag]
+    transferred = 0
+    if isinstance(state, Received):
+        transferred = state.section_offset or 0
+    elif state is not None:
+        return
+    if not fragments:
+        if transferred == 0 and not body.more and not body.settled:
+            data_left_out(case, link, "carries no data", transferred)
+        return
+    number, offset = fragments[0].number, fragments[0].offset
+    if offset > transferred or (transferred == 0 and number > 0):
+        data_left_out(case, link, f"begins with octet {offset} of section {number}", transferred)
+
+
+def judge_received(case: CaseDraft2011, transfer_id: int, stated: int, sent: i64) -> None:
+    """The rule about a disposition of a receiver, for a delivery of which so many octets were sent."""
+    if stated > sent:
+        more_received_than_was_sent(case, transfer_id, stated, sent)
