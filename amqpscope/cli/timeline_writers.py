@@ -44,6 +44,8 @@ class _ShownFrame:
         self.codes = {problem.code for problem in frame.problems}
         self.text = text
         self.below: list[str] = []
+        # Findings that have the same answer here: the line of the answer in `below`, and how many they are.
+        self.answered: dict[str, tuple[int, int]] = {}
 
 
 class TimelineWriter(FrameWriter):
@@ -130,8 +132,23 @@ class TimelineWriter(FrameWriter):
         reaction = finding.reaction
         if reaction.condition or reaction.frame in (FIN, RST):
             answered = self._packets.get((connection, 1 - direction, int(reaction.packet)), at)
-            text = f"packet {finding.packet}, {kind(finding)} {finding.rule}: {answer(finding)}"
-            self._below(answered, [("note", "  -> "), ("", text)])
+            self._answer(
+                answered, f"packet {finding.packet}, {kind(finding)} {finding.rule}", answer(finding)
+            )
+
+    def _answer(self, at: _ShownFrame | None, finding: str, text: str) -> None:
+        """Put an answer below a frame, once for all findings of one kind in one packet."""
+        line, times = at.answered.get(finding + text, (-1, 0)) if at is not None else (-1, 0)
+        often = f", {times + 1} times" if times else ""
+        painted = self._painter.paint([("note", "  -> "), ("", f"{finding}{often}: {text}")], INDENT + 4)
+        if at is None:
+            self._lines.append(painted)
+        elif times:
+            at.below[line] = painted
+            at.answered[finding + text] = line, times + 1
+        else:
+            at.answered[finding + text] = len(at.below), 1
+            at.below.append(painted)
 
     def _before(self, packet: int) -> _ShownFrame | None:
         """The last frame, of those not written yet, that does not come after a packet."""

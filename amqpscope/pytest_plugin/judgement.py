@@ -149,7 +149,9 @@ class _Report(FindingWriter):
             parts.append(f"{name}: {self.outcome(self._reason)}")
             lines = [*self._counting.lines(), ([], -1)]
             if self._others.counts:
-                lines.append(([("", f"{self._others.text()} for which the test does not fail")], 4))
+                text = f"{self._others.text()} for which the test does not fail"
+                options = "--possible --notes"
+                lines.append(([("", f"{text} (amqpscope check {options} shows them)")], 4))
             lines += [([("", printable(one))], 4) for one in self.remarks()]
             parts.append(_painted(lines).rstrip())
         if worst is not None and alone:

@@ -45,7 +45,7 @@ _STANDINGS = {
 _SIGNS = {CHECKED: "+", NOT_YET: "-", UNDECIDABLE: ".", FAILED: "×"}
 _SIGN_STYLES = {CHECKED: "flow", NOT_YET: "note", UNDECIDABLE: "dim", FAILED: "problem"}
 
-_LABEL = 12
+_LABEL = 16
 
 
 def list_lines(rows: list[Rule]) -> Lines:

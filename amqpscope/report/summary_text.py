@@ -131,6 +131,8 @@ def _stalls(fact: StreamFacts, peer: str) -> list[Line]:
 def _ended(analysis: ConnectionAnalysis, known: ConnectionOverview | None, peer: str, direction: int) -> Line:
     """How a peer ended: by close, FIN, RST, or not before the capture did."""
     tcp = tcp_end(analysis, direction)
+    if tcp == "still open" and tcp_end(analysis, 1 - direction) == "RST":
+        tcp = f"reset by the {SERVER if peer == CLIENT else CLIENT}"
     if known is None:
         return [("", tcp)]
     packet = known.closed[peer]

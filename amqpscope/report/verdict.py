@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from amqpscope.model.finding import Finding
-from amqpscope.model.records import CLIENT, SERVER
+from amqpscope.model.records import CLIENT, SERVER, Connection
 from amqpscope.report.cases import Cases, Shown
 from amqpscope.report.findings import evidence_of, expected_condition, link_name, message_of, overridden
 from amqpscope.report.line import Line
@@ -48,6 +48,7 @@ __all__ = [
     "remarks",
     "short_message",
     "why_possible",
+    "worst_first",
 ]
 
 _INDENT = "    "
@@ -176,7 +177,7 @@ class Verdicts:
     def __init__(self, clock: Clock, most: int, full: bool = True, file: str = "") -> None:
         self.tally = FindingCounts()
         self._clock = clock
-        self._cases = Cases(most)
+        self._cases = Cases(most, fold=not full)
         self._full = full
         self._file = file
 
@@ -192,12 +193,11 @@ class Verdicts:
 
     def lines(self) -> Iterator[tuple[Line, int]]:
         """Everything to be shown: lines, each with the columns before its continuation."""
-        connections = sorted(self._cases.connections(), key=lambda one: _worst(one[1]))
+        connections = worst_first(self._cases)
         most = _CONNECTIONS if self.brief else len(connections)
         for connection, shown in connections[:most]:
             yield [], -1
             yield heading(connection), 4
-            shown.sort(key=lambda one: rank(one.finding))
             timeline = Timeline(self._clock, 0, LinkNames())
             yield from self._briefly(shown, timeline) if self.brief else self._in_full(shown, timeline)
         if len(connections) > most:
@@ -210,12 +210,14 @@ class Verdicts:
 
     def _in_full(self, shown: list[Shown], timeline: Timeline) -> Iterator[tuple[Line, int]]:
         """The findings of one connection."""
-        for at, (finding, again, more) in enumerate(shown):
+        for at, (finding, again, more, elsewhere) in enumerate(shown):
             yield from self._finding(finding, timeline, again)
             if at == 0 and self._file:
                 yield self._next(finding)
             if more:
-                text = f"and {more} more of {finding.rule} by the {finding.peer} (--max-per-rule)"
+                same = "in the same packets (--full)" if again else "in the same packet (--full)"
+                where = "(--max-per-rule)" if elsewhere else same
+                text = f"and {more} more of {finding.rule} by the {finding.peer} {where}"
                 yield [("note", _INDENT + text)], 4
 
     def _briefly(self, shown: list[Shown], timeline: Timeline) -> Iterator[tuple[Line, int]]:
@@ -224,7 +226,7 @@ class Verdicts:
         for one in shown:
             key = (one.finding.rule, one.finding.peer)
             more[key] = more.get(key, 0) + one.more + one.again
-        for at, (finding, again, _) in enumerate(shown):
+        for at, (finding, again, _, _) in enumerate(shown):
             if again:
                 continue
             yield headline(finding), 4
@@ -326,9 +328,14 @@ def rank(finding: Finding) -> int:
     return _RANKS.index(kind(finding))
 
 
-def _worst(shown: list[Shown]) -> tuple[int, int]:
-    """The rank of the worst of these findings, and the packet of the first of these."""
-    return min((rank(one.finding), int(one.finding.packet)) for one in shown)
+def worst_first(cases: Cases) -> list[tuple[Connection, list[Shown]]]:
+    """The connections with what is to be shown of each, the worst connections and findings first."""
+    connections = list(cases.connections())
+    for _, shown in connections:
+        shown.sort(key=lambda one: rank(one.finding))
+    return sorted(
+        connections, key=lambda one: min((rank(each.finding), int(each.finding.packet)) for each in one[1])
+    )
 
 
 def remarks(finding: Finding) -> list[str]:
@@ -434,8 +441,10 @@ def answer(finding: Finding) -> str:
     if not condition:
         return f"the {other} gave no error afterwards, only {printable(reaction.frame)} {after}{due}"
     wanted = expected.split(" or ")
-    if condition in wanted or f"{reaction.frame} {condition}" in wanted:
+    if f"{reaction.frame} {condition}" in wanted:
         due = ", as the specification asks" if named else ""
+    elif condition in wanted:
+        due = ", the condition that the specification asks for" if named else ""
     return f"the {other} sent {printable(reaction.frame)} with {_short(condition)} {after}{due}"
 
 

@@ -186,7 +186,7 @@ def _question(question: FrameQuestion, answer: Answer, excerpts: ExplainedFrames
         shown += _named_by(finding, reported, excerpts)
     if question is answer.ended:
         return shown
-    shown.append(([("rule", "  later frames that answer")], 4))
+    shown.append(([("rule", "  later frames that matter")], 4))
     if not question.sequels:
         shown.append(([("dim", "    no later frame answers this frame")], 4))
     for sequel in question.sequels:

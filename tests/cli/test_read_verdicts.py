@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from support.commands import DEMO, amqpscope
 
+from amqpscope import Capture, CaptureOptions
+from amqpscope.cli.timeline_writers import TimelineWriter
+from amqpscope.report.links import LinkNames
+
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 ATTACH = CAPTURES / "rhea-transfer-before-attach.pcap"
 THREADS = CAPTURES / "pika-two-threads.pcap"
@@ -91,3 +95,18 @@ def test_a_ladder_is_text(capsys: pytest.CaptureFixture[str]) -> None:
         2,
         "amqpscope: --ladder: cannot be combined with --count or --format\n",
     )
+
+
+def test_findings_of_one_kind_in_a_packet_share_their_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    writer = TimelineWriter("r", 0, False, True, True)
+    with Capture(ATTACH, CaptureOptions(judge=True)) as capture:
+        writer.begin(capture, LinkNames())
+        for records in capture.blocks():
+            writer.block(records)
+            findings = [one for one in capture.take_findings() if one.packet == 17]
+            writer.found(findings * 3)
+        writer.finish(capture)
+    writer.flush()
+    answers = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  -> ")]
+    assert len(answers) == 1
+    assert "L-UNATTACHED-TRANSFER, 3 times: the client sent close with amqp:invalid-field" in answers[0]

@@ -79,6 +79,16 @@ def test_each_peer_and_connection_has_its_own() -> None:
         assert f"    and 3 more of amqp10/T-COMP-EXTRA by the {peer} (--max-per-rule)" in lines
 
 
+def test_of_a_packet_with_many_findings_of_a_rule_the_first_is_shown() -> None:
+    first, second = found(overrun(2))
+    verdicts = Verdicts(Clock("r"), 3, full=False)
+    for finding in (first, first, first, second):
+        verdicts.add(finding)
+    lines = ["".join(text for _, text in line) for line, _ in verdicts.lines()]
+    assert sum(line.startswith("error amqp10/L-CREDIT") for line in lines) == 2
+    assert "    and 2 more of amqp10/L-CREDIT by the client in the same packets (--full)" in lines
+
+
 def test_the_tally_counts_by_severity_and_certainty() -> None:
     finding = found(overrun(1))[0]
     tally = FindingCounts()
@@ -111,7 +121,7 @@ def answers(reaction: str, condition: str, rule: str = "amqp10/L-CREDIT") -> str
         (
             *("detach", "amqp:link:transfer-limit-exceeded", "amqp10/L-CREDIT"),
             "the server sent detach with amqp:link:transfer-limit-exceeded 1.23 ms later (packet 99), "
-            "as the specification asks",
+            "the condition that the specification asks for",
         ),
         (
             *("detach", "amqp:not-allowed", "amqp10/L-CREDIT"),

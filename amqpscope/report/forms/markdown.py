@@ -19,7 +19,15 @@ from amqpscope.report.cases import Cases, Shown
 from amqpscope.report.forms import ReportForm, ReportOptions
 from amqpscope.report.printable import printable
 from amqpscope.report.suppressed import fixed_lines
-from amqpscope.report.verdict import FindingCounts, answer, kind, left_out, remarks, short_message
+from amqpscope.report.verdict import (
+    FindingCounts,
+    answer,
+    kind,
+    left_out,
+    remarks,
+    short_message,
+    worst_first,
+)
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.references import references
@@ -53,7 +61,7 @@ class MarkdownWriter(FindingWriter):
         super().__init__()
         self._out = out
         self._most = options.most
-        self._cases = Cases(options.most)
+        self._cases = Cases(options.most, fold=True)
         # Over all captures.
         self._captures = 0
         self._empty = 0
@@ -61,7 +69,7 @@ class MarkdownWriter(FindingWriter):
 
     def begin(self, path: str) -> None:
         super().begin(path)
-        self._cases = Cases(self._most)
+        self._cases = Cases(self._most, fold=True)
 
     def add(self, finding: Finding) -> None:
         if not finding.assessment.suppressed_by:
@@ -80,7 +88,7 @@ class MarkdownWriter(FindingWriter):
         self._total.merge(self.tally)
         what = f"nothing to check ({nothing})" if nothing else self.outcome(reason)
         self._out.write(f"### {inline(self.name)}\n\n{inline(what)}\n\n")
-        for connection, shown in self._cases.connections():
+        for connection, shown in worst_first(self._cases):
             self._connection(connection, shown)
         if self._cases.left_out:
             self._out.write(f"{inline(left_out(self._cases.left_out))}\n\n")
@@ -106,7 +114,7 @@ class MarkdownWriter(FindingWriter):
 
     def _connection(self, connection: Connection, shown: list[Shown]) -> None:
         self._out.write(f"Connection {connection.stream}, {inline(connection.id)}\n\n{_HEAD}")
-        for finding, _, more in shown:
+        for finding, _, more, _ in shown:
             parts = [short_message(finding), *remarks(finding), f"Answer: {answer(finding)}"]
             if more:
                 parts.append(f"And {more} more of this rule")
