@@ -12,7 +12,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.connection_summary import ConnectionOverview
-from amqpscope.report.diagnosis_text import is_trouble
+from amqpscope.report.diagnosis_text import is_trouble, worst_first
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
 from amqpscope.report.summary import tcp_end
@@ -107,7 +107,7 @@ class SummaryRow:
         protocol = PROTOCOLS.get(connection.protocol)
         self.version = "" if protocol is None else protocol.version
         self.traffic = "" if known is None else _traffic(known)
-        self._troubled = any(is_trouble(one) for one in diagnoses)
+        self._trouble = next((one for one in worst_first(diagnoses) if is_trouble(one)), None)
         self.ended, self._bad = _ended(analysis, known, diagnoses)
 
     @property
@@ -118,7 +118,14 @@ class SummaryRow:
             return 0
         if self._bad:
             return 1
-        return 2 if numbers.get("warning") or self._troubled else FINE
+        return 2 if numbers.get("warning") or self._trouble else FINE
+
+    def _found(self) -> tuple[str, str]:
+        """What was found; of a connection without findings, its worst diagnosis."""
+        style, text = self.findings.short
+        if text or self._trouble is None:
+            return style, text
+        return "note", self._trouble.code.removeprefix("diag/")
 
     def cells(self) -> list[tuple[str, str]]:
         """The texts of the row with their styles."""
@@ -127,7 +134,7 @@ class SummaryRow:
             ("client", self.client),
             ("", self.traffic),
             ("dim", self.version),
-            self.findings.short,
+            self._found(),
             ("error" if self._bad else "", self.ended),
         ]
 
@@ -161,14 +168,14 @@ def _ended(
     """How a connection ended, and whether that shows that something went wrong."""
     client = max(int(analysis.connection.client), 0)
     ends = {CLIENT: tcp_end(analysis, client), SERVER: tcp_end(analysis, 1 - client)}
-    torn = next((peer for peer in (CLIENT, SERVER) if ends[peer] == "RST"), "")
-    over = torn or next((peer for peer in (CLIENT, SERVER) if ends[peer] == "FIN"), "")
+    over = _first_to_end(analysis)
     if known is None:
         if diagnoses:
             return printable(diagnoses[0].message), True
         return ends[over] if over else "still open", False
     if known.sasl_outcome not in ("", "ok"):
-        return f"login refused: {printable(known.sasl_outcome)}", True
+        outcome = known.sasl_outcome
+        return "login refused" + ("" if outcome == "refused" else f": {printable(outcome)}"), True
     failed = [error for error in known.errors.values() if error.what in _BAD_ENDS]
     failed.sort(key=lambda error: error.what not in _CONNECTION_ENDS)
     closed = [(packet, peer) for peer, packet in known.closed.items() if packet]
@@ -183,3 +190,10 @@ def _ended(
         return "still open", False
     side = analysis.first if analysis.connection.peer(0) == over else analysis.second
     return f"{over} sent {ends[over]}, no close, packet {side.end_packet}", True
+
+
+def _first_to_end(analysis: ConnectionAnalysis) -> str:
+    """The peer whose stream ended first, by FIN or RST; "" if neither did before the capture."""
+    sides = ((0, analysis.first), (1, analysis.second))
+    over = [(side.end_time, place) for place, side in sides if analysis.tcp.facts(place).ended]
+    return analysis.connection.peer(min(over)[1]) if over else ""

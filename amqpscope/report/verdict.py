@@ -435,6 +435,12 @@ def answer(finding: Finding) -> str:
             )
         return f"the {other} gave no error {'for this' if reaction.other_error else 'afterwards'}{due}"
     after = _after(finding)
+    if reaction.frame in (FIN, RST) and reaction.after < 0:
+        before = _duration(-int(reaction.after) / 1_000_000_000)
+        return (
+            f"the {other} had given up already: {reaction.frame} in packet {reaction.packet}, "
+            f"{before} before this frame"
+        )
     if reaction.frame in (FIN, RST):
         due = ", as the specification asks" if named else ""
         return f"the {other} ended its stream with {reaction.frame} {after}{due}"

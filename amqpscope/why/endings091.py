@@ -1,6 +1,7 @@
 """What begins and ends on an AMQP 0-9-1 connection: channels, and the consumers on them."""
 
 from amqpscope.model.records import SERVER, Connection, FrameRecord
+from amqpscope.report.amqp091.summary import WITHOUT_ERROR
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.conversation import Conversation091
@@ -38,9 +39,6 @@ _NOTHING_NEW = (
     *(ChannelClose, ChannelCloseOk, ConnectionClose, ConnectionCloseOk),
 )
 """Methods that a peer also says when it clears up."""
-
-_FINE = (0, 200)
-"""Reply-codes of a close that is no error."""
 
 _MISSED = 2
 """Heartbeats that may be missing before a peer is taken for dead (section 4.2.7)."""
@@ -134,4 +132,4 @@ class Following091(Following, Listener091):
 
 
 def _condition(code: int) -> str:
-    return "" if code in _FINE else str(int(code))
+    return "" if code in WITHOUT_ERROR else str(int(code))

@@ -21,7 +21,7 @@ from amqpscope.why.capture_ends import CaptureEnds, ConnectionEnds
 from amqpscope.why.diagnosed import shown_packets
 from amqpscope.why.endings import CauseStep, Ending
 from amqpscope.why.excerpts import ExplainedFrames, Wanted
-from dissectors.wording import count
+from dissectors.wording import count, have
 
 __all__ = ["endings_lines", "wanted_of"]
 
@@ -30,6 +30,15 @@ _SHOWN = 20
 
 _FEW = 3
 """Connections of a capture of which everything is shown."""
+
+_OF_SEVERAL = 4
+"""Ends that are shown of each connection, if more than a few failed."""
+
+_ALIKE = 2
+"""Ends that are shown of a connection on which nothing failed."""
+
+_NUMBERS = 12
+"""Connections whose numbers are listed."""
 
 _LONGEST = 100
 _LABEL = 9
@@ -67,14 +76,30 @@ def endings_lines(
     everything = everything or len(connections) <= _FEW
     yield [("rule", f"{printable(name)}: {count(len(connections) + found.more, 'connection')}")], 4
     in_order = 0
+    failed: list[tuple[ConnectionEnds, list[Ending]]] = []
+    alike: dict[tuple[object, ...], list[tuple[ConnectionEnds, list[Ending]]]] = {}
     for one in connections:
         shown = _listed(one.endings)
-        if not everything:
-            shown = [ending for ending in shown if not ending.in_order]
-            if not shown and not one.beside:
-                in_order += 1
-                continue
-        yield from _connection(one, shown, excerpts[int(one.following.connection.stream)], file)
+        if everything:
+            failed.append((one, shown))
+            continue
+        shown = [ending for ending in shown if not ending.in_order]
+        if not shown and not one.beside:
+            in_order += 1
+        elif one.beside or any(_is_failure(ending) for ending in shown):
+            failed.append((one, shown))
+        else:
+            alike.setdefault(_pattern(shown), []).append((one, shown))
+    for one, shown in failed:
+        some = shown if len(failed) <= _FEW else shown[:_OF_SEVERAL]
+        yield from _connection(one, some, excerpts[_stream(one)], file)
+    for same in alike.values():
+        one, shown = same[0]
+        yield from _connection(one, shown[:_ALIKE], excerpts[_stream(one)], file)
+        if len(same) > 1:
+            numbers = ", ".join(str(_stream(other)) for other, _ in same[1 : 1 + _NUMBERS])
+            numbers += ", …" if len(same) - 1 > _NUMBERS else ""
+            yield [("dim", f"the same on {count(len(same) - 1, 'more connection')}: {numbers}")], 4
     for diagnosis in worst_first(found.others)[:_SHOWN]:
         yield [], -1
         yield diagnosis_line(diagnosis), 4
@@ -86,6 +111,28 @@ def endings_lines(
         yield [], -1
         text = f"and {count(found.more, 'connection')} more, not shown here (--connection shows one)"
         yield [("note", text)], 4
+
+
+def _stream(one: ConnectionEnds) -> int:
+    """The number of a connection."""
+    return int(one.following.connection.stream)
+
+
+def _is_failure(ending: Ending) -> bool:
+    """Whether an end has an error or a proven cause, or is the end of the connection.
+
+    The others are ends inside a connection that is in order, such as of a consumer whose queue was deleted.
+    """
+    return bool(ending.condition) or ending.thing == "connection" or any(step.sure for step in ending.steps)
+
+
+def _pattern(listed: list[Ending]) -> tuple[object, ...]:
+    """How things ended, without their names: connections of the same pattern are shown once."""
+    ends = {
+        (ending.thing.partition(" ")[0], ending.what, *(step.what for step in ending.steps))
+        for ending in listed
+    }
+    return tuple(sorted(ends))
 
 
 def _connection(
@@ -100,12 +147,15 @@ def _connection(
     reported: set[tuple[int, int]] = set()
     for ending in listed:
         yield from _ending(ending, of, reported)
-    still = len([ending for ending in endings[1:] if not ending.peer])
+    still = len([ending for ending in endings if not ending.peer and ending not in listed])
     if still:
-        yield [("dim", f"{count(still, 'other')} have not ended")], 4
+        some = "nothing on it has" if still == len(endings) else f"{count(still, 'other')} {have(still)}"
+        yield [("dim", f"{some} ended before the end of the capture")], 4
     left = len(endings) - len(listed) - still + following.more
     if left:
-        yield [("dim", f"and {left} more, without an error (--format json)")], 4
+        errors = len([ending for ending in endings if ending.condition and ending not in listed])
+        how = f", {errors} with an error (--connection {_stream(one)})" if errors else " without an error"
+        yield [("dim", f"and {count(left, 'more end')}{how}")], 4
     for diagnosis in worst_first(beside)[:_SHOWN]:
         yield from _diagnosis("also", diagnosis, set(), of)
     packet = _next_packet(one, listed)
@@ -116,10 +166,9 @@ def _connection(
 def _next_packet(one: ConnectionEnds, listed: list[Ending]) -> int:
     """The packet that explains most: of the finding that is the cause, else of the end, else of a diagnosis;
     0 for none."""
-    for ending in listed:
-        for step in ending.steps:
-            if step.finding is not None:
-                return int(step.finding.packet)
+    found = [step.finding for ending in listed for step in ending.steps if step.finding is not None]
+    if found:
+        return int(next((finding for finding in found if finding.certain), found[0]).packet)
     if one.facts:
         return 0
     first = next((ending for ending in listed if not ending.in_order), None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dissectors.wording import are, count, were
+from dissectors.wording import are, count, have, were
 
 PROGRAM = Path(__file__).resolve().parents[2] / "amqpscope"
 
@@ -57,7 +57,7 @@ def test_a_number_of_things(number: int, noun: str, text: str) -> None:
 
 
 def test_the_verb_follows_the_number() -> None:
-    assert [are(1), are(2), were(1), were(0)] == ["is", "are", "was", "were"]
+    assert [are(1), are(2), have(1), have(2), were(1), were(0)] == ["is", "are", "has", "have", "was", "were"]
 
 
 def test_no_sentence_says_one_deliveries() -> None:

@@ -216,14 +216,24 @@ def test_a_silence_is_not_answered_by_another_error(condition: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("capture", "peer", "how"),
-    [("pika-heartbeat-missed.pcap", "server", "RST"), ("amqplib-server-stalled.pcap", "client", "FIN")],
+    ("capture", "how", "text"),
+    [
+        (
+            "pika-heartbeat-missed.pcap",
+            "RST",
+            "the server ended its stream with RST 0.00 ms later (packet 36), as the specification asks",
+        ),
+        (
+            "amqplib-server-stalled.pcap",
+            "FIN",
+            "the client had given up already: FIN in packet 23, 501.26 ms before this frame",
+        ),
+    ],
 )
-def test_a_missed_heartbeat_is_answered_by_the_end_of_the_stream(capture: str, peer: str, how: str) -> None:
+def test_a_missed_heartbeat_is_answered_by_the_end_of_the_stream(capture: str, how: str, text: str) -> None:
     (finding,) = findings_of(ROOT / capture, "amqp091/C-HB-SEND")
     assert finding.reaction.frame == how
-    assert answer(finding).startswith(f"the {peer} ended its stream with {how} ")
-    assert answer(finding).endswith(", as the specification asks")
+    assert answer(finding) == text
 
 
 def test_the_end_of_a_stream_is_no_answer_after_a_close() -> None:

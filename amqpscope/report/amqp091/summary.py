@@ -27,9 +27,10 @@ from dissectors.amqp091.methods import (
 from dissectors.amqp091.registry import REPLY_CODES
 from dissectors.wire import i64
 
-__all__ = ["summarize"]
+__all__ = ["WITHOUT_ERROR", "summarize"]
 
-_SUCCESS: Final = 200
+WITHOUT_ERROR: Final = (0, 200)
+"""Reply-codes of a close that reports no error. pika and py-amqp close with 0."""
 
 
 def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
@@ -70,7 +71,7 @@ def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
 
 def _failed(summary: ConnectionOverview, record: FrameRecord, code: i64, text: str | None) -> None:
     """A reply code, and what is said with it."""
-    if code < 0 or code == _SUCCESS:
+    if code < 0 or code in WITHOUT_ERROR:
         return
     number = int(code)
     known = REPLY_CODES.get(number)

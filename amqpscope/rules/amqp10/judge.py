@@ -164,14 +164,15 @@ class Judge10(Judge):
     def error(self, me: Endpoint10, record: FrameRecord, processed: i64) -> PeerError | None:
         """The error of a frame and its reason; None if the frame has no error.
 
-        A close without an error counts as an error, because it may be the reaction to a fault. processed:
-        octets of the other peer that the sender's earlier frames show to be processed.
+        A close without an error counts as an error, because it may be the reaction to a fault. It does not if
+        it answers the other peer's close. processed: octets of the other peer that the sender's earlier
+        frames show to be processed.
         """
         body = record.frame.body
         if not isinstance(body, (Close, End, Detach)):
             return None
         said = body.error
-        if said is None and not isinstance(body, Close):
+        if said is None and (me.closing.received or not isinstance(body, Close)):
             return None
         condition = "" if said is None or said.condition is None else str(said.condition)[:MAX_CONDITION]
         read = record.acknowledged if record.acknowledged < 0 else me.knowledge.could
