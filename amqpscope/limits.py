@@ -718,6 +718,9 @@ MAX_LADDER_FRAMES: Final = 2_000
 MAX_ANNOTATED: Final = 100_000
 """Findings that `check --annotate` writes as comments: some 30 MB of memory. Nobody reads more."""
 
+MAX_LINKED_MESSAGES: Final = 1_000_000
+"""Messages of a capture whose settlement `read --linked` remembers, some 300 MB; the others have none."""
+
 MAX_HELD_FRAMES: Final = 1_500
 """Frames of `read` that wait for what is found in them, and as many before them: about those of a block."""
 

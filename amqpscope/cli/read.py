@@ -24,7 +24,9 @@ from amqpscope.cli.timeline_writers import LadderWriter, TimelineWriter
 from amqpscope.cli.writers import CensusWriter, FramesJsonWriter, FrameWriter
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions
+from amqpscope.limits import MAX_LINKED_MESSAGES
 from amqpscope.report.links import LinkNames
+from amqpscope.report.settlements import Place, SettledBy, SettlementLog, SettlementReader
 from amqpscope.report.timeline import TIME_FORMATS
 
 __all__ = ["EPILOG", "read"]
@@ -214,6 +216,16 @@ def read(
             help="Do not show findings below their frames. Reading is faster then.",
         ),
     ] = False,
+    linked: Annotated[
+        bool,
+        typer.Option(
+            "--linked",
+            rich_help_panel=_HOW,
+            help="Name at each message the packet that settles or confirms it. In the JSON output, also "
+            "name at each acknowledgement, disposition and confirm the packets that it answers. The "
+            "capture is read twice.",
+        ),
+    ] = False,
     drawn: Annotated[
         bool,
         typer.Option(
@@ -253,6 +265,10 @@ def read(
         raise FilterError(f"--limit {limit}: must be at least 1")
     if drawn and (count or form is not ReadFormat.text):
         raise FilterError("--ladder: cannot be combined with --count or --format")
+    if linked and (drawn or count):
+        raise FilterError("--linked: cannot be combined with --ladder or --count")
+    if linked and "-" in paths:
+        raise FilterError("--linked: reads twice, which standard input cannot")
     captures = inputs(paths, merge, via, dialect, tls_keylog)
     writer: FrameWriter
     if drawn:
@@ -269,11 +285,11 @@ def read(
             holds="-" not in paths,
         )
     else:
-        writer = FramesJsonWriter(form is ReadFormat.json, bodies or verbose >= 2)
+        writer = FramesJsonWriter(form is ReadFormat.json, bodies or verbose >= 2, linked)
     statuses = []
     left = limit
     for one in captures:
-        status, left = _read_one(one, writer, selection, left, allow_empty)
+        status, left = _read_one(one, writer, selection, left, allow_empty, linked)
         statuses.append(status)
         if left == 0:
             break
@@ -283,8 +299,27 @@ def read(
     return worst(statuses)
 
 
+def _settled(one: CaptureArgument) -> dict[Place, SettledBy]:
+    """What settles each message of a capture, which is read for it. Raises CaptureError."""
+    reader = SettlementReader()
+    with one.open(CaptureOptions(keep=False, ended=True)) as capture, progress(capture, False) as meter:
+        for records in capture.blocks():
+            capture.each(records, reader.take)
+            for analysis in capture.take_ended():
+                reader.forget(analysis.connection)
+            meter.update()
+    if reader.full:
+        say(f"--linked: more than {MAX_LINKED_MESSAGES} messages; what settles the others is not shown")
+    return reader.settled
+
+
 def _read_one(
-    one: CaptureArgument, writer: FrameWriter, selection: Selection, left: int | None, allow_empty: bool
+    one: CaptureArgument,
+    writer: FrameWriter,
+    selection: Selection,
+    left: int | None,
+    allow_empty: bool,
+    linked: bool,
 ) -> tuple[Status, int | None]:
     """One capture. Gives its status and how many frames may still be shown."""
     names = LinkNames()
@@ -301,9 +336,12 @@ def _read_one(
     messages = writer.messages or selection.messages
     try:
         options = CaptureOptions(messages=messages, keep=False, ended=True, counter=counter, judge=judges)
+        settled = _settled(one) if linked else {}
         with one.open(options) as capture:
             name = capture.name
-            writer.begin(capture, names)
+            log = SettlementLog(names, settled)
+            link_of = log.of if writer.links else names.of
+            writer.begin(capture, names, log)
             with _reported_if_interrupted(capture, writer), progress(capture, writer.streaming) as meter:
                 for records in capture.blocks():
                     seen += len(records)
@@ -316,7 +354,7 @@ def _read_one(
                         shown += len(records)
                     else:
                         for record in records:
-                            link = names.of(record) if named else None
+                            link = link_of(record) if named else None
                             if selection.takes(record, link):
                                 writer.frame(record, link)
                                 shown += 1
@@ -331,6 +369,7 @@ def _read_one(
                         if selection.all_frames and selection.of_connection(analysis.connection):
                             writer.over(analysis)
                         names.forget(analysis.connection)
+                        log.forget(analysis.connection)
                         selection.forget(analysis.connection)
                         writer.forget(analysis.connection)
                     meter.update()

@@ -16,6 +16,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.notes import note_lines
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
+from amqpscope.report.settlements import Answered, SettlementLog
 from amqpscope.report.summary_text import connection_lines
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.report.verdict import answer, headline, kind
@@ -35,14 +36,18 @@ _Place = tuple[Connection, int, int, str]
 class _ShownFrame:
     """The text of a frame, and what is found at it, which is shown below it."""
 
-    def __init__(self, record: FrameRecord, text: str) -> None:
+    def __init__(self, record: FrameRecord, texts: list[str], line: tuple[Line, int]) -> None:
         frame = record.frame
         self.place: _Place = (record.connection, int(record.direction), int(frame.offset), frame.name)
         # A rule that learns of a fault later knows of the frame where it ends.
         self.end: _Place = (*self.place[:2], int(frame.offset + frame.size), frame.name)
         self.packet = int(record.packet)
         self.codes = {problem.code for problem in frame.problems}
-        self.text = text
+        # Its lines, the first of them as it was before it was painted.
+        self.texts = texts
+        self.line = line
+        # What stands above it and below it.
+        self.above: list[str] = []
         self.below: list[str] = []
         # Findings that have the same answer here: the line of the answer in `below`, and how many they are.
         self.answered: dict[str, tuple[int, int]] = {}
@@ -53,7 +58,10 @@ class TimelineWriter(FrameWriter):
 
     Findings may need later frames. holds: the newest frames are held back until more frames come than
     MAX_HELD_FRAMES, so that such findings stand in their places. Later ones are shown where they come.
+    A frame that answers messages names their packets, and they name its packet if they are still held back.
     """
+
+    links = True
 
     def __init__(self, time_format: str, verbosity: int, several: bool, verdicts: bool, holds: bool) -> None:
         self.judges = verdicts
@@ -75,12 +83,12 @@ class TimelineWriter(FrameWriter):
         # Connections in TLS of which no frame was read.
         self._sealed = 0
         self._clock = Clock(time_format)
-        self._names = LinkNames()
-        self._timeline = Timeline(self._clock, verbosity, self._names)
+        self._log = SettlementLog(LinkNames(), {})
+        self._timeline = Timeline(self._clock, verbosity, LinkNames())
 
-    def begin(self, capture: Capture, names: LinkNames) -> None:
+    def begin(self, capture: Capture, names: LinkNames, log: SettlementLog) -> None:
         self._clock = Clock(self._time_format)
-        self._names = names
+        self._log = log
         self._timeline = Timeline(self._clock, self._verbosity, names)
         self._shown = set()
         self._sealed = 0
@@ -92,14 +100,35 @@ class TimelineWriter(FrameWriter):
 
     def block(self, records: list[FrameRecord]) -> None:
         for record in records:
-            self.frame(record, self._names.of(record))
+            self.frame(record, self._log.of(record))
 
     def frame(self, record: FrameRecord, link: Link | None) -> None:
-        lines = [self._painter.paint(line, hang) for line, hang in self._timeline.lines(record, link)]
-        if self.judges:
-            self._keep(_ShownFrame(record, "\n".join(lines)))
+        above = self._timeline.heading(record)
+        first, *rest = self._timeline.frame_lines(record, link)
+        answered = self._log.answered
+        if answered is not None:
+            remark = answered.text
         else:
-            self._lines += lines
+            settled_by = self._log.settled_by(record)
+            remark = "" if settled_by is None else settled_by.text
+        texts = [self._painter.paint(*first, remark)]
+        texts += [self._painter.paint(line, hang) for line, hang in rest]
+        heads = [] if above is None else [self._painter.paint(above, INDENT)]
+        if self.judges:
+            shown = _ShownFrame(record, texts, first)
+            shown.above = heads
+            self._keep(shown)
+            if answered is not None:
+                self._settle(record, answered)
+        else:
+            self._lines += [*heads, *texts]
+
+    def _settle(self, record: FrameRecord, answered: Answered) -> None:
+        """Name a frame at those that it answers, as far as they are not written yet."""
+        for (_, direction, offset), name, settled_by in answered.settled:
+            at = self._places.get((record.connection, direction, offset, name))
+            if at is not None:
+                at.texts[0] = self._painter.paint(*at.line, settled_by.text)
 
     def _keep(self, frame: _ShownFrame) -> None:
         if len(self._frames) >= MAX_HELD_FRAMES:
@@ -183,7 +212,7 @@ class TimelineWriter(FrameWriter):
 
     def _write(self, frames: Iterable[_ShownFrame]) -> None:
         for frame in frames:
-            self._lines += [frame.text, *frame.below]
+            self._lines += [*frame.above, *frame.texts, *frame.below]
             self._written[frame.place] = self._written[frame.end] = None
             self._places.pop(frame.place, None)
             self._ends.pop(frame.end, None)
@@ -223,7 +252,7 @@ class LadderWriter(FrameWriter):
         self._findings: list[Finding] = []
         self._left_out = 0
 
-    def begin(self, capture: Capture, names: LinkNames) -> None:
+    def begin(self, capture: Capture, names: LinkNames, log: SettlementLog) -> None:
         self._records, self._findings, self._left_out = [], [], 0
 
     def block(self, records: list[FrameRecord]) -> None:

@@ -13,6 +13,7 @@ from amqpscope.report.frame_counts import Census
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import printable
+from amqpscope.report.settlements import SettlementLog
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wording import count
 
@@ -23,10 +24,11 @@ class FrameWriter:
     """Writes the frames of several captures in one form.
 
     messages: wants messages put together. names: wants each frame's link. streaming: writes while reading.
-    judges: wants findings.
+    judges: wants findings. links: wants to know which messages a frame answers.
     """
 
     judges = False
+    links = False
     messages = True
     names = True
     streaming = True
@@ -35,8 +37,11 @@ class FrameWriter:
         """Before each capture: what takes its frames without records, if they are only to be counted."""
         return None
 
-    def begin(self, capture: Capture, names: LinkNames) -> None:
-        """A capture begins. names: asked for the link of every frame, in `block` or before `frame`."""
+    def begin(self, capture: Capture, names: LinkNames, log: SettlementLog) -> None:
+        """A capture begins. names: asked for the link of every frame, in `block` or before `frame`.
+
+        log: asked instead, if the writer `links`.
+        """
 
     def start(self, time: int) -> None:
         """The capture's first frame, written or not, has this time."""
@@ -75,9 +80,14 @@ _LINES_AT_ONCE = 256
 
 
 class FramesJsonWriter(FrameWriter):
-    """One JSON object a frame: a line each, or all of them in one object with the captures."""
+    """One JSON object a frame: a line each, or all of them in one object with the captures.
 
-    def __init__(self, whole: bool, bodies: bool) -> None:
+    linked: with what each frame answers, and with what settles its message.
+    """
+
+    def __init__(self, whole: bool, bodies: bool, linked: bool) -> None:
+        self.links = linked
+        self._log = SettlementLog(LinkNames(), {})
         self._whole = whole
         self._bodies = bodies
         self._lines: list[str] = []
@@ -87,16 +97,27 @@ class FramesJsonWriter(FrameWriter):
         if whole:
             sys.stdout.write('{"schema": "amqpscope/frames/1", "frames": [\n')
 
-    def begin(self, capture: Capture, names: LinkNames) -> None:
+    def begin(self, capture: Capture, names: LinkNames, log: SettlementLog) -> None:
         self._form = FrameForm(capture.name, self._bodies, names)
+        self._log = log
 
     def block(self, records: list[FrameRecord]) -> None:
         for start in range(0, len(records), _LINES_AT_ONCE):
-            self._lines += self._form.lines(records[start : start + _LINES_AT_ONCE])
+            some = records[start : start + _LINES_AT_ONCE]
+            if self.links:
+                for record in some:
+                    self.frame(record, self._log.of(record))
+            else:
+                self._lines += self._form.lines(some)
             self.flush()
 
     def frame(self, record: FrameRecord, link: Link | None) -> None:
-        self._lines.append(self._form.line(record, link))
+        line = self._form.line(record, link)
+        if self.links:
+            for linked in (self._log.answered, self._log.settled_by(record)):
+                if linked is not None:
+                    line = f"{line[:-1]}, {linked.json}}}"
+        self._lines.append(line)
 
     def flush(self) -> None:
         if not self._lines:
@@ -152,7 +173,7 @@ class CensusWriter(FrameWriter):
         self._census = Census()
         return self._census
 
-    def begin(self, capture: Capture, names: LinkNames) -> None:
+    def begin(self, capture: Capture, names: LinkNames, log: SettlementLog) -> None:
         self._capture = capture
         self._selected = set()
         self._over = 0

@@ -61,11 +61,14 @@ class Painter:
         """Columns of the output, None if it takes lines of any length."""
         return self._width
 
-    def paint(self, line: Line, hang: int = -1) -> str:
+    def paint(self, line: Line, hang: int = -1, remark: str = "") -> str:
         """One line, without a line end.
 
         What is wider than the output is cut, or, with `hang`, goes on in a new line behind so many spaces.
+        remark: stands at the end of the line if there is room for it.
         """
+        if remark and (self._width is None or _cells_of(line) + cells(remark) + 2 <= self._width):
+            line = [*line, ("dim", f"  {remark}")]
         if self._ascii:
             line = [(style, text.translate(_ASCII)) for style, text in line]
         width = self._width
@@ -73,7 +76,7 @@ class Painter:
             if not self._styles:
                 return "".join([text for _, text in line]).rstrip()
             return self._join(line)
-        if sum([cells(text) for _, text in line]) <= width:
+        if _cells_of(line) <= width:
             return self._join(line)
         if hang < 0:
             return self._join(shortened(line, width))
@@ -93,6 +96,10 @@ class Painter:
             style = styles.get(name)
             parts.append(text if style is None else f"{style[0]}{text}{style[1]}")
         return "".join(parts)
+
+
+def _cells_of(line: Line) -> int:
+    return sum([cells(text) for _, text in line])
 
 
 def shortened(line: Line, width: int) -> Line:

@@ -85,16 +85,26 @@ class Timeline:
         self._channel = 1
         self._name = 1
 
+    def heading(self, record: FrameRecord) -> Line | None:
+        """What stands above the first frame of a connection that is shown."""
+        connection = record.connection
+        if connection in self._seen:
+            return None
+        self._seen.add(connection)
+        return heading(connection, int(record.packet))
+
     def lines(self, record: FrameRecord, link: Link | None) -> list[tuple[Line, int]]:
         """Everything to be shown of one frame: lines, each with the columns before its continuation.
 
         -1 is a line that may be cut.
         """
+        above = self.heading(record)
+        shown = self.frame_lines(record, link)
+        return shown if above is None else [(above, INDENT), *shown]
+
+    def frame_lines(self, record: FrameRecord, link: Link | None) -> list[tuple[Line, int]]:
+        """The same without the heading."""
         shown: list[tuple[Line, int]] = []
-        connection = record.connection
-        if connection not in self._seen:
-            self._seen.add(connection)
-            shown.append((heading(connection, int(record.packet)), INDENT))
         frame = record.frame
         message = record.message
         tells = text_renderer(frame)

@@ -57,6 +57,15 @@ _FRAME: Final[dict[str, Schema]] = {
     "message?": said(nullable(mapped(ANY)), "the message that this frame completes"),
     "link?": said(TEXT, "the name of the frame's link, or of its consumer"),
     "address?": said(nullable(TEXT), "the address of the frame's link, or its exchange and queue"),
+    "answers?": said(
+        record({"packets": listed(INDEX), "count": INDEX, "seconds": NUMBER}),
+        "with --linked: the messages that this frame settles or confirms: the packets of their first frames, "
+        "the first 16 of them, and the time since the oldest",
+    ),
+    "settled_by?": said(
+        record({"packet": INDEX, "seconds": NUMBER}),
+        "with --linked: the packet that first settles or confirms the message that this frame begins",
+    ),
 }
 
 _FINDING: Final[dict[str, Schema]] = {

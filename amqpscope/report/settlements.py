@@ -1,0 +1,243 @@
+"""Which messages an acknowledgement, disposition or confirm answers, for showing frames.
+
+A `SettlementLog` follows the connections of a capture. It knows the packet in which each open message began,
+and for the last frame what it answers.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from amqpscope.limits import MAX_LINKED_MESSAGES, MAX_NAMED_DELIVERIES
+from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.protocols import protocol_of
+from amqpscope.report.links import LinkNames
+from amqpscope.tracking.amqp091.conversation import Conversation091
+from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
+from amqpscope.tracking.amqp091.events import Listener091, SentContent
+from amqpscope.tracking.amqp091.publishes import Publish
+from amqpscope.tracking.amqp10.events import Listener10
+from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
+from dissectors.amqp091.arguments import Method
+from dissectors.amqp10.messaging import Received
+from dissectors.amqp10.performatives import Disposition, Transfer
+
+__all__ = ["Answered", "Place", "SettledBy", "SettlementLog", "SettlementReader"]
+
+_NAMED: Final = 16
+"""Packets that a frame names of the messages that it answers."""
+
+Place = tuple[int, int, int]
+"""A frame of a capture: the number of its connection, its direction, and its offset there."""
+
+
+class _Begun(NamedTuple):
+    """The frame with which a message began. time: in ns."""
+
+    place: Place
+    name: str
+    packet: int
+    time: int
+
+
+def _after(seconds: float) -> str:
+    """A time for people: `0.273 ms`, `5.02 s`, `118 s`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+class SettledBy(NamedTuple):
+    """The packet that answered a message, and how long that took."""
+
+    packet: int
+    seconds: float
+
+    @property
+    def text(self) -> str:
+        """For people, behind a line."""
+        return f"settled in {self.packet} after {_after(self.seconds)}"
+
+    @property
+    def json(self) -> str:
+        """As a member of the JSON outputs."""
+        return f'"settled_by": {json.dumps(self._asdict())}'
+
+
+class Answered:
+    """What a frame answers: messages, the oldest first. packet, time (ns): of the frame."""
+
+    def __init__(self, begun: list[_Begun], packet: int, time: int) -> None:
+        self._begun = begun
+        self._packet = packet
+        self._time = time
+
+    def _seconds(self, begun: _Begun) -> float:
+        return max(self._time - begun.time, 0) / 1e9
+
+    @property
+    def settled(self) -> Iterator[tuple[Place, str, SettledBy]]:
+        """Of each message the place and the name of its first frame, and what settles it."""
+        for one in self._begun:
+            yield one.place, one.name, SettledBy(self._packet, self._seconds(one))
+
+    @property
+    def text(self) -> str:
+        """For people, behind a line."""
+        first, last, count = self._begun[0].packet, self._begun[-1].packet, len(self._begun)
+        which = f"{first}" if count == 1 else f"{first} to {last} ({count})"
+        return f"answers {which} after {_after(self._seconds(self._begun[0]))}"
+
+    @property
+    def json(self) -> str:
+        """As a member of the JSON outputs."""
+        packets = [one.packet for one in self._begun[:_NAMED]]
+        fields = {"packets": packets, "count": len(self._begun), "seconds": self._seconds(self._begun[0])}
+        return f'"answers": {json.dumps(fields)}'
+
+
+class _Followed:
+    """One connection: its open messages, and what its last frame answers."""
+
+    def __init__(self) -> None:
+        self.open: OrderedDict[object, _Begun] = OrderedDict()
+        self.answered: Answered | None = None
+
+    def begin(self, key: object, begun: _Begun) -> None:
+        self.open[key] = begun
+        if len(self.open) > MAX_NAMED_DELIVERIES:
+            self.open.popitem(last=False)
+
+    def answer(self, record: FrameRecord, keys: list[object]) -> None:
+        begun = [one for one in [self.open.pop(key, None) for key in keys] if one is not None]
+        if begun:
+            self.answered = Answered(begun, int(record.packet), int(record.time))
+
+
+def place_of(record: FrameRecord) -> Place:
+    """Where a frame stands. It is the same whenever the capture is read."""
+    return (int(record.connection.stream), int(record.direction), int(record.frame.offset))
+
+
+def _begun(record: FrameRecord) -> _Begun:
+    return _Begun(place_of(record), record.frame.name, int(record.packet), int(record.time))
+
+
+class _Events10(Listener10):
+    """Follows a connection of AMQP 1.0."""
+
+    def __init__(self, followed: _Followed) -> None:
+        super().__init__()
+        self.followed = followed
+
+    def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
+        if not delivery.settled and delivery.id is not None:
+            self.followed.begin(delivery, _begun(record))
+
+    def disposition(
+        self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
+    ) -> None:
+        if body.settled is True or (body.state is not None and not isinstance(body.state, Received)):
+            self.followed.answer(record, [*deliveries])
+
+
+class _Events091(Listener091):
+    """Follows a connection of AMQP 0-9-1."""
+
+    def __init__(self, followed: _Followed) -> None:
+        super().__init__()
+        self.followed = followed
+        # The methods whose contents are under way.
+        self.contents: dict[SentContent, _Begun] = {}
+
+    def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
+        if content.delivery is None:
+            self.contents[content] = _begun(record)
+        elif not content.delivery.no_ack:
+            self.followed.begin(content.delivery, _begun(record))
+
+    def content_ended(self, record: FrameRecord, content: SentContent) -> None:
+        begun = self.contents.pop(content, None)
+        if begun is not None and content.publish is not None and content.number:
+            self.followed.begin(content.publish, begun)
+
+    def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
+        self.followed.answer(record, [*deliveries])
+
+    def confirmed(self, record: FrameRecord, method: Method, publishes: list[Publish]) -> None:
+        self.followed.answer(record, [*publishes])
+
+
+class SettlementLog:
+    """Follows the connections of a capture. names: are asked here for the link of each frame.
+
+    settled: of messages, what settles them, by the places of their first frames: read before; else empty.
+    """
+
+    def __init__(self, names: LinkNames, settled: dict[Place, SettledBy]) -> None:
+        self._names = names
+        self._settled = settled
+        self._followed: dict[Connection, tuple[_Followed, Conversation091 | None]] = {}
+        self.answered: Answered | None = None
+
+    def of(self, record: FrameRecord) -> Link | None:
+        """The link of a frame, which is the next one. `answered` then has what the frame answers."""
+        connection = record.connection
+        known = self._followed.get(connection)
+        if known is None:
+            known = self._follow(connection)
+        followed, conversation = known
+        followed.answered = None
+        link = self._names.of(record)
+        if conversation is not None:
+            conversation.take(record)
+        self.answered = followed.answered
+        return link
+
+    def _follow(self, connection: Connection) -> tuple[_Followed, Conversation091 | None]:
+        followed = _Followed()
+        spoken = protocol_of(connection.protocol).conversation()
+        conversation: Conversation091 | None = None
+        if isinstance(spoken, Conversation091):
+            conversation = spoken
+            conversation.listeners.append(_Events091(followed))
+        else:
+            self._names.conversation(connection).listeners.append(_Events10(followed))
+        known = self._followed[connection] = (followed, conversation)
+        return known
+
+    def settled_by(self, record: FrameRecord) -> SettledBy | None:
+        """What settles the message that a frame begins, if that was read before."""
+        return self._settled.get(place_of(record)) if self._settled else None
+
+    def forget(self, connection: Connection) -> None:
+        """No more frames of this connection will come."""
+        self._followed.pop(connection, None)
+
+
+class SettlementReader:
+    """Reads a capture for what settles its messages. full: there were too many of them to be kept."""
+
+    def __init__(self) -> None:
+        self.settled: dict[Place, SettledBy] = {}
+        self.full = False
+        self._names = LinkNames()
+        self._log = SettlementLog(self._names, {})
+
+    def take(self, record: FrameRecord) -> None:
+        """The next frame of the capture."""
+        self._log.of(record)
+        answered = self._log.answered
+        if answered is None:
+            return
+        for place, _, settled_by in answered.settled:
+            if len(self.settled) >= MAX_LINKED_MESSAGES:
+                self.full = True
+                return
+            self.settled[place] = settled_by
+
+    def forget(self, connection: Connection) -> None:
+        """No more frames of this connection will come."""
+        self._names.forget(connection)
+        self._log.forget(connection)
