@@ -90,7 +90,10 @@ class ConnectionFindings:
 
 
 class SummaryRow:
-    """One connection. order: how many began before it. rank: how bad it is, `FINE` if it is not."""
+    """One connection. order: how many began before it. rank: how bad it is, `FINE` if it is not.
+
+    ended: how it ended, in words; ended_badly: whether that shows that something went wrong.
+    """
 
     def __init__(
         self,
@@ -108,7 +111,7 @@ class SummaryRow:
         self.version = "" if protocol is None else protocol.version
         self.traffic = "" if known is None else _traffic(known)
         self._trouble = next((one for one in worst_first(diagnoses) if is_trouble(one)), None)
-        self.ended, self._bad = _ended(analysis, known, diagnoses)
+        self.ended, self.ended_badly = _ended(analysis, known, diagnoses)
 
     @property
     def rank(self) -> int:
@@ -116,7 +119,7 @@ class SummaryRow:
         numbers = self.findings.counts.counts
         if numbers.get("error"):
             return 0
-        if self._bad:
+        if self.ended_badly:
             return 1
         return 2 if numbers.get("warning") or self._trouble else FINE
 
@@ -135,7 +138,7 @@ class SummaryRow:
             ("", self.traffic),
             ("dim", self.version),
             self._found(),
-            ("error" if self._bad else "", self.ended),
+            ("error" if self.ended_badly else "", self.ended),
         ]
 
 

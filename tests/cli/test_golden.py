@@ -69,7 +69,12 @@ def test_what_is_printed(
 
 # Of a large capture, what a person sees first.
 FIRST_SCREEN = 40
-NIGHT = {"night.check": ["check"], "night.summary": ["summary"], "night.why-end": ["why", "--end"]}
+NIGHT = {
+    "night.check": ["check"],
+    "night.summary": ["summary"],
+    "night.triage": ["triage"],
+    "night.why-end": ["why", "--end"],
+}
 WIDTHS = (80, 120)
 
 

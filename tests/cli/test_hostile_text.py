@@ -160,7 +160,12 @@ def test_only_our_own_colours(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    for arguments in (["read", "-vv", str(path)], ["summary", str(path)], ["check", str(path)]):
+    for arguments in (
+        ["read", "-vv", str(path)],
+        ["summary", str(path)],
+        ["check", str(path)],
+        ["triage", str(path)],
+    ):
         written = amqpscope(capsys, *arguments).out
         assert SGR.search(written)
         assert unprintable(SGR.sub("", written)) == []
@@ -230,7 +235,14 @@ def test_file_names(name: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[s
     Path(path).write_bytes(b"no capture")
     missing = path + "-missing"
     for wrong in (path, missing, path + "/below"):
-        for command in (["read"], ["summary"], ["check"], ["read", "--format", "json"], ["why", "--end"]):
+        for command in (
+            ["read"],
+            ["summary"],
+            ["check"],
+            ["triage"],
+            ["read", "--format", "json"],
+            ["why", "--end"],
+        ):
             result = amqpscope(capsys, *command, wrong)
             assert result.status == 2
             assert unprintable(result.out + result.err) == []

@@ -50,12 +50,12 @@ def test_who_diagnoses_nothing_loads_no_watches(command: list[str]) -> None:
     assert "amqpscope.diagnoses.capture" not in loaded(*command, "captures/demo.pcap")
 
 
-@pytest.mark.parametrize("name", ["check", "read", "summary"])
+@pytest.mark.parametrize("name", ["check", "read", "summary", "triage"])
 def test_a_command_loads_nothing_of_the_other_commands(name: str) -> None:
     modules = loaded(name, "captures/demo.pcap")
     assert f"amqpscope.cli.{name}" in modules
     assert of_others(modules) == set()
-    commands = {"check", "config", "diff", "pipeline", "read", "rules", "sniff", "summary", "why"}
+    commands = {"check", "config", "diff", "pipeline", "read", "rules", "sniff", "summary", "triage", "why"}
     assert {one for one in commands if f"amqpscope.cli.{one}" in modules} == {name}
 
 

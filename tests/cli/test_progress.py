@@ -13,6 +13,7 @@ from support.commands import DEMO, amqpscope
     [
         (["check", DEMO], 1),
         (["summary", DEMO], 1),
+        (["triage", DEMO], 1),
         (["why", DEMO, 20], 2),
         (["why", "--end", DEMO], 2),
         (["diff", DEMO, DEMO], 4),

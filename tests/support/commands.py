@@ -68,6 +68,7 @@ def every_way(path: object) -> Iterator[list[str]]:
     for form in ("text", "json"):
         yield ["why", "--end", "--format", form, str(path)]
     yield ["read", "--count", "--format", "json", str(path)]
+    yield ["triage", str(path)]
     yield ["summary", "--all", str(path)]
     yield ["summary", "--all", "--format", "json", str(path)]
     yield ["check", "--fail-on", "never", str(path)]

@@ -1,0 +1,120 @@
+"""`amqpscope triage`: what is wrong in a capture, for somebody who knows nothing of it yet."""
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from amqpscope.cli.inputs import CaptureArgument, DialectOption, KeyLogOption, Merge, Paths, Via, inputs
+from amqpscope.cli.output import meter, notes_to_stderr, say
+from amqpscope.cli.status import Status, worst
+from amqpscope.errors import CaptureError
+from amqpscope.input.capture import Capture, CaptureOptions
+from amqpscope.report.capture_summary import CaptureSummary
+from amqpscope.report.outcome import nothing_to
+from amqpscope.report.painter import painter
+from amqpscope.report.printable import printable
+from amqpscope.report.triage import Triage
+
+__all__ = ["EPILOG", "triage"]
+
+EPILOG = """
+The worst comes first: a violation that the other peer reacted to, then
+diagnoses (who waits for whom), then ends with an error or without a close,
+then the other violations. The output has at most fifteen lines for each
+capture. A diagnosis accuses nobody: `the client has to act` means that the
+client can end the trouble.
+
+\b
+Examples:
+  amqpscope triage traffic.pcap
+  amqpscope triage --merge rotated/
+  amqpscope triage --tls-keylog keys.txt traffic.pcap
+
+Exit status: 0 the capture was read, whatever is wrong in it, 2 a failure,
+3 no AMQP 1.0 or 0-9-1 to read, 130 interrupted.
+"""
+
+
+def triage(
+    paths: Paths,
+    merge: Merge = False,
+    via: Via = None,
+    dialect: DialectOption = None,
+    tls_keylog: KeyLogOption = None,
+    allow_empty: Annotated[
+        bool,
+        typer.Option(
+            "--allow-empty", help="Exit with status 0 even if the capture has no AMQP 1.0 or 0-9-1."
+        ),
+    ] = False,
+) -> int:
+    """Say who talks to whom, what is wrong, since when, whose move it is, and what to type next."""
+    statuses: list[Status] = []
+    for one in inputs(paths, merge, via, dialect, tls_keylog):
+        below = any(status is not Status.FAILURE for status in statuses)
+        try:
+            statuses.append(_triage(one, below, allow_empty))
+        except CaptureError as error:
+            sys.stdout.flush()
+            say(str(error))
+            statuses.append(Status.FAILURE)
+    return worst(statuses)
+
+
+def _triage(one: CaptureArgument, below: bool, allow_empty: bool) -> Status:
+    """One capture. below: what is shown about another capture."""
+    with one.open(CaptureOptions(keep=False, ended=True, judge=True)) as capture:
+        file = shlex.quote(printable(capture.path)) if capture.path else ""
+        found = Triage(capture.name, file)
+        broken: BaseException | None = None
+        try:
+            _read(capture, found)
+        except (KeyboardInterrupt, CaptureError) as error:
+            if not capture.frames:
+                raise
+            broken = error
+        if below:
+            print()
+        print(found.text(capture, painter()[0]))
+        if broken is not None:
+            sys.stdout.flush()
+            if isinstance(broken, KeyboardInterrupt):
+                say(f"{capture.name}: interrupted: only what was read before")
+            raise broken
+        if capture.failed:
+            sys.stdout.flush()
+            notes_to_stderr(capture.name, capture.mishaps)
+            return Status.FAILURE
+        empty = bool(nothing_to(capture, "read")) and not allow_empty
+        return Status.NO_AMQP if empty else Status.FINE
+
+
+def _read(capture: Capture, found: Triage) -> None:
+    """The capture to its end. What was read before an interruption or an error is taken, too."""
+    gathered = CaptureSummary({})
+
+    def over() -> None:
+        findings = capture.take_findings()
+        gathered.judge(findings)
+        found.judge(findings)
+        for analysis in capture.take_ended():
+            known, diagnoses = gathered.take(analysis)
+            try:
+                found.over(analysis, known, diagnoses)
+            except Exception as error:
+                capture.fail(analysis.connection, error)
+
+    try:
+        with meter(capture) as progress:
+            for records in capture.blocks():
+                capture.each(records, gathered.add)
+                over()
+                progress.update()
+    except (KeyboardInterrupt, CaptureError):
+        capture.stop()
+        over()
+        raise
+    finally:
+        found.finish(gathered.finish())

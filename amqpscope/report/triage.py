@@ -1,0 +1,350 @@
+"""What is wrong in a capture, in at most fifteen lines for somebody who knows nothing of it yet.
+
+    traffic.pcap: 1 trouble; 25 frames on 1 connection
+    server 10.20.6.20:5672 rabbit@mq-2 (RabbitMQ 4.1.2), AMQP 1.0
+      1 connection by shop-5 (AMQP 1.0 Client 0.5.0)
+    1. the client has to act: link jobs: the credit of 5 is used up ... [diag/credit-starved]
+       The client can: As the receiver, renew the credit while messages are processed. ...
+    next: amqpscope why traffic.pcap 32
+
+The order is: violations that the other peer reacted to, diagnoses, ends with an error or without a close,
+then the other violations. What is the same on many connections is one trouble.
+"""
+
+from collections import Counter
+from typing import Final, NamedTuple
+
+from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.diagnoses.declaration import KINDS
+from amqpscope.input.capture import Capture
+from amqpscope.model.diagnosis import Diagnosis
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, SERVER, Connection
+from amqpscope.protocols import is_amqp, label
+from amqpscope.report.connection_summary import ConnectionOverview
+from amqpscope.report.diagnosis_text import diagnosis_line, is_trouble
+from amqpscope.report.line import Line
+from amqpscope.report.notes import note_lines
+from amqpscope.report.outcome import nothing_to
+from amqpscope.report.painter import Painter, shortened
+from amqpscope.report.printable import cut, printable
+from amqpscope.report.summary_table import ConnectionFindings, SummaryRow
+from amqpscope.report.verdict import short_message
+from amqpscope.report.who import peer_line, short_name, who
+from amqpscope.rules.explanation import explanation
+from amqpscope.rules.peer_error import FIN, RST
+from amqpscope.rules.profiles import weight
+from dissectors.wording import count
+
+__all__ = ["MOST_LINES", "Triage"]
+
+MOST_LINES: Final = 15
+"""Lines of the output."""
+
+_TROUBLES: Final = 5
+"""Troubles that are listed."""
+
+_HANG: Final = 3
+"""Columns before the continuation of a trouble."""
+
+_ADVISED: Final = 2
+"""Troubles that are shown with advice, if there is room."""
+
+_SERVERS: Final = 1
+"""Servers that are named."""
+
+_CLIENTS: Final = 3
+"""Clients of a server that are named."""
+
+_NOTES: Final = 2
+"""Notes about the capture that are shown."""
+
+_LONGEST: Final = 300
+"""Characters of a sentence that are shown."""
+
+_HINT: Final = (
+    "If there is trouble all the same, capture it from the beginning of its connection, and go on for half a "
+    "minute after the trouble began."
+)
+
+_MOST_SERVERS: Final = 1000
+"""Servers that are counted."""
+
+# The order of troubles.
+_ANSWERED, _DIAGNOSED, _ENDED, _ERROR, _PERHAPS, _WARNING = range(6)
+
+
+class _Trouble(NamedTuple):
+    """A thing that is wrong. rank: the lower, the worse; of one rank the longest is the worst.
+
+    where: its connection and client, "" if it is on several. line: what it is. advice: what to do, "" if
+    nothing is known. why: the arguments of `amqpscope why` before and behind the file.
+    """
+
+    rank: int
+    seconds: float
+    where: str
+    packet: int
+    line: Line
+    advice: str
+    why: tuple[str, str]
+
+
+class _Server:
+    """A server: its line, and how many connections each of its clients has."""
+
+    def __init__(self, line: Line) -> None:
+        self.line = line
+        self.clients: Counter[str] = Counter()
+
+
+class Triage:
+    """Takes the findings, diagnoses and connections of a capture; gives the lines."""
+
+    def __init__(self, name: str, file: str) -> None:
+        """name: of the capture. file: as a command names it, "" if no command can read it again."""
+        self._name = name
+        self._file = file
+        # The worst of each kind, and on how many connections or in how many places there is one.
+        self._worst: dict[tuple[str, str], _Trouble] = {}
+        self._times: Counter[tuple[str, str]] = Counter()
+        self._servers: dict[tuple[str, int], _Server] = {}
+        self._findings: dict[Connection, ConnectionFindings] = {}
+        # Open connections on which a peer reacted to a violation.
+        self._reacted: set[Connection] = set()
+        self._possible = 0
+
+    def judge(self, findings: list[Finding]) -> None:
+        """The next findings. Those of a connection come before it is over, but for some."""
+        for finding in findings:
+            level = weight(finding)
+            if level == "note":
+                continue
+            known = self._findings.setdefault(finding.connection, ConnectionFindings())
+            known.add(finding)
+            answered = bool(finding.reaction.frame)
+            if not finding.certain and not answered:
+                self._possible += 1
+                continue
+            if answered:
+                self._reacted.add(finding.connection)
+            if not finding.certain:
+                rank = _PERHAPS
+            elif answered:
+                rank = _ANSWERED
+            else:
+                rank = _ERROR if level == "error" else _WARNING
+            words = explanation(finding.rule)
+            mend = "" if words is None or not words.mend else f"To mend it: {words.mend}"
+            packet = int(finding.packet)
+            where = _where(finding.connection)
+            trouble = _Trouble(rank, 0, where, packet, _violation(finding), mend, ("", str(packet)))
+            self._add((finding.rule, finding.peer), trouble)
+
+    def over(
+        self, analysis: ConnectionAnalysis, known: ConnectionOverview | None, diagnoses: list[Diagnosis]
+    ) -> None:
+        """A connection is over. known: what its frames said, None if it had none."""
+        connection = analysis.connection
+        if is_amqp(connection.protocol):
+            self._meet(connection)
+        troubles = [one for one in diagnoses if is_trouble(one)]
+        for one in troubles:
+            self._diagnose(one, _where(connection))
+        findings = self._findings.pop(connection, None) or ConnectionFindings()
+        reacted = connection in self._reacted
+        self._reacted.discard(connection)
+        row = SummaryRow(analysis, known, findings, diagnoses)
+        if row.ended_badly and known is not None and not troubles and not reacted:
+            which = ("--end ", f" --connection {connection.stream}")
+            line: Line = [("error", f"{row.ended} "), ("dim", "[no rule and no diagnosis explains it]")]
+            trouble = _Trouble(_ENDED, 0, _where(connection), 0, line, "", which)
+            self._add(("end", row.ended.partition(",")[0]), trouble)
+
+    def finish(self, diagnoses: list[Diagnosis]) -> None:
+        """All connections are over. diagnoses: those that only several connections give."""
+        for one in diagnoses:
+            self._diagnose(one, "")
+
+    def _diagnose(self, one: Diagnosis, where: str) -> None:
+        kind = KINDS[one.code]
+        advice = kind.sections().get("Server" if one.whose_move == SERVER else "Client", "")
+        who_can = one.whose_move or CLIENT
+        trouble = _Trouble(
+            _DIAGNOSED,
+            one.seconds,
+            where,
+            one.packet,
+            _diagnosed(one),
+            f"The {who_can} can: {advice}" if advice and advice != "Nothing." else "",
+            ("", str(one.packet)) if one.packet else ("--end ", ""),
+        )
+        self._add((one.code, one.whose_move), trouble)
+
+    def _add(self, key: tuple[str, str], trouble: _Trouble) -> None:
+        self._times[key] += 1
+        worst = self._worst.get(key)
+        if worst is None or (trouble.rank, -trouble.seconds) < (worst.rank, -worst.seconds):
+            self._worst[key] = trouble
+
+    def _meet(self, connection: Connection) -> None:
+        """A connection of AMQP: who talks to whom."""
+        direction = 1 - max(int(connection.client), 0)
+        address, port = connection.end(direction)
+        server = self._servers.get((address, port))
+        if server is None:
+            if len(self._servers) >= _MOST_SERVERS:
+                return
+            line: Line = [*peer_line(connection, SERVER), ("", f", {label(connection.protocol)}")]
+            server = self._servers[address, port] = _Server(line)
+        client = who(connection, CLIENT) or short_name(connection, CLIENT)
+        if client in server.clients or len(server.clients) < _MOST_SERVERS:
+            server.clients[client] += 1
+
+    # The lines
+
+    def text(self, capture: Capture, painter: Painter) -> str:
+        """All of it, read to its end, as at most `MOST_LINES` lines."""
+        troubles = self._sorted()
+        nothing = nothing_to(capture, "read")
+        head = [(self._head(capture, len(troubles), nothing), 2), *self._talk()]
+        hint = [([("dim", _HINT)], 2)] if not (troubles or nothing) else []
+        tail = [*_notes(capture), *hint, (self._next(capture, troubles[:1], nothing), 2)]
+        above = [painter.paint(line, hang) for line, hang in head]
+        below = [painter.paint(line, hang) for line, hang in tail if line]
+        room = MOST_LINES - _height(above) - _height(below)
+        # A line is left for how many others there are.
+        items = self._items(troubles, painter, room - 1)
+        room -= _height(items)
+        more = len(troubles) - len(items)
+        if more:
+            room -= 1
+            check = f": amqpscope check {self._file}" if self._file else ""
+            below.insert(0, painter.paint([("dim", f"and {count(more, 'other trouble')}{check}")], -1))
+        for index, (_, trouble) in enumerate(troubles[: min(len(items), _ADVISED)]):
+            advice = painter.paint([("", f"{' ' * _HANG}{cut(trouble.advice, _LONGEST)}")], _HANG)
+            if trouble.advice and _height([advice]) <= room:
+                items[index] += f"\n{advice}"
+                room -= _height([advice])
+        return "\n".join([*above, *items, *below])
+
+    def _items(
+        self, troubles: list[tuple[tuple[str, str], _Trouble]], painter: Painter, room: int
+    ) -> list[str]:
+        """The worst troubles, in so many lines: all but the first cut to two lines if they take more."""
+        lines = [
+            self._item(number, trouble, self._times[key])
+            for number, (key, trouble) in enumerate(troubles[:_TROUBLES], 1)
+        ]
+        items = [painter.paint(line, _HANG) for line in lines]
+        if painter.width is not None and _height(items) > room:
+            most = 2 * painter.width - 3 * _HANG
+            items[1:] = [painter.paint(shortened(line, most), _HANG) for line in lines[1:]]
+        while len(items) > 1 and _height(items) > room:
+            items.pop()
+        return items
+
+    def _sorted(self) -> list[tuple[tuple[str, str], _Trouble]]:
+        """All troubles, the worst first. Of one rank, each connection's worst comes before its others."""
+        troubles = sorted(self._worst.items(), key=lambda one: (one[1].rank, -one[1].seconds, one[1].packet))
+        met: Counter[tuple[int, str]] = Counter()
+        orders = []
+        for at, (_, trouble) in enumerate(troubles):
+            place = (trouble.rank, trouble.where)
+            orders.append((trouble.rank, met[place], at))
+            met[place] += 1
+        return [troubles[at] for _, _, at in sorted(orders)]
+
+    def _head(self, capture: Capture, troubles: int, nothing: str) -> Line:
+        if nothing and not troubles:
+            return [("rule", f"{printable(self._name)}: {nothing}")]
+        what = count(troubles, "trouble") if troubles else "nothing wrong was found"
+        if not troubles and self._possible:
+            what = f"nothing is wrong for certain; {count(self._possible, 'possible violation')}"
+        where = f"{count(capture.frames, 'frame')} on {count(capture.spoken, 'connection')}"
+        return [("rule", f"{printable(self._name)}: {what}"), ("", f" in {where}")]
+
+    def _talk(self) -> list[tuple[Line, int]]:
+        """Who talks to whom: the servers with the most connections, and their clients."""
+        servers = sorted(self._servers.values(), key=lambda one: -one.clients.total())
+        lines: list[tuple[Line, int]] = []
+        for server in servers[:_SERVERS]:
+            connections = count(server.clients.total(), "connection")
+            names = [name for name, _ in server.clients.most_common(_CLIENTS)]
+            others = len(server.clients) - len(names)
+            more = f" and {count(others, 'other client')}" if others else ""
+            lines.append((server.line, -1))
+            lines.append(([("", f"  {connections} by {', '.join(names)}{more}")], -1))
+        if len(servers) > _SERVERS:
+            lines.append(([("dim", f"and {count(len(servers) - _SERVERS, 'other server')}")], -1))
+        return lines
+
+    def _item(self, number: int, trouble: _Trouble, times: int) -> Line:
+        many = self._servers and sum(one.clients.total() for one in self._servers.values()) > 1
+        where = f"{trouble.where}: " if many and trouble.where else ""
+        again = f"(and {times - 1} more like this) " if times > 1 else ""
+        return [("rule", f"{number}. "), ("", where), *trouble.line[:-1], ("note", again), trouble.line[-1]]
+
+    def _next(self, capture: Capture, first: list[tuple[tuple[str, str], _Trouble]], nothing: str) -> Line:
+        """The next command to type; [] if no command can read the capture again."""
+        file = self._file
+        protocols = capture.protocols
+        if not file:
+            return []
+        command = f"amqpscope summary {file}"
+        if first and not nothing:
+            before, behind = first[0][1].why
+            space = " " if behind and not behind.startswith(" ") else ""
+            command = f"amqpscope why {before}{file}{space}{behind}"
+        elif nothing and protocols.get("tls"):
+            command = (
+                f"amqpscope triage --tls-keylog KEYS {file}, with the secrets of the TLS connections "
+                "(programs write KEYS if SSLKEYLOGFILE names it)"
+            )
+        elif nothing:
+            command = f"amqpscope summary --all {file}"
+        return [("key", "next: "), ("", command)]
+
+
+def _where(connection: Connection) -> str:
+    """`connection 62 (till)`."""
+    return f"connection {connection.stream} ({short_name(connection, CLIENT)})"
+
+
+def _diagnosed(one: Diagnosis) -> Line:
+    """A diagnosis, with a space before its code that may be broken at."""
+    *line, (style, code) = diagnosis_line(one)
+    return [*line, ("", " "), (style, code.strip())]
+
+
+def _violation(finding: Finding) -> Line:
+    """A finding: whose move it is, what is the matter, what followed, and its rule."""
+    peer = finding.peer
+    reaction = finding.reaction
+    other = SERVER if peer == CLIENT else CLIENT
+    followed = ""
+    if reaction.frame in (FIN, RST):
+        followed = f"; the {other} cut the connection in packet {reaction.packet}"
+    elif reaction.frame:
+        condition = f" {cut(printable(reaction.condition), 60)}" if reaction.condition else ""
+        followed = f"; the {other} answered {reaction.frame}{condition} in packet {reaction.packet}"
+    fault = "breaks a rule" if finding.certain else "may break a rule"
+    return [
+        ("problem", f"the {peer} {fault}: "),
+        ("", f"{short_message(finding)} (packet {finding.packet}{followed}) "),
+        ("dim", f"[{finding.rule}]"),
+    ]
+
+
+def _notes(capture: Capture) -> list[tuple[Line, int]]:
+    """What the capture lacks: the less is captured, the less is diagnosed."""
+    lines: list[tuple[Line, int]] = []
+    lacking = [one for one in note_lines(capture.notes) if one.style == "note"]
+    for one in lacking[:_NOTES]:
+        lines.append(([("note", cut(f"note: {printable(one.text)}", _LONGEST))], -1))
+    return lines
+
+
+def _height(texts: list[str]) -> int:
+    """Lines of painted texts."""
+    return sum(text.count("\n") + 1 for text in texts)

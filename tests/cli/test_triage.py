@@ -1,0 +1,164 @@
+"""`amqpscope triage`: the worst first, whose move it is, and the next command, in at most fifteen lines."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from support import amqp10_encode as amqp
+from support.commands import DEMO, Result, amqpscope, unprintable
+from support.conversation import Conversation
+from support.dialogue import RECEIVER, SENDER, Dialogue
+from support.tcp_writer import Capture
+
+from amqpscope.report.triage import MOST_LINES
+
+ROOT = DEMO.parent
+
+
+def triage(capsys: pytest.CaptureFixture[str], folder: Path, d: Conversation | bytes) -> Result:
+    path = folder / "traffic.pcap"
+    path.write_bytes(d if isinstance(d, bytes) else d.pcap())
+    return amqpscope(capsys, "triage", path)
+
+
+def starved(d: Dialogue, name: str = "rx") -> int:
+    """The receiver does not renew its credit for 30 s; gives the packet that used it up."""
+    d.begun()
+    d.client.attach(RECEIVER, name=name)
+    d.server.attach(SENDER, name=name)
+    d.client.flow(handle=0, link_credit=1)
+    last: int = d.packet_number(d.server.transfer(settled=True))
+    for _ in range(3):
+        d.wait(seconds=10)
+        d.client.empty()
+        d.server.empty()
+    return last
+
+
+def test_it_names_who_waits_and_the_next_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    d = Dialogue()
+    last = starved(d)
+    result = triage(capsys, tmp_path, d)
+    assert (result.status, result.err) == (0, "")
+    head, server, client, trouble, advice, following = result.lines
+    assert head.startswith(f"{tmp_path / 'traffic.pcap'}: 1 trouble in ")
+    assert server.startswith("server 10.0.0.2:5672 ") and server.endswith(", AMQP 1.0")
+    assert client.startswith("  1 connection by ")
+    assert trouble.startswith("1. the client has to act: link ") and trouble.endswith("[diag/credit-starved]")
+    assert advice.startswith("   The client can: ")
+    assert following == f"next: amqpscope why {tmp_path / 'traffic.pcap'} {last}"
+
+
+def test_a_violation_that_was_answered_comes_before_diagnoses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    d = Dialogue()
+    starved(d)
+    d.client.transfer(handle=7)
+    d.server.close(error="amqp:session:unattached-handle")
+    lines = triage(capsys, tmp_path, d).lines
+    troubles = [line for line in lines if line[:2] in ("1.", "2.")]
+    assert troubles[0].startswith("1. the client breaks a rule: ")
+    assert "; the server answered close amqp:session:unattached-handle in packet" in troubles[0]
+    assert "[diag/credit-starved]" in troubles[1]
+
+
+def test_an_error_that_nothing_explains_is_shown_with_its_connection(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = amqpscope(capsys, "triage", ROOT / "pika-connection-errors.pcap").lines
+    (line,) = [line for line in lines if "no rule and no diagnosis explains it" in line]
+    assert "connection 1 (shop): server closed: 540:not-implemented, packet 36" in line
+
+
+def test_where_nothing_is_wrong_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "triage", DEMO)
+    assert (result.status, result.err) == (0, "")
+    assert result.lines[0].endswith(": nothing wrong was found in 44 frames on 1 connection")
+    assert result.lines[-1] == f"next: amqpscope summary {DEMO}"
+
+
+def test_the_same_on_many_connections_is_one_trouble(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = Capture()
+    for port in range(5):
+        tcp = capture.connection(client=f"10.0.0.1:{51000 + port}")
+        tcp.handshake()
+        tcp.client.send(b"GET / HTTP/1.1\r\n\r\n")
+        tcp.server.send(amqp.AMQP_HEADER)
+        tcp.goodbye()
+    lines = triage(capsys, tmp_path, capture.pcap()).lines
+    troubles = [line for line in lines if line[0].isdigit()]
+    assert len(troubles) == 2
+    assert all("(and 4 more like this)" in line for line in troubles)
+
+
+def test_a_capture_without_amqp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capture = Capture()
+    tcp = capture.connection(server="10.0.0.2:5671")
+    tcp.handshake()
+    tcp.client.send(b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00")
+    tcp.server.send(b"\x16\x03\x03\x00\x05\x02\x00\x00\x01\x00")
+    result = triage(capsys, tmp_path, capture.pcap())
+    assert (result.status, result.err) == (3, "")
+    assert "no AMQP 1.0 or 0-9-1 to read: 1 TCP connection, 1 of TLS (encrypted)" in result.lines[0]
+    assert result.lines[-1].startswith("next: amqpscope triage --tls-keylog KEYS ")
+    assert amqpscope(capsys, "triage", "--allow-empty", tmp_path / "traffic.pcap").status == 0
+
+
+def test_a_protocol_that_is_not_amqp_is_a_trouble(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    result = amqpscope(capsys, "triage", ROOT / "pika-tls-to-plain-port.pcap")
+    assert result.status == 3
+    assert any("[diag/wrong-port]" in line for line in result.lines)
+
+
+def test_a_file_that_is_no_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = triage(capsys, tmp_path, b"no capture")
+    assert (result.status, result.out) == (2, "")
+    assert result.err.endswith("not a capture file (neither pcap nor pcapng)\n")
+
+
+def test_a_truncated_capture_is_read_as_far_as_it_goes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    d = Dialogue()
+    starved(d)
+    octets = d.pcap()
+    result = triage(capsys, tmp_path, octets[:-10])
+    assert any("[diag/credit-starved]" in line for line in result.lines)
+    assert any(line.startswith("note: capture/truncated") for line in result.lines)
+
+
+NAME = "\x1b[31mred\nlink\u202e" + "x" * 300
+
+
+def test_names_from_the_wire_stay_on_their_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    d = Dialogue()
+    starved(d, NAME)
+    for columns in (None, "80"):
+        if columns:
+            monkeypatch.setenv("COLUMNS", columns)
+            monkeypatch.setenv("TERM", "xterm")
+            monkeypatch.setenv("NO_COLOR", "1")
+            monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        result = triage(capsys, tmp_path, d)
+        assert unprintable(result.out) == []
+        assert len(result.lines) <= MOST_LINES
+
+
+def test_it_never_takes_more_than_fifteen_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for path in sorted(ROOT.glob("*.pcap")):
+        lines = amqpscope(capsys, "triage", path).lines
+        assert 0 < len(lines) <= MOST_LINES, path
