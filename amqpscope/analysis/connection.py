@@ -517,6 +517,8 @@ class ConnectionAnalysis(FrameSink):
         records = output.records
         if records is not None:
             records.append(record)
+        if output.watch is not None:
+            output.watch.add(record)
         findings = output.findings
         if findings is not None and not self.concluded:
             judge = self.judge

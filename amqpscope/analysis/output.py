@@ -4,7 +4,7 @@ from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import MAX_CAPTURE_NOTES
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
-from amqpscope.model.records import Counter, FrameRecord
+from amqpscope.model.records import Counter, FrameRecord, FrameWatch
 from amqpscope.tracking.correlation_budget import CorrelationBudget
 
 __all__ = ["AnalysisOutput"]
@@ -36,6 +36,8 @@ class AnalysisOutput:
         self.live: bool = live
         # Takes the frames instead of records, once it is known who sends them.
         self.counter: Counter | None = None
+        # Takes each record when it is given out.
+        self.watch: FrameWatch | None = None
         # Frame records. None: nobody wants them, and a record is gone when it was judged.
         self.records: list[FrameRecord] | None = [] if records else None
         # Findings for which nothing more is awaited. None: nothing is judged.

@@ -7,20 +7,21 @@ from amqpscope.diagnoses.connection import ConnectionDiagnosis
 from amqpscope.diagnoses.several import Several
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
-from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.model.records import Connection, FrameRecord, FrameWatch
 from amqpscope.tracking.amqp10.conversation import Conversation10
 
 __all__ = ["CaptureDiagnoses"]
 
 
-class CaptureDiagnoses:
+class CaptureDiagnoses(FrameWatch):
     """Watches the connections of a capture, which is judged, too.
 
     limits: the configured limits, by `code.limit` as in `credit-none.seconds`.
     """
 
     def __init__(self, limits: Mapping[str, float]) -> None:
-        self.several = Several(limits)
+        super().__init__()
+        self.several: Several = Several(limits)
         self.watched: dict[Connection, ConnectionDiagnosis] = {}
         # The peers of each connection with findings against them.
         self.accused: dict[Connection, set[str]] = {}

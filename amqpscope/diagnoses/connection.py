@@ -23,6 +23,11 @@ from amqpscope.protocols import protocol_of
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.identity import side_of
+from amqpscope.tracking.events import Conversation
+from dissectors.amqp10.performatives import Open
+from dissectors.interface import Frame
+from dissectors.protocol_header import ProtocolHeader
+from dissectors.wire import i64
 
 __all__ = ["ConnectionDiagnosis"]
 
@@ -36,78 +41,96 @@ class ConnectionDiagnosis:
     def __init__(
         self, connection: Connection, several: Several, conversation: Conversation10 | None = None
     ) -> None:
-        self.several = several
-        self.notebook = Notebook(connection, several.limits)
+        self.several: Several = several
+        self.notebook: Notebook = Notebook(connection, several.limits)
         # The last frame was none: what follows it is looked at.
-        self.torn = False
-        self.opening = OpeningWatch(self.notebook)
-        self.transport = TransportWatch(self.notebook)
-        self.conversation: Conversation10 | Conversation091
-        self.listeners: list[Watch10] | list[Watch091]
+        self.torn: bool = False
+        self.opening: OpeningWatch = OpeningWatch(self.notebook)
+        self.transport: TransportWatch = TransportWatch(self.notebook)
+        # What follows it, by its protocol, and who listens to that.
+        self.conversation: Conversation
+        self.spoken10: Conversation10 | None = None
+        self.listeners10: list[Watch10] = []
+        self.numbers10: Numbers10 | None = None
+        self.listeners091: list[Watch091] = []
         spoken = protocol_of(connection.protocol).conversation()
-        self.follows = spoken is not None or conversation is None
+        self.follows: bool = spoken is not None or conversation is None
         if isinstance(spoken, Conversation091):
-            self.listeners = heard = watches091(self.notebook, spoken)
-            spoken.listeners += heard
+            self.listeners091 = watches091(self.notebook, spoken)
+            spoken.listeners += self.listeners091
             self.conversation = spoken
         else:
-            followed = conversation or Conversation10()
-            self.listeners = watches = watches10(self.notebook, several)
-            followed.listeners += watches
-            self.conversation = followed
+            self.spoken10 = conversation or Conversation10()
+            self.conversation = self.spoken10
 
     def measure(self) -> Numbers10 | Numbers091:
         """Count and measure from the next frame on, too. Gives who does so, and knows all at the end."""
         conversation = self.conversation
         if isinstance(conversation, Conversation091):
-            watches = [watch for watch in self.listeners if isinstance(watch, Watch091)]
-            numbers = Numbers091(self.notebook, watches)
+            numbers = Numbers091(self.notebook, self.listeners091)
             conversation.listeners.append(numbers)
-            self.listeners = [*watches, numbers]
+            self.listeners091.append(numbers)
             return numbers
-        others = [watch for watch in self.listeners if isinstance(watch, Watch10)]
-        measured = Numbers10(self.notebook, others)
-        conversation.listeners.append(measured)
-        self.listeners = [*others, measured]
-        return measured
+        self.numbers10 = Numbers10(self.notebook)
+        return self.numbers10
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection."""
-        self.prepare(record)
-        self.follow(record)
+        side = self.prepare(record)
+        if self.follows:
+            self.conversation.take(record)
+        # Now, so that a peer that answers is not taken for one that was there and did not answer.
+        self.notebook.hear(record, side)
 
     def follow(self, record: FrameRecord) -> None:
         """The same frame: have the conversation take it, unless somebody else has done so."""
         if self.follows:
             self.conversation.take(record)
-        # Now, so that a peer that answers is not taken for one that was there and did not answer.
         self.notebook.hear(record, side_of(record))
 
-    def prepare(self, record: FrameRecord) -> None:
-        """The next frame of the connection, before the conversation takes it."""
+    def prepare(self, record: FrameRecord) -> i64:
+        """The next frame of the connection, before the conversation takes it. Returns its sender's side."""
         side = side_of(record)
-        notebook = self.notebook
         frame = record.frame
+        if self.spoken10 is not None and not self.listeners10:
+            self._listen(self.spoken10, frame)
         if frame.missing > 0 or not record.started or record.unseen:
-            notebook.gappy = True
+            self.notebook.gappy = True
             self._lose(side)
-        if frame.problems or self.torn:
+        if self.torn or frame.problems:
             self.torn = frame.kind == "skipped"
-            for watch in self.listeners:
-                if isinstance(watch, Watch091):
-                    watch.look(record)
+            for watch in self.listeners091:
+                watch.look(record)
             if self.torn or frame.body is None:
                 self._lose(side)
-        self.opening.take(record, side)
+        if not self.opening.answered:
+            self.opening.take(record, side)
         self.transport.take(record, side)
+        return side
 
-    def _lose(self, side: int) -> None:
+    def _listen(self, conversation: Conversation10, frame: Frame) -> None:
+        """Listen from the first frame on that is about more than the opening.
+
+        Of very many connections at a time most have said no more.
+        """
+        body = frame.body
+        if body is None or isinstance(body, (Open, ProtocolHeader)) or frame.kind == "sasl":
+            return
+        self.listeners10 = watches10(self.notebook, self.several, conversation)
+        if self.numbers10 is not None:
+            self.numbers10.listen_behind(self.listeners10)
+            self.listeners10.append(self.numbers10)
+        conversation.listeners += self.listeners10
+
+    def _lose(self, side: i64) -> None:
         """Octets of a side are missing before this frame."""
         notebook = self.notebook
         notebook.lossy = True
-        until = min(one for one in (notebook.frame_time[side], max(notebook.frame_time)))
-        for watch in self.listeners:
+        until = min(notebook.heard(side).time, notebook.frame_time())
+        for watch in self.listeners10:
             watch.lost(until)
+        for heard in self.listeners091:
+            heard.lost(until)
 
     def finish(self, analysis: ConnectionAnalysis, accused: set[str]) -> list[Diagnosis]:
         """The connection is over, or the capture is: its diagnoses, in the order of packets.
@@ -116,8 +139,9 @@ class ConnectionDiagnosis:
         """
         notebook = self.notebook
         facts = [analysis.tcp.facts(notebook.direction(side)) for side in (0, 1)]
-        notebook.segment_time = [fact.last_time for fact in facts]
-        notebook.end_time = max(*notebook.segment_time, *notebook.frame_time)
+        notebook.client.segment_time = facts[0].last_time
+        notebook.server.segment_time = facts[1].last_time
+        notebook.end_time = max(notebook.client.last_time(), notebook.server.last_time())
         for side in (1, 0):
             direction = analysis.second if notebook.direction(side) else analysis.first
             if direction.end_packet and (notebook.end_side < 0 or direction.end_packet < notebook.end_packet):
@@ -128,8 +152,10 @@ class ConnectionDiagnosis:
             if facts[side].missing and not notebook.lossy:
                 self._lose(side)
         self.transport.conclude(analysis)
-        for watch in self.listeners:
+        for watch in self.listeners10:
             watch.finish(accused)
+        for heard in self.listeners091:
+            heard.finish(accused)
         self.opening.conclude(analysis)
         tls_failures(notebook, analysis)
         websocket_failures(notebook)

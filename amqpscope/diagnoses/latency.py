@@ -2,7 +2,9 @@
 
 from typing import Any, Final
 
-__all__ = ["Histogram", "Latency"]
+from dissectors.wire import i64
+
+__all__ = ["Histogram", "Latency", "SlowTimes"]
 
 _STEPS: Final = 8
 """Buckets for each doubling of a number."""
@@ -36,9 +38,12 @@ class Histogram:
 
     def quantile(self, part: float) -> int:
         """The number that this part of all, such as 0.5, does not exceed; 0 if there are none."""
+        return self.above(part * self.count)
+
+    def above(self, left: float) -> int:
+        """The number below or at which so many are; 0 if there are none."""
         if self.count == len(self.values):
-            return sorted(self.values)[min(int(part * self.count), self.count - 1)] if self.values else 0
-        left = part * self.count
+            return sorted(self.values)[min(int(left), self.count - 1)] if self.values else 0
         for bucket in sorted(self.buckets):
             left -= self.buckets[bucket]
             if left <= 0:
@@ -85,3 +90,28 @@ class Latency(Histogram):
             "longest": self.largest / 1e9,
             "longest_packets": [int(self.from_packet), int(self.to_packet)],
         }
+
+
+class SlowTimes:
+    """Times (ns) of which only the slow ones are measured: those from `least` on. The others are counted."""
+
+    def __init__(self, least: i64) -> None:
+        self.least: i64 = least
+        self.count: i64 = 0
+        self.quick: i64 = 0
+        self.slow: Latency | None = None
+
+    def add(self, time: i64, from_packet: i64, to_packet: i64) -> None:
+        """One more time, between two packets."""
+        self.count += 1
+        if time < self.least:
+            self.quick += 1
+            return
+        if self.slow is None:
+            self.slow = Latency()
+        self.slow.add(int(time), int(from_packet), int(to_packet))
+
+    def median(self) -> float:
+        """The time (seconds) that half of all took at most; 0 if that is not slow."""
+        left = int(self.count) / 2 - int(self.quick)
+        return 0.0 if left < 0 or self.slow is None else self.slow.above(left) / 1e9

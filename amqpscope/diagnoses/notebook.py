@@ -3,19 +3,20 @@
 Times are in nanoseconds, as in the records of frames. A *side* is 0 for the client and 1 for the server.
 """
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from amqpscope.diagnoses.declaration import Kind
+from amqpscope.diagnoses.limits import Limits
 from amqpscope.limits import MAX_DIAGNOSED
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
+from dissectors.wire import i64
 
-__all__ = ["SECOND", "Notebook", "duration", "side_of_peer"]
+__all__ = ["SECOND", "Heard", "Notebook", "duration", "side_of_peer"]
 
 SECOND: Final = 1_000_000_000
 
-_SKEW: Final = 2 * SECOND
+_SKEW: Final = 2_000_000_000
 """Frames come in the order of causes. Octets that are sent again are late by less than this."""
 
 _PEERS: Final = (CLIENT, SERVER)
@@ -31,96 +32,115 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
 
 
-class Notebook:
-    """Takes the diagnoses of one connection. limits: the configured ones, by `code.limit`."""
+class Heard:
+    """What was captured of one side. Times are 0, and offsets -1, while nothing was."""
 
-    def __init__(self, connection: Connection, limits: Mapping[str, float]) -> None:
-        self.connection = connection
-        self.limits = limits
+    def __init__(self) -> None:
+        # Its last frame.
+        self.time: i64 = 0
+        self.packet: i64 = 0
+        # How much of the other side's stream it has acknowledged.
+        self.acknowledged: i64 = -1
+        # The time of its last segment. Known at the end of the connection.
+        self.segment_time: i64 = 0
+
+    def last_time(self) -> i64:
+        """The time of the last that was captured of it."""
+        return max(self.time, self.segment_time)
+
+
+class Notebook:
+    """Takes the diagnoses of one connection. limits: the configured ones."""
+
+    def __init__(self, connection: Connection, limits: Limits) -> None:
+        self.connection: Connection = connection
+        self.limits: Limits = limits
         self.found: list[Diagnosis] = []
-        # Of each side: its last frame, and how much of the other side's stream it has acknowledged.
-        self.frame_time = [0, 0]
-        self.frame_packet = [0, 0]
-        self.acknowledged = [-1, -1]
+        # What was captured of each side.
+        self.client: Heard = Heard()
+        self.server: Heard = Heard()
         # The newest time of a frame; and whether a frame was older by far than one that it answers: clocks
         # of two taps differ then, so that no time between frames of both sides means anything.
-        self.newest = 0
-        self.skewed = False
-        # Of each side: its last segment. Known at the end of the connection.
-        self.segment_time = [0, 0]
+        self.newest: i64 = 0
+        self.skewed: bool = False
         # The time up to which the capture shows the connection, and the packet that ended it, 0 if none did.
-        self.end_time = 0
-        self.end_packet = 0
+        self.end_time: i64 = 0
+        self.end_packet: i64 = 0
         # Which side ended it by FIN or RST, -1 if neither did.
-        self.end_side = -1
+        self.end_side: i64 = -1
         # Octets of the connection are missing (gappy), or cannot be read.
-        self.gappy = False
-        self.lossy = False
+        self.gappy: bool = False
+        self.lossy: bool = False
 
     def limit(self, kind: Kind, name: str = "seconds") -> float:
         """A limit of a kind of diagnosis, as configured."""
-        given = self.limits.get(f"{kind.name}.{name}")
-        return kind.limit(name) if given is None else given
+        return self.limits.of(kind, name)
 
-    def hear(self, record: FrameRecord, side: int) -> None:
+    def hear(self, record: FrameRecord, side: i64) -> None:
         """Take the next frame of a side."""
-        self.frame_time[side] = record.last_time
-        self.frame_packet[side] = record.packet
-        if record.last_time + _SKEW < self.newest:
+        heard = self.client if side == 0 else self.server
+        time = record.last_time
+        heard.time = time
+        heard.packet = record.packet
+        if time + _SKEW < self.newest:
             self.skewed = True
-        self.newest = max(self.newest, record.last_time)
-        if record.acknowledged > self.acknowledged[side]:
-            self.acknowledged[side] = record.acknowledged
+        if time > self.newest:
+            self.newest = time
+        if record.acknowledged > heard.acknowledged:
+            heard.acknowledged = record.acknowledged
 
-    def heard(self, side: int) -> int:
-        """The time of the last that was captured of a side."""
-        return max(self.frame_time[side], self.segment_time[side])
+    def heard(self, side: i64) -> Heard:
+        """What was captured of a side."""
+        return self.client if side == 0 else self.server
 
-    def direction(self, side: int) -> int:
+    def frame_time(self) -> i64:
+        """The time of the last frame of either side."""
+        return max(self.client.time, self.server.time)
+
+    def direction(self, side: i64) -> i64:
         """The direction in which a side sends."""
-        client = max(self.connection.client, 0)
+        client: i64 = max(self.connection.client, 0)
         return client if side == 0 else 1 - client
 
-    def idle(self, side: int, since: int, until: int, seconds: float) -> bool:
+    def idle(self, side: i64, since: i64, until: i64, seconds: float) -> bool:
         """Whether a side could have acted for so many seconds, and was there meanwhile.
 
         Of a wait that is over before the connection is, the side has to be heard after so many seconds and
         before the end of the wait: else nobody knows whether the whole conversation paused.
         """
-        least = int(seconds * SECOND)
-        heard = self.heard(side)
-        if self.skewed or until - since < least or heard <= since:
+        least: i64 = int(seconds * SECOND)
+        if self.skewed or until - since < least:
             return False
-        if not self.end_time and heard < since + least:
+        heard = self.heard(side).last_time()
+        if heard <= since or (not self.end_time and heard < since + least):
             return False
-        free: int = self.connection.stalls[self.direction(side)].free(since, until)
-        return free >= least
+        return self.connection.stalls[int(self.direction(side))].free(since, until) >= least
 
     def add(
         self,
         kind: Kind,
         subject: str,
         whose: str,
-        packet: int,
+        packet: i64,
         message: str,
         figures: dict[str, Any],
         *,
         seconds: float = -1.0,
-        ended: int = 0,
+        ended: i64 = 0,
         packets: tuple[int, ...] = (),
     ) -> None:
         """Make a diagnosis. whose: `client`, `server` or ""."""
         if len(self.found) >= MAX_DIAGNOSED:
             return
-        shown = sorted({one for one in (packet, *packets, ended) if one > 0})
+        shown = sorted({one for one in (int(packet), *packets, int(ended)) if one > 0})
         name = self.connection.id
         self.found.append(
             Diagnosis(
                 kind.code,
                 subject,
                 whose,
-                packet,
-                ended,
+                int(packet),
+                int(ended),
                 seconds,
                 name,
                 figures,

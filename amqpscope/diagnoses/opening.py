@@ -5,7 +5,6 @@ from typing import Final
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.declaration import declare
 from amqpscope.diagnoses.notebook import Notebook
-from amqpscope.diagnoses.watch import Watch
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
 from amqpscope.protocols import is_amqp, label
 from dissectors.amqp091.methods import (
@@ -18,6 +17,7 @@ from dissectors.amqp091.methods import (
 from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
 from dissectors.detect import FOREIGN_PROTOCOLS
 from dissectors.protocol_header import ProtocolHeader
+from dissectors.wire import i64
 
 __all__ = [
     "LOGIN_REFUSED",
@@ -109,37 +109,49 @@ PROXY_HEADER: Final = declare(
 _NAMES: Final = {"AMQP 1.0": "1.0 without SASL", "SASL": "1.0 with SASL", "TLS": "1.0 with TLS"}
 
 
-class OpeningWatch(Watch):
+class _Begun:
+    """How one side begins. Packets are 0 while there is none."""
+
+    def __init__(self) -> None:
+        # The first octets that are no AMQP.
+        self.skipped: i64 = 0
+        # The last protocol header, its packet, and how many there were.
+        self.header: ProtocolHeader | None = None
+        self.packet: i64 = 0
+        self.headers: i64 = 0
+
+
+class OpeningWatch:
     """Watches how one connection opens."""
 
     def __init__(self, notebook: Notebook) -> None:
-        super().__init__(notebook)
-        # Of each side: the first octets that are no AMQP, and the last protocol header with its packet.
-        self.skipped = [0, 0]
-        self.headers: list[ProtocolHeader | None] = [None, None]
-        self.header_packet = [0, 0]
-        self.header_count = [0, 0]
-        # Frames of the client behind the server's last header.
-        self.went_on = 0
+        self.notebook: Notebook = notebook
+        self.client: _Begun = _Begun()
+        self.server: _Begun = _Begun()
+        # Frames of the client behind the last header.
+        self.went_on: i64 = 0
         # The login: what is offered and chosen; the packets of both, of what was refused and of the tune.
-        self.offered = ""
-        self.offered_packet = 0
-        self.mechanism = ""
-        self.chosen_packet = 0
-        self.answered = False
+        self.offered: str = ""
+        self.offered_packet: i64 = 0
+        self.mechanism: str = ""
+        self.chosen_packet: i64 = 0
+        # The login is answered: nothing that follows is about the opening.
+        self.answered: bool = False
 
-    def take(self, record: FrameRecord, side: int) -> None:
-        frame = record.frame
-        body = frame.body
+    def take(self, record: FrameRecord, side: i64) -> None:
+        """The next frame. side: its sender's."""
         if self.answered:
             return
-        if frame.kind == "skipped":
-            self.skipped[side] = self.skipped[side] or record.packet
-        elif isinstance(body, ProtocolHeader):
-            self.headers[side] = body
-            self.header_packet[side] = record.packet
-            self.header_count[side] += 1
+        frame = record.frame
+        body = frame.body
+        own = self.client if side == 0 else self.server
+        if isinstance(body, ProtocolHeader):
+            own.header = body
+            own.packet = record.packet
+            own.headers += 1
             self.went_on = 0
+        elif frame.kind == "skipped":
+            own.skipped = own.skipped or record.packet
         elif side == 0:
             self.went_on += 1
         if isinstance(body, SaslMechanisms):
@@ -151,9 +163,10 @@ class OpeningWatch(Watch):
         elif isinstance(body, SaslInit):
             self.mechanism = body.mechanism or ""
             self.chosen_packet = record.packet
-        elif isinstance(body, (ConnectionStartOk, ConnectionSecureOk)):
-            if isinstance(body, ConnectionStartOk):
-                self.mechanism = body.mechanism or ""
+        elif isinstance(body, ConnectionStartOk):
+            self.mechanism = body.mechanism or ""
+            self.chosen_packet = record.packet
+        elif isinstance(body, ConnectionSecureOk):
             self.chosen_packet = record.packet
         elif isinstance(body, SaslOutcome):
             if body.code:
@@ -202,8 +215,8 @@ class OpeningWatch(Watch):
         answer = server.protocol if server.is_foreign() else ""
         if spoken in FOREIGN_PROTOCOLS or answer:
             self._wrong_port(analysis, spoken, answer)
-        elif self.headers[0] is not None and self.headers[1] is not None:
-            self._mismatch(self.headers[0], self.headers[1])
+        elif self.client.header is not None and self.server.header is not None:
+            self._mismatch(self.client.header, self.server.header)
         ended_by_client = client.end_packet and not (
             server.end_packet and server.end_packet < client.end_packet
         )
@@ -227,7 +240,7 @@ class OpeningWatch(Watch):
             facts = analysis.tcp.facts(server)
             self._report_port(
                 f"{answer}-server",
-                self.skipped[1] or facts.first_packet,
+                self.server.skipped or facts.first_packet,
                 "AMQP",
                 says,
                 port,
@@ -237,7 +250,12 @@ class OpeningWatch(Watch):
             says = label(spoken)
             facts = analysis.tcp.facts(1 - server)
             self._report_port(
-                spoken, self.skipped[0] or facts.first_packet, says, "AMQP", port, "the port belongs to AMQP"
+                spoken,
+                self.client.skipped or facts.first_packet,
+                says,
+                "AMQP",
+                port,
+                "the port belongs to AMQP",
             )
 
     def _report_port(self, subject: str, packet: int, client: str, server: str, port: int, why: str) -> None:
@@ -255,8 +273,8 @@ class OpeningWatch(Watch):
         if (
             asked.protocol() == spoken.protocol()
             or self.went_on
-            or self.header_count[0] != self.header_count[1]
-            or self.header_packet[1] < self.header_packet[0]
+            or self.client.headers != self.server.headers
+            or self.server.packet < self.client.packet
         ):
             return
         names = [_named(one) for one in (asked, spoken)]
@@ -268,10 +286,10 @@ class OpeningWatch(Watch):
             VERSION_MISMATCH,
             "header",
             CLIENT,
-            self.header_packet[1],
+            self.server.packet,
             f"the client asks for AMQP {client}, but the server answers that it speaks AMQP {server}",
             {"client": client, "server": server},
-            packets=(self.header_packet[0],),
+            packets=(self.client.packet,),
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.limits import Limits
 from amqpscope.diagnoses.notebook import SECOND
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import CLIENT
@@ -54,7 +55,7 @@ class Several:
     """What the connections of a capture say for each other. limits: the configured ones, by `code.limit`."""
 
     def __init__(self, limits: Mapping[str, float]) -> None:
-        self.limits = limits
+        self.limits = Limits(limits)
         self.hosts: OrderedDict[tuple[str, str], _Host] = OrderedDict()
         # By container and link name: the last attaches, with their connection, packet and address.
         self.attaches: OrderedDict[tuple[str, str], list[tuple[str, int]]] = OrderedDict()
@@ -82,8 +83,7 @@ class Several:
         known.last = max(known.last, time)
 
     def _limit(self, name: str) -> float:
-        given = self.limits.get(f"{CONNECTION_CHURN.name}.{name}")
-        return CONNECTION_CHURN.limit(name) if given is None else given
+        return self.limits.of(CONNECTION_CHURN, name)
 
     def churned(self) -> list[Diagnosis]:
         """The hosts that opened many connections for few messages."""

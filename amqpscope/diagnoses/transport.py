@@ -10,13 +10,13 @@ from typing import Any, Final
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.declaration import Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
-from amqpscope.diagnoses.watch import Watch
 from amqpscope.model.records import FrameRecord
 from amqpscope.protocols import protocol_of
 from amqpscope.reassembly.stalls import RESENT, WINDOW, Stall
 from amqpscope.tracking.amqp10.identity import PEERS
 from dissectors.amqp091.methods import ConnectionClose, ConnectionOpenOk, ConnectionTuneOk
 from dissectors.amqp10.performatives import Close, Open
+from dissectors.wire import i64
 
 __all__ = ["HEARTBEAT_LATE", "NETWORK_STALL", "SILENCE", "TransportWatch"]
 
@@ -79,68 +79,136 @@ NETWORK_STALL: Final = declare(
     Limit("resend-seconds", 3, "TCP resends after 0.2 s, and doubles that each time: four copies"),
 )
 
-_KEPT: Final = 64
+_KEPT: Final = 128
 """The last frames of each side, among which the first one is looked for that was never acknowledged."""
 
 
-class TransportWatch(Watch):
+class _Sent:
+    """A frame that a side has sent. end: the offset behind it."""
+
+    def __init__(self, packet: i64, time: i64, end: i64) -> None:
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.end: i64 = end
+
+
+class _Side:
+    """What one side has to keep to, and its silences. Times in ns."""
+
+    def __init__(self) -> None:
+        # How long it may be silent, 0 for any time.
+        self.agreed: i64 = 0
+        # It has closed the connection: it need not say anything more.
+        self.closing: bool = False
+        # Its longest silence: length, the packet before it, its begin, and the packet of its end.
+        self.longest: i64 = 0
+        self.silent_packet: i64 = 0
+        self.silent_since: i64 = 0
+        self.silent_end: i64 = 0
+        # How many frames it has sent, and of these since the last silence of both.
+        self.frames: i64 = 0
+        self.since_gap: i64 = 0
+        # The last frames, each at its number modulo `_KEPT`.
+        self.recent: list[_Sent] = []
+
+    def sends(self, packet: i64, time: i64, end: i64) -> None:
+        """Its next frame."""
+        at = self.frames % _KEPT
+        self.frames += 1
+        self.since_gap += 1
+        if at >= len(self.recent):
+            self.recent.append(_Sent(packet, time, end))
+            return
+        # The oldest one is written over: an object for each frame would cost more than all else here.
+        sent = self.recent[at]
+        sent.packet = packet
+        sent.time = time
+        sent.end = end
+
+    def beyond(self, offset: i64) -> "_Sent | None":
+        """The first of the last frames that ends behind an offset of the stream."""
+        first: i64 = self.frames % _KEPT if self.frames > _KEPT else 0
+        for sent in self.recent[first:] + self.recent[:first]:
+            if sent.end > offset:
+                return sent
+        return None
+
+
+class TransportWatch:
     """Watches the silences of one connection."""
 
     def __init__(self, notebook: Notebook) -> None:
-        super().__init__(notebook)
-        # What each side has to keep to (ns), 0 for nothing, from when on.
-        self.agreed = [0, 0]
-        self.agreed_time = 0
-        # Which sides have closed the connection: they need not say anything more.
-        self.closing = [False, False]
-        # Of each side, its longest silence: length, packet and time of its begin, the packet of its end.
-        self.longest = [(0, 0, 0, 0), (0, 0, 0, 0)]
-        # The last silence of both: its length, the packet before it, its begin, and the frames after it.
-        self.gap = (0, 0, 0)
-        self.since_gap = [0, 0]
-        self.close_text = ""
-        self.closed_first = False
+        self.notebook: Notebook = notebook
+        self.client: _Side = _Side()
+        self.server: _Side = _Side()
+        # From when on both keep to what they have agreed.
+        self.agreed_time: i64 = 0
+        # From when on nothing that both do not say is a silence, in ns.
+        self.patience: i64 = int(notebook.limit(SILENCE) * SECOND)
+        # The last silence of both: its length, and the packet before it.
+        self.gap: i64 = 0
+        self.gap_packet: i64 = 0
+        # The frame behind it closes the connection, with this text.
+        self.closed_first: bool = False
+        self.close_text: str = ""
         # The peers have opened the connection, and how many messages came.
-        self.opened = False
-        self.messages = 0
-        # Of each side, the last frames: packet, time, and the offset behind it.
-        self.recent: list[list[tuple[int, int, int]]] = [[], []]
+        self.opened: bool = False
+        self.messages: i64 = 0
 
-    def take(self, record: FrameRecord, side: int) -> None:
-        notebook = self.notebook
-        last = notebook.frame_time[side]
-        if isinstance(record.frame.body, (Close, ConnectionClose)):
-            self.closing[side] = True
-        if last:
-            since = max(last, self.agreed_time)
-            if self.agreed[side] and record.time - since > self.longest[side][0]:
-                self.longest[side] = (record.time - since, notebook.frame_packet[side], since, record.packet)
-        both = max(notebook.frame_time)
-        body = record.frame.body
-        if both and record.time - both >= int(notebook.limit(SILENCE) * SECOND):
-            newest = 0 if notebook.frame_time[0] >= notebook.frame_time[1] else 1
-            self.gap = (record.time - both, notebook.frame_packet[newest], both)
-            self.since_gap = [0, 0]
-            self.closed_first = isinstance(body, (Close, ConnectionClose))
-            if isinstance(body, Close) and body.error is not None:
-                self.close_text = f"{body.error.condition} {body.error.description}"
-            elif isinstance(body, ConnectionClose):
-                self.close_text = body.reply_text or ""
-        self.since_gap[side] += 1
+    def take(self, record: FrameRecord, side: i64) -> None:
+        """The next frame. side: its sender's."""
+        client, server = self.notebook.client, self.notebook.server
+        own = self.client if side == 0 else self.server
+        heard = client if side == 0 else server
+        frame = record.frame
+        time = record.time
+        if own.agreed and heard.time:
+            since = max(heard.time, self.agreed_time)
+            if time - since > own.longest:
+                own.longest = time - since
+                own.silent_packet = heard.packet
+                own.silent_since = since
+                own.silent_end = record.packet
+        both = max(client.time, server.time)
+        if time - both >= self.patience and both:
+            self.gap = time - both
+            self.gap_packet = client.packet if client.time >= server.time else server.packet
+            self.client.since_gap = 0
+            self.server.since_gap = 0
+            self._resume(frame.body)
+        own.sends(record.packet, time, frame.offset + frame.size)
         if record.message is not None:
             self.messages += 1
-        if isinstance(body, (Open, ConnectionOpenOk)) and side == 1:
-            self.opened = True
-        if isinstance(body, Open) and body.idle_time_out:
-            self.agreed[1 - side] = body.idle_time_out * 1_000_000
-            self.agreed_time = record.time
+        self._connection(frame.body, own, time, side)
+
+    def _resume(self, body: object) -> None:
+        """The first frame behind a silence of both sides."""
+        self.closed_first = isinstance(body, (Close, ConnectionClose))
+        if isinstance(body, Close) and body.error is not None:
+            self.close_text = f"{body.error.condition} {body.error.description}"
+        elif isinstance(body, ConnectionClose):
+            self.close_text = body.reply_text or ""
+
+    def _connection(self, body: object, own: _Side, time: i64, side: i64) -> None:
+        """A frame that may be about the connection."""
+        if isinstance(body, Close) or isinstance(body, ConnectionClose):  # noqa: SIM101  compiled: quicker
+            own.closing = True
+        elif isinstance(body, Open):
+            self.opened = self.opened or side == 1
+            if body.idle_time_out:
+                other = self.server if side == 0 else self.client
+                other.agreed = body.idle_time_out * 1_000_000
+                self.agreed_time = time
+        elif isinstance(body, ConnectionOpenOk):
+            self.opened = self.opened or side == 1
         elif isinstance(body, ConnectionTuneOk):
-            self.agreed = [body.heartbeat * SECOND] * 2
-            self.agreed_time = record.time
-        recent = self.recent[side]
-        recent.append((record.packet, record.time, record.frame.offset + record.frame.size))
-        if len(recent) > 2 * _KEPT:
-            del recent[:_KEPT]
+            self.client.agreed = body.heartbeat * SECOND
+            self.server.agreed = body.heartbeat * SECOND
+            self.agreed_time = time
+
+    def side(self, side: i64) -> _Side:
+        """What is known of a side."""
+        return self.client if side == 0 else self.server
 
     def conclude(self, analysis: ConnectionAnalysis) -> None:
         """The connection is over, or the capture is."""
@@ -184,11 +252,9 @@ class TransportWatch(Watch):
 
     def _unheard(self, side: int, stall: Stall, acknowledged: int) -> None:
         packet, since = stall.packet, stall.since
-        for one, time, end in self.recent[side]:
-            if end > acknowledged:
-                if time <= stall.since:
-                    packet, since = one, time
-                break
+        first = self.side(side).beyond(acknowledged)
+        if first is not None and first.time <= stall.since:
+            packet, since = first.packet, first.time
         sender = PEERS[side]
         seconds = (self.notebook.end_time - since) / SECOND
         self.notebook.add(
@@ -207,25 +273,27 @@ class TransportWatch(Watch):
     def _late(self, analysis: ConnectionAnalysis, side: int) -> None:
         """A side was silent for too long."""
         notebook = self.notebook
-        agreed = self.agreed[side]
-        if not agreed or not notebook.frame_time[side]:
+        own = self.side(side)
+        heard = notebook.heard(side)
+        agreed = own.agreed
+        if not agreed or not heard.time:
             return
-        since = max(notebook.frame_time[side], self.agreed_time)
-        silent, packet, begin, ended = self.longest[side]
-        if notebook.end_time - since > silent and not self.closing[side]:
-            silent, packet, begin, ended = notebook.end_time - since, notebook.frame_packet[side], since, 0
+        since = max(heard.time, self.agreed_time)
+        silent, packet, begin, ended = own.longest, own.silent_packet, own.silent_since, own.silent_end
+        if notebook.end_time - since > silent and not own.closing:
+            silent, packet, begin, ended = notebook.end_time - since, heard.packet, since, 0
         agreed_by_both = protocol_of(notebook.connection.protocol).agreed_heartbeat
         name = "times" if agreed_by_both else "idle-times"
         times = notebook.limit(HEARTBEAT_LATE, name)
-        least = agreed * times / SECOND
+        least = float(agreed) * times / SECOND
         until = begin + silent
         other = 1 - side
         acknowledged = analysis.tcp.facts(notebook.direction(side)).last_time
         if (
             not notebook.idle(side, begin, until, least)
-            or not notebook.connection.stalls[notebook.direction(other)].free(begin, until) >= silent
+            or not notebook.connection.stalls[int(notebook.direction(other))].free(begin, until) >= silent
             or acknowledged <= begin + silent // 2
-            or notebook.frame_time[other] <= begin
+            or notebook.heard(other).time <= begin
         ):
             return
         peer = PEERS[side]
@@ -245,24 +313,23 @@ class TransportWatch(Watch):
 
     def _silence(self, analysis: ConnectionAnalysis) -> None:
         """Neither side said anything, and that ended the connection."""
-        length, packet, _ = self.gap
-        if not length or any(self.agreed):
+        if not self.gap or self.client.agreed or self.server.agreed:
             return
         ends = [analysis.tcp.facts(self.notebook.direction(side)).ended for side in (0, 1)]
         text = self.close_text.lower()
         if self.closed_first and any(word in text for word in ("inactiv", "idle", "timeout", "time-out")):
             how = "the connection was closed for it"
-        elif "rst" in ends and (self.since_gap[0] == 0 or self.since_gap[1] == 0):
+        elif "rst" in ends and (self.client.since_gap == 0 or self.server.since_gap == 0):
             how = "the next frame was answered with a reset"
         else:
             return
-        seconds = length / SECOND
+        seconds = self.gap / SECOND
         figures: dict[str, Any] = {"heartbeat": 0, "silence": round(seconds, 3), "ended": how}
         self.notebook.add(
             SILENCE,
             "connection",
             "",
-            packet,
+            self.gap_packet,
             f"neither peer sent anything for {duration(seconds)} without agreed heartbeats, and then {how}, "
             "probably because of an idle limit of the service or of a device on the way",
             figures,

@@ -1,24 +1,12 @@
-"""What watches one connection for diagnoses: the parts that all protocols share."""
+"""What listens to the events of one connection for diagnoses."""
 
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp091.events import Listener091
 from amqpscope.tracking.amqp10.events import Listener10
+from dissectors.wire import i64
 
-__all__ = ["Watch", "Watch091", "Watch10"]
-
-
-class Watch:
-    """Looks at every frame, whatever it is about."""
-
-    def __init__(self, notebook: Notebook) -> None:
-        self.notebook = notebook
-
-    def take(self, record: FrameRecord, side: int) -> None:
-        """The next frame. side: its sender's."""
-
-    def finish(self) -> None:
-        """The connection is over, or the capture is."""
+__all__ = ["Watch091", "Watch10"]
 
 
 class Watch10(Listener10):
@@ -28,7 +16,7 @@ class Watch10(Listener10):
         super().__init__()
         self.notebook = notebook
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         """Octets are missing: conclude what lasted until that time, and forget all."""
 
     def finish(self, accused: set[str]) -> None:
@@ -45,7 +33,7 @@ class Watch091(Listener091):
     def look(self, record: FrameRecord) -> None:
         """Any frame with problems, before its events."""
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         """Octets are missing: conclude what lasted until that time, and forget all."""
 
     def finish(self, accused: set[str]) -> None:

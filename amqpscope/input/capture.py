@@ -27,7 +27,7 @@ from amqpscope.input.key_log import LaterBlocks, key_logs
 from amqpscope.layers.secrets import Secrets
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
-from amqpscope.model.records import Connection, Counter, FrameRecord
+from amqpscope.model.records import Connection, Counter, FrameRecord, FrameWatch
 from amqpscope.rules.editions import FINAL, following, known
 from amqpscope.rules.profiles import AUTO, under, valid
 
@@ -187,6 +187,10 @@ class Capture:
     def mishaps(self) -> list[Note]:
         """The notes that tell of it."""
         return [note for note in self.notes if note.code == INTERNAL]
+
+    def watch(self, watch: FrameWatch) -> None:
+        """Have something take each record when it is given out. To be called before the first block."""
+        self._table.output.watch = watch
 
     def each(self, records: Iterable[FrameRecord], take: Callable[[FrameRecord], None]) -> None:
         """Hand records on, one by one. An error of amqpscope itself in `take` is reported in a note, once of

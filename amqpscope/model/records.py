@@ -14,7 +14,16 @@ from dissectors.interface import Assembled, Frame, Problem
 from dissectors.protocol_header import ProtocolHeader
 from dissectors.wire import i64, u16
 
-__all__ = ["CLIENT", "END_OF_STREAM", "SERVER", "Connection", "Counter", "FrameRecord", "FrameRef"]
+__all__ = [
+    "CLIENT",
+    "END_OF_STREAM",
+    "SERVER",
+    "Connection",
+    "Counter",
+    "FrameRecord",
+    "FrameRef",
+    "FrameWatch",
+]
 
 CLIENT: Final = "client"
 SERVER: Final = "server"
@@ -252,6 +261,13 @@ class FrameRecord:
 
     def __repr__(self) -> str:
         return f"<FrameRecord packet={self.packet} {self.peer} {self.frame!r}>"
+
+
+class FrameWatch:
+    """Takes each record when it is given out, so that none has to be gathered."""
+
+    def add(self, record: FrameRecord) -> None:
+        """The next frame of a connection."""
 
 
 class FrameRef:

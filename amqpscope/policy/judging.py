@@ -210,7 +210,7 @@ def judge(
     options = CaptureOptions(
         keep=False,
         ended=listening.connections or diagnose or wanted is not None,
-        records=listening.records or diagnose,
+        records=listening.records,
         judge=True,
         context=context or listening.context,
         profile=policy.profile,
@@ -260,6 +260,8 @@ def _judge_one(
     failed = False
     found = False
     diagnoses = _diagnoses(policy.limits) if policy.diagnosing(hearer.diagnoses) else None
+    if diagnoses is not None:
+        capture.watch(diagnoses)
     listed = hearer.connections or diagnoses is not None or wanted is not None
     if wanted is not None:
         wanted.restart()
@@ -269,7 +271,6 @@ def _judge_one(
                 if records and hearer.records:
                     hearer.frames(records)
                 if diagnoses is not None:
-                    capture.each(records, diagnoses.add)
                     diagnoses.judge(findings)
                 found = found or bool(findings)
                 if wanted is not None and findings:

@@ -52,9 +52,9 @@ class CaptureSummary:
         self._names.forget(connection)
         known = self.connections.pop(connection, None)
         if known is not None:
-            agreed = self._diagnoses.watch(connection).transport.agreed
-            for peer, limit in zip(PEERS, agreed, strict=True):
-                known.silences[peer].limit = int(limit)
+            transport = self._diagnoses.watch(connection).transport
+            for side, peer in enumerate(PEERS):
+                known.silences[peer].limit = int(transport.side(side).agreed)
         return known, self._diagnoses.end(analysis)
 
     def finish(self) -> list[Diagnosis]:

@@ -99,6 +99,11 @@ class Message(Assembled):
             self._end = len(self._buffer)
         return self._buffer
 
+    def front(self, most: i64) -> bytes:
+        """The first octets of the joined payload."""
+        self._join()
+        return self._buffer[self._start : min(self._end, self._start + most)]
+
     def outline(self) -> i64:
         """Its sections, if they can be seen to be sound; see `outline`."""
         if self._outline < 0:

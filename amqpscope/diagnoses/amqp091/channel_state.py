@@ -2,37 +2,36 @@
 
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import UNLIMITED, Consumer
+from dissectors.wire import i64
 
 __all__ = ["ChannelState", "window_of"]
 
 
-def window_of(channel: Channel, consumer: Consumer | None) -> int:
+def window_of(channel: Channel, consumer: Consumer | None) -> i64:
     """How many deliveries a consumer of a channel may have unacknowledged, 0 for any number."""
-    least = UNLIMITED if consumer is None else consumer.limit
+    least: i64 = UNLIMITED if consumer is None else consumer.limit
     if len(channel.consumers.windows):
         least = min(least, channel.consumers.windows.newest())
-    return 0 if least >= UNLIMITED else int(least)
+    return 0 if least >= UNLIMITED else least
 
 
 class ChannelState:
     """One life of a channel whose channel.open was captured."""
 
-    def __init__(self, channel: Channel, packet: int, time: int) -> None:
-        self.channel = channel
-        self.packet = packet
-        self.time = time
-        # What went over it.
-        self.published = 0
-        self.delivered = 0
-        self.failed = False
+    def __init__(self, channel: Channel, packet: i64) -> None:
+        self.channel: Channel = channel
+        # That of channel.open.
+        self.packet: i64 = packet
+        # How many deliveries went over it.
+        self.delivered: i64 = 0
         # Since when a peer has stopped it: its side, packet and time.
         self.stopped: tuple[int, int, int] | None = None
         # Of each consumer, how many deliveries are unacknowledged; since when its window is full.
         self.held: dict[str, int] = {}
-        self.full_tag = ""
-        self.full_packet = 0
-        self.full_time = 0
-        self.full_window = 0
+        self.full_tag: str = ""
+        self.full_packet: i64 = 0
+        self.full_time: i64 = 0
+        self.full_window: i64 = 0
 
     @property
     def subject(self) -> str:

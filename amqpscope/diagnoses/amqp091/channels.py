@@ -26,6 +26,7 @@ from dissectors.amqp091.methods import (
     ConnectionClose,
     ConnectionUnblocked,
 )
+from dissectors.wire import i64
 from dissectors.wording import count
 
 __all__ = [
@@ -143,13 +144,14 @@ class ChannelWatch(Watch091):
     def __init__(self, notebook: Notebook) -> None:
         super().__init__(notebook)
         self.channels: dict[Channel, ChannelState] = {}
+        # Since when the server has blocked the connection: packet, time and reason.
         self.blocked: tuple[int, int, str] | None = None
         self.was_blocked = False
-        self.published = 0
-        self.published_since = 0
+        self.published: i64 = 0
+        self.published_since: i64 = 0
         # By tag, what the server has cancelled: channel, queue, packet and time.
         self.cancelled: dict[str, tuple[Channel, str, int, int]] = {}
-        self.known_since = 0
+        self.known_since: i64 = 0
 
     # The connection
 
@@ -164,7 +166,7 @@ class ChannelWatch(Watch091):
         elif isinstance(method, ConnectionClose):
             self._conclude(record.packet, record.time)
 
-    def _unblocked(self, ended: int, until: int) -> None:
+    def _unblocked(self, ended: i64, until: i64) -> None:
         if self.blocked is None:
             return
         packet, since, reason = self.blocked
@@ -188,7 +190,7 @@ class ChannelWatch(Watch091):
     # Channels
 
     def channel_opened(self, record: FrameRecord, method: ChannelOpen, channel: Channel) -> None:
-        self.channels[channel] = ChannelState(channel, record.packet, record.time)
+        self.channels[channel] = ChannelState(channel, record.packet)
 
     def channel_closed(self, record: FrameRecord, method: ChannelClose, channel: Channel) -> None:
         state = self.channels.get(channel)
@@ -208,7 +210,7 @@ class ChannelWatch(Watch091):
         if not method.active:
             state.stopped = (side_of(record), record.packet, record.time)
 
-    def _resumed(self, state: ChannelState, ended: int, until: int) -> None:
+    def _resumed(self, state: ChannelState, ended: i64, until: i64) -> None:
         if state.stopped is None:
             return
         side, packet, since = state.stopped
@@ -243,7 +245,7 @@ class ChannelWatch(Watch091):
         if state is not None and side_of(record) == 1 and isinstance(method, BasicCancel):
             self.cancelled[consumer.tag] = (state.channel, consumer.queue, record.packet, record.time)
 
-    def _consumed(self, tag: str, ended: int, until: int) -> None:
+    def _consumed(self, tag: str, ended: i64, until: i64) -> None:
         channel, queue, packet, since = self.cancelled.pop(tag)
         if not self.notebook.idle(0, since, until, self.notebook.limit(CONSUMER_CANCELLED)):
             return
@@ -269,13 +271,14 @@ class ChannelWatch(Watch091):
         return None
 
     def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
-        state = None if content.channel is None else self.channels.get(content.channel)
         if isinstance(method, BasicPublish):
             self.published += 1
             self.published_since += 1
-            if state is not None:
-                state.published += 1
-        elif state is not None and isinstance(method, BasicDeliver):
+            return
+        if content.channel is None or not isinstance(method, BasicDeliver):
+            return
+        state = self.channels.get(content.channel)
+        if state is not None:
             state.delivered += 1
             delivery, consumer = content.delivery, content.consumer
             if delivery is not None and not delivery.no_ack and delivery.consumer is not None:
@@ -303,7 +306,7 @@ class ChannelWatch(Watch091):
         if state.full_packet and state.held.get(state.full_tag, 0) < state.full_window:
             self._emptied(state, record.packet, record.time)
 
-    def _emptied(self, state: ChannelState, ended: int, until: int) -> bool:
+    def _emptied(self, state: ChannelState, ended: i64, until: i64) -> bool:
         """The window of a consumer is not full any more, or nothing is known; True if it is reported."""
         if not state.full_packet:
             return False
@@ -330,7 +333,7 @@ class ChannelWatch(Watch091):
 
     # What is left at the end
 
-    def _leave(self, state: ChannelState, ended: int, until: int) -> None:
+    def _leave(self, state: ChannelState, ended: i64, until: i64) -> None:
         """A channel is over, or what is known of it."""
         self._resumed(state, ended, until)
         reported = self._emptied(state, ended, until)
@@ -340,7 +343,7 @@ class ChannelWatch(Watch091):
         for tag in [tag for tag, one in self.cancelled.items() if one[0] is state.channel]:
             self._consumed(tag, ended, until)
 
-    def _unacknowledged(self, state: ChannelState, ended: int, until: int) -> None:
+    def _unacknowledged(self, state: ChannelState, ended: i64, until: i64) -> None:
         notebook = self.notebook
         left = [
             one
@@ -368,7 +371,7 @@ class ChannelWatch(Watch091):
             ended=ended,
         )
 
-    def _unconfirmed(self, state: ChannelState, ended: int, until: int) -> None:
+    def _unconfirmed(self, state: ChannelState, ended: i64, until: i64) -> None:
         notebook = self.notebook
         publishes = state.channel.publishes
         oldest = publishes.oldest()
@@ -376,7 +379,7 @@ class ChannelWatch(Watch091):
             return
         if not notebook.idle(1, oldest.time, until, notebook.limit(CONFIRMS_MISSING)):
             return
-        if notebook.acknowledged[1] < oldest.end and notebook.segment_time[1] <= oldest.time:
+        if notebook.server.acknowledged < oldest.end and notebook.server.segment_time <= oldest.time:
             return
         seconds = (until - oldest.time) / SECOND
         missing = len(publishes.unconfirmed)
@@ -398,16 +401,16 @@ class ChannelWatch(Watch091):
             ended=ended,
         )
 
-    def _conclude(self, ended: int, until: int) -> None:
+    def _conclude(self, ended: i64, until: i64) -> None:
         for state in list(self.channels.values()):
             self._leave(state, ended, until)
         self.channels = {}
         self.cancelled = {}
         self._unblocked(ended, until)
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         self._conclude(0, until)
-        self.known_since = max(self.notebook.frame_time)
+        self.known_since = self.notebook.frame_time()
 
     def finish(self, accused: set[str]) -> None:
         self._conclude(self.notebook.end_packet, self.notebook.end_time)

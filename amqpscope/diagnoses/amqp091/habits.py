@@ -25,6 +25,7 @@ from dissectors.amqp091.methods import (
     ChannelClose,
     ChannelOpen,
 )
+from dissectors.wire import i64
 
 __all__ = ["CHANNEL_CHURN", "GET_LOOP", "HabitWatch"]
 
@@ -76,25 +77,42 @@ class _Gets:
         self.last = 0
 
 
+class _Opened:
+    """A channel that is open: the packet and time of its open, and how many messages went over it."""
+
+    def __init__(self, packet: i64, time: i64) -> None:
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.messages: i64 = 0
+
+
+class _Delivered:
+    """A delivery: its queue, its content header, and the packet of its method."""
+
+    def __init__(self, queue: str, header: ContentHeader | None, packet: i64) -> None:
+        self.queue: str = queue
+        self.header: ContentHeader | None = header
+        self.packet: i64 = packet
+
+
 class HabitWatch(Watch091):
     """Watches the habits of one client."""
 
     def __init__(self, notebook: Notebook) -> None:
         super().__init__(notebook)
         self.gets: dict[str, _Gets] = {}
-        # Of channels that are open: how many messages went over it, and its open.
-        self.messages: dict[Channel, int] = {}
+        # The channels that are open.
+        self.open: dict[Channel, _Opened] = {}
         # How many channels were opened, how many of them for a message or two, and the first of these.
-        self.opened = 0
-        self.brief = 0
-        self.brief_messages = 0
-        self.brief_packet = 0
-        self.brief_first = 0
-        self.brief_last = 0
-        self.opens: dict[Channel, tuple[int, int]] = {}
-        self.returned = ReturnedMessages(notebook)
-        # By delivery, its queue, content header and packet.
-        self.delivered: dict[ConsumerDelivery, tuple[str, ContentHeader | None, int]] = {}
+        self.opened: i64 = 0
+        self.brief: i64 = 0
+        self.brief_messages: i64 = 0
+        self.brief_packet: i64 = 0
+        self.brief_first: i64 = 0
+        self.brief_last: i64 = 0
+        self.returned: ReturnedMessages = ReturnedMessages(notebook)
+        # What is not acknowledged, by delivery.
+        self.delivered: dict[ConsumerDelivery, _Delivered] = {}
 
     # Polling
 
@@ -146,31 +164,30 @@ class HabitWatch(Watch091):
 
     def channel_opened(self, record: FrameRecord, method: ChannelOpen, channel: Channel) -> None:
         self.opened += 1
-        self.opens[channel] = (record.packet, record.time)
-        self.messages[channel] = 0
+        self.open[channel] = _Opened(record.packet, record.time)
 
     def channel_closed(self, record: FrameRecord, method: ChannelClose, channel: Channel) -> None:
-        packet, time = self.opens.pop(channel, (0, 0))
-        messages = self.messages.pop(channel, 0)
+        opened = self.open.pop(channel, None)
         if (
-            not packet
+            opened is None
             or side_of(record) == 1
-            or not 0 < messages <= self.notebook.limit(CHANNEL_CHURN, "messages")
+            or not 0 < int(opened.messages) <= self.notebook.limit(CHANNEL_CHURN, "messages")
         ):
             return
         self.brief += 1
-        self.brief_messages += messages
+        self.brief_messages += opened.messages
         if not self.brief_packet:
-            self.brief_packet, self.brief_first = packet, time
-        self.brief_last = time
+            self.brief_packet = opened.packet
+            self.brief_first = opened.time
+        self.brief_last = opened.time
 
     def _churning(self) -> None:
         notebook = self.notebook
         span = (self.brief_last - self.brief_first) / SECOND
         if (
-            self.brief < notebook.limit(CHANNEL_CHURN, "channels")
+            int(self.brief) < notebook.limit(CHANNEL_CHURN, "channels")
             or 2 * self.brief < self.opened
-            or span > self.brief * notebook.limit(CHANNEL_CHURN, "every-seconds")
+            or span > int(self.brief) * notebook.limit(CHANNEL_CHURN, "every-seconds")
         ):
             return
         notebook.add(
@@ -188,36 +205,44 @@ class HabitWatch(Watch091):
 
     def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
         channel = content.channel
-        if (
-            channel is not None
-            and channel in self.messages
-            and isinstance(method, (BasicPublish, BasicDeliver))
-        ):
-            self.messages[channel] += 1
+        if channel is not None and (isinstance(method, BasicPublish) or isinstance(method, BasicDeliver)):  # noqa: SIM101  compiled: quicker
+            opened = self.open.get(channel)
+            if opened is not None:
+                opened.messages += 1
 
     def content_ended(self, record: FrameRecord, content: SentContent) -> None:
         delivery, message = content.delivery, content.message
         if delivery is None or delivery.no_ack or message is None or not message.complete:
             return
+        if len(self.delivered) >= 2 * MAX_UNANSWERED:
+            self.delivered = dict(list(self.delivered.items())[MAX_UNANSWERED:])
         consumer = content.consumer
         queue = consumer.queue if consumer is not None else ""
-        if len(self.delivered) >= MAX_UNANSWERED:
-            del self.delivered[next(iter(self.delivered))]
-        self.delivered[delivery] = (queue, message.header, content.packet)
+        self.delivered[delivery] = _Delivered(queue, message.header, content.packet)
 
     def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
-        requeue = isinstance(method, (BasicNack, BasicReject)) and method.requeue
-        outcome = f"{method.definition().name} with requeue"
+        delivered = self.delivered
+        requeue = (isinstance(method, BasicNack) and method.requeue) or (
+            isinstance(method, BasicReject) and method.requeue
+        )
         for delivery in deliveries:
-            known = self.delivered.pop(delivery, None)
-            if known is not None and requeue and known[1] is not None:
-                message_id = known[1].properties().message_id
-                if message_id:
-                    self.returned.returned(known[0], str(message_id), known[2], outcome)
+            if delivery not in delivered:
+                continue
+            if requeue:
+                self._requeued(method, delivered[delivery])
+            del delivered[delivery]
+
+    def _requeued(self, method: Method, delivered: _Delivered) -> None:
+        if delivered.header is None:
+            return
+        message_id = delivered.header.properties().message_id
+        if message_id:
+            outcome = f"{method.definition().name} with requeue"
+            self.returned.returned(delivered.queue, str(message_id), delivered.packet, outcome)
 
     # The end
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         self.delivered = {}
 
     def finish(self, accused: set[str]) -> None:

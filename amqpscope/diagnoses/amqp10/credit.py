@@ -8,12 +8,13 @@ matter what was under way when the flow was sent.
 
 from typing import Any, Final
 
-from amqpscope.diagnoses.amqp10.link_state import LinkState, ahead
+from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, ahead
 from amqpscope.diagnoses.declaration import Kind, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.model.records import FrameRecord
-from amqpscope.tracking.amqp10.identity import PEERS, Session
+from amqpscope.tracking.amqp10.identity import PEERS, Link, Session
 from dissectors.amqp10.performatives import Begin, Flow
+from dissectors.wire import i64
 from dissectors.wording import are, count
 
 __all__ = ["CREDIT_NONE", "CREDIT_STARVED", "WINDOW_CLOSED", "Window", "WindowBook", "credit_ended"]
@@ -90,17 +91,17 @@ WINDOW_CLOSED: Final = declare(
 )
 
 
-def _patience(notebook: Notebook, kind: Kind, available: int) -> float:
+def _patience(notebook: Notebook, kind: Kind, available: i64) -> float:
     return notebook.limit(kind, "waiting-seconds" if available > 0 else "seconds")
 
 
-def _waiting(available: int) -> str:
+def _waiting(available: i64) -> str:
     return f"; {count(available, 'message')} {'waits' if available == 1 else 'wait'}" if available > 0 else ""
 
 
-def credit_ended(notebook: Notebook, state: LinkState, ended: int, until: int) -> None:
+def credit_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> None:
     """The wait of a link's sender for credit is over, or so is what is known of it."""
-    kind = CREDIT_NONE if state.up_to is None or not state.largest else CREDIT_STARVED
+    kind = CREDIT_NONE if state.up_to == UNSAID or not state.largest else CREDIT_STARVED
     if state.link.tokens or not notebook.idle(
         state.receiver, state.wait_time, until, _patience(notebook, kind, state.available)
     ):
@@ -134,79 +135,104 @@ def credit_ended(notebook: Notebook, state: LinkState, ended: int, until: int) -
         figures,
         seconds=seconds,
         ended=ended,
-        packets=(state.flow_packet,),
+        packets=(int(state.flow_packet),),
     )
 
 
 class Window:
-    """What one side may send in a session. next: the id of its next transfer; up_to: the first beyond it."""
+    """What one side may send in a session. A number is UNSAID while it is not known."""
 
-    def __init__(self, session: Session, sender: int) -> None:
-        self.session = session
-        self.sender = sender
-        self.first: int | None = None
-        self.next = 0
-        self.size: int | None = None
-        self.up_to: int | None = None
-        self.transfers = 0
-        self.channel = -1
-        # The last transfer, and since when nothing may be sent; 0 if something may.
-        self.last_packet = 0
-        self.wait_packet = 0
-        self.wait_time = 0
+    def __init__(self, session: Session | None, sender: i64) -> None:
+        self.session: Session | None = session
+        self.sender: i64 = sender
+        # The id of its first transfer, and of its next one.
+        self.first: i64 = UNSAID
+        self.next: i64 = 0
+        # The receiver's window, and the first id beyond it.
+        self.size: i64 = UNSAID
+        self.up_to: i64 = UNSAID
+        self.transfers: i64 = 0
+        self.channel: i64 = -1
+        # Since when nothing may be sent; 0 if something may.
+        self.wait_packet: i64 = 0
+        self.wait_time: i64 = 0
 
     def said(self, size: int | None, incoming: int | None) -> None:
         """The receiver says its window."""
         if size is None:
             return
         self.size = size
-        start = self.first if incoming is None else incoming
-        self.up_to = None if start is None else start + size
+        start: i64 = self.first if incoming is None else incoming
+        self.up_to = UNSAID if start == UNSAID else start + self.size
 
     def closed(self) -> bool:
         """Whether nothing may be sent."""
-        return self.first is not None and self.up_to is not None and ahead(self.next, self.up_to) >= 0
+        return self.first != UNSAID and self.up_to != UNSAID and ahead(self.next, self.up_to) >= 0
+
+
+# mypyc: null object, of those that have used no window yet. Nothing writes to it.
+_NONE: Final = Window(None, 0)
 
 
 class WindowBook:
     """The windows of the sessions of one connection."""
 
-    def __init__(self, notebook: Notebook, links: dict[Any, LinkState]) -> None:
-        self.notebook = notebook
-        self.links = links
-        self.windows: dict[tuple[Session, int], Window] = {}
+    def __init__(self, notebook: Notebook, links: dict[Link, LinkState]) -> None:
+        self.notebook: Notebook = notebook
+        self.links: dict[Link, LinkState] = links
+        # Of what the client may send, and of what the server may.
+        self.client: dict[Session, Window] = {}
+        self.server: dict[Session, Window] = {}
+        # The one that was used last.
+        self.last: Window = _NONE
 
-    def begun(self, side: int, channel: int, body: Begin, session: Session) -> None:
+    def find(self, session: Session, sender: i64) -> Window | None:
+        """What a side may send in a session, None if its begin was not captured."""
+        last = self.last
+        if last.session is session and last.sender == sender:
+            return last
+        window = (self.client if sender == 0 else self.server).get(session)
+        if window is not None:
+            self.last = window
+        return window
+
+    def _begin(self, session: Session, sender: i64) -> Window:
+        windows = self.client if sender == 0 else self.server
+        window = windows.get(session)
+        if window is None:
+            window = windows[session] = Window(session, sender)
+        return window
+
+    def begun(self, side: i64, channel: i64, body: Begin, session: Session) -> None:
         """A side begins its half of a session."""
-        own = self.windows.setdefault((session, side), Window(session, side))
-        own.first = body.next_outgoing_id
-        own.next = own.first or 0
-        if own.size is not None and own.first is not None:
+        own = self._begin(session, side)
+        own.first = UNSAID if body.next_outgoing_id is None else body.next_outgoing_id
+        own.next = max(own.first, 0)
+        if own.size != UNSAID and own.first != UNSAID:
             own.up_to = own.first + own.size
-        other = self.windows.setdefault((session, 1 - side), Window(session, 1 - side))
+        other = self._begin(session, 1 - side)
         other.said(body.incoming_window, None)
         for window in (own, other):
             window.channel = channel if side == 0 or window.channel < 0 else window.channel
 
-    def flow(self, record: FrameRecord, side: int, body: Flow, session: Session) -> None:
+    def flow(self, record: FrameRecord, side: i64, body: Flow, session: Session) -> None:
         """A side says its window."""
-        window = self.windows.get((session, 1 - side))
+        window = self.find(session, 1 - side)
         if window is not None:
             window.said(body.incoming_window, body.next_incoming_id)
             self.look(window, record.packet, record.time)
 
-    def transfer(self, record: FrameRecord, side: int, session: Session) -> None:
+    def transfer(self, record: FrameRecord, side: i64, session: Session) -> None:
         """A side sends a transfer."""
-        window = self.windows.get((session, side))
+        window = self.find(session, side)
         if window is None:
             return
         window.next += 1
         window.transfers += 1
-        window.last_packet = record.packet
-        if window.up_to is not None and ahead(window.next, window.up_to) >= 0:
+        if window.up_to != UNSAID and ahead(window.next, window.up_to) >= 0:
             self.look(window, record.packet, record.time)
 
-    def look(self, window: Window, packet: int, time: int) -> None:
+    def look(self, window: Window, packet: i64, time: i64) -> None:
         """See whether the window is closed now."""
         closed = window.closed()
         if closed and window.wait_packet == 0:
@@ -215,7 +241,7 @@ class WindowBook:
         elif not closed and window.wait_packet:
             self.opened(window, packet, time)
 
-    def opened(self, window: Window, ended: int, until: int) -> None:
+    def opened(self, window: Window, ended: i64, until: i64) -> None:
         """A window is opened, or nothing more is known of it."""
         since, packet = window.wait_time, window.wait_packet
         window.wait_packet = 0
@@ -243,7 +269,7 @@ class WindowBook:
             len(state.unsettled) for state in self.links.values() if state.session is window.session
         )
         figures: dict[str, Any] = {
-            "incoming_window": window.size,
+            "incoming_window": None if window.size == UNSAID else window.size,
             "transfers": window.transfers,
             "window_left": 0,
             "credit": link.credit,
@@ -270,19 +296,22 @@ class WindowBook:
             ended=ended,
         )
 
-    def ended(self, session: Session, ended: int, until: int) -> None:
+    def ended(self, session: Session, ended: i64, until: i64) -> None:
         """A session is over."""
-        for side in (0, 1):
-            window = self.windows.pop((session, side), None)
+        self.last = _NONE
+        for windows in (self.client, self.server):
+            window = windows.pop(session, None)
             if window is not None:
                 self.opened(window, ended, until)
 
-    def conclude(self, ended: int, until: int) -> None:
+    def conclude(self, ended: i64, until: i64) -> None:
         """Nothing more is known."""
-        for window in self.windows.values():
-            self.opened(window, ended, until)
-        self.windows = {}
+        self.last = _NONE
+        for windows in (self.client, self.server):
+            for window in windows.values():
+                self.opened(window, ended, until)
+            windows.clear()
 
 
 def _available(state: LinkState) -> int:
-    return state.available
+    return int(state.available)

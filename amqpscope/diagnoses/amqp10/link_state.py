@@ -1,74 +1,83 @@
 """What the watches of links know of one link: credit, deliveries, and what is not settled."""
 
-from collections import OrderedDict
+from typing import Final
 
-from amqpscope.diagnoses.latency import Latency
+from amqpscope.diagnoses.latency import SlowTimes
 from amqpscope.diagnoses.notebook import side_of_peer
 from amqpscope.model.passwords import without_password
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
+from dissectors.wire import i64
 
-__all__ = ["Delivered", "LinkState", "ahead"]
+__all__ = ["UNSAID", "LinkState", "Miscount", "ahead"]
 
-_HALF = 1 << 31
-_IDS = 1 << 32
+UNSAID: Final = -1
+"""Stands for a number that nobody has said."""
+
+_HALF: Final = 1 << 31
+_MASK: Final = (1 << 32) - 1
 
 
-def ahead(one: int, other: int) -> int:
+def ahead(one: i64, other: i64) -> i64:
     """How far a serial number of 32 bits is ahead of another one (RFC 1982)."""
-    return (one - other + _HALF) % _IDS - _HALF
+    return ((one - other + _HALF) & _MASK) - _HALF
 
 
-class Delivered:
-    """A delivery that is not settled: its packet and time. answered: the receiver has given its outcome."""
+class Miscount:
+    """A peer has counted transfers as deliveries: its side, the packet and time (ns) of its flow."""
 
-    def __init__(self, state: "LinkState", packet: int, time: int) -> None:
-        self.state = state
-        self.packet = packet
-        self.time = time
-        self.answered = False
+    def __init__(self, side: i64, packet: i64, time: i64, figures: dict[str, int]) -> None:
+        self.side: i64 = side
+        self.packet: i64 = packet
+        self.time: i64 = time
+        self.figures: dict[str, int] = figures
 
 
 class LinkState:
-    """One link whose attaches were captured. A count is a delivery-count, `since` a time (ns)."""
+    """One link whose attaches were captured. A count is a delivery-count, a time is in ns.
 
-    def __init__(self, link: Link, session: Session) -> None:
-        self.link = link
-        self.session = session
-        self.sender = side_of_peer(link.sender)
-        # Packet and time of each side's attach, and of the one that completed the link; 0 if there is none.
-        self.attach_packet = [0, 0]
-        self.attach_time = [0, 0]
-        self.refused = False
-        self.over = False
-        # Credit: what the sender may count up to, None before the first grant, and where it is now.
-        self.initial = 0
-        self.count = 0
-        self.up_to: int | None = None
-        self.granted = 0
-        self.largest = 0
-        self.flow_packet = 0
-        self.drain = False
-        self.drained = False
-        self.available = -1
+    slow: the time from which on settling a delivery is slow.
+    """
+
+    def __init__(self, link: Link, session: Session, slow: i64) -> None:
+        self.link: Link = link
+        self.session: Session = session
+        self.sender: i64 = side_of_peer(link.sender)
+        # Packet and time of each side's attach; 0 if there is none.
+        self.client_packet: i64 = 0
+        self.client_time: i64 = 0
+        self.server_packet: i64 = 0
+        self.server_time: i64 = 0
+        self.refused: bool = False
+        self.over: bool = False
+        # Credit: what the sender may count up to, UNSAID before the first grant, and where it is now.
+        self.initial: i64 = 0
+        self.count: i64 = 0
+        self.up_to: i64 = UNSAID
+        self.granted: i64 = 0
+        self.largest: i64 = 0
+        self.flow_packet: i64 = 0
+        self.drain: bool = False
+        self.drained: bool = False
+        self.available: i64 = UNSAID
         # Since when the sender waits for credit.
-        self.wait_packet = 0
-        self.wait_time = 0
+        self.wait_packet: i64 = 0
+        self.wait_time: i64 = 0
         # What was sent.
-        self.transfers = 0
-        self.deliveries = 0
-        self.aborted = 0
-        # Who counted transfers as deliveries: its side, the packet and time of its flow, and the figures.
-        self.miscount: tuple[int, int, int, dict[str, int]] | None = None
-        # What is not settled, and what the receiver has given an outcome for that the sender has not settled.
-        self.unsettled: OrderedDict[OpenDelivery, Delivered] = OrderedDict()
-        self.answered: OrderedDict[OpenDelivery, tuple[int, int]] = OrderedDict()
-        self.transactional = False
-        self.untracked = False
-        self.peak = 0
-        self.renewed_packet = 0
-        self.settled = 0
-        self.first_packet = 0
-        self.latency = Latency()
+        self.transfers: i64 = 0
+        self.deliveries: i64 = 0
+        self.aborted: i64 = 0
+        self.miscount: Miscount | None = None
+        # What is not settled; True: the receiver has given an outcome that the sender has not settled, in the
+        # packet and at the time that `answered` has.
+        self.unsettled: dict[OpenDelivery, bool] = {}
+        self.answered: dict[OpenDelivery, tuple[int, int]] = {}
+        self.transactional: bool = False
+        self.untracked: bool = False
+        self.peak: i64 = 0
+        self.renewed_packet: i64 = 0
+        self.settled: i64 = 0
+        self.first_packet: i64 = 0
+        self.settling: SlowTimes = SlowTimes(slow)
 
     @property
     def subject(self) -> str:
@@ -76,18 +85,27 @@ class LinkState:
         return without_password(self.link.name)
 
     @property
-    def receiver(self) -> int:
+    def receiver(self) -> i64:
         """The side that receives."""
         return 1 - self.sender
 
     @property
-    def credit(self) -> int:
+    def credit(self) -> i64:
         """How many deliveries the sender may still start."""
-        return 0 if self.up_to is None else max(ahead(self.up_to, self.count), 0)
+        return 0 if self.up_to == UNSAID else max(ahead(self.up_to, self.count), 0)
+
+    def attach(self, side: i64, packet: i64, time: i64) -> None:
+        """A side attaches it."""
+        if side == 0:
+            self.client_packet = packet
+            self.client_time = time
+        else:
+            self.server_packet = packet
+            self.server_time = time
 
     def completed(self) -> bool:
         """Whether both sides have attached it."""
-        return self.attach_packet[0] > 0 and self.attach_packet[1] > 0
+        return self.client_packet > 0 and self.server_packet > 0
 
     def live(self) -> bool:
         """Whether deliveries may go over it."""
@@ -100,13 +118,15 @@ class LinkState:
 
     def starved(self) -> bool:
         """Whether the sender has no credit, and may have something to send."""
-        return (
-            self.live() and self.credit == 0 and not self.drain and self.available != 0 and self.granted >= 0
-        )
+        return self.credit == 0 and not self.drain and self.available != 0 and self.live()
+
+    def free(self, delivery: OpenDelivery) -> None:
+        """A delivery that was not settled is settled now."""
+        if self.unsettled.pop(delivery, False):
+            self.answered.pop(delivery, None)
 
     def attach_since(self) -> tuple[int, int]:
         """Packet and time since which the receiver could grant credit: its attach, or the answer to it."""
-        side = self.receiver
-        if self.sender == 0 and self.attach_time[0] > self.attach_time[1]:
-            side = 0
-        return self.attach_packet[side], self.attach_time[side]
+        if self.sender == 1 or self.client_time > self.server_time:
+            return int(self.client_packet), int(self.client_time)
+        return int(self.server_packet), int(self.server_time)

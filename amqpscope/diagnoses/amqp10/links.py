@@ -1,9 +1,11 @@
 """Watches the links of a connection: credit, windows, and what is settled."""
 
+from typing import Final
+
 from amqpscope.diagnoses.amqp10.credit import WindowBook, credit_ended
-from amqpscope.diagnoses.amqp10.link_state import Delivered, LinkState, ahead
-from amqpscope.diagnoses.amqp10.settlement import settlement_ended
-from amqpscope.diagnoses.notebook import Notebook
+from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, Miscount, ahead
+from amqpscope.diagnoses.amqp10.settlement import SETTLEMENT_SLOW, settlement_ended
+from amqpscope.diagnoses.notebook import SECOND, Notebook
 from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_NAMED_DELIVERIES
 from amqpscope.model.records import FrameRecord
@@ -20,10 +22,11 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 from dissectors.amqp10.transactions import TransactionalState
+from dissectors.wire import i64
 
 __all__ = ["LinkWatch"]
 
-_OUTCOMES = (Accepted, Rejected, Released, Modified)
+_OUTCOMES: Final = (Accepted, Rejected, Released, Modified)
 
 
 class LinkWatch(Watch10):
@@ -32,9 +35,11 @@ class LinkWatch(Watch10):
     def __init__(self, notebook: Notebook) -> None:
         super().__init__(notebook)
         self.links: dict[Link, LinkState] = {}
-        self.windows = WindowBook(notebook, self.links)
-        # By delivery, what is not settled by its sender.
-        self.open: dict[OpenDelivery, Delivered] = {}
+        self.windows: WindowBook = WindowBook(notebook, self.links)
+        # How many deliveries are kept that are not settled.
+        self.held: i64 = 0
+        # From when on settling is slow, in ns.
+        self.slow: i64 = int(notebook.limit(SETTLEMENT_SLOW) * SECOND)
 
     @property
     def token_credit(self) -> bool:
@@ -58,16 +63,15 @@ class LinkWatch(Watch10):
         side = side_of(record)
         state = self.links.get(link)
         if state is None:
-            if (session, side) not in self.windows.windows:
+            if self.windows.find(session, side) is None:
                 return  # octets are missing since its begin: it may be another session
-            state = self.links[link] = LinkState(link, session)
-        state.attach_packet[side] = record.packet
-        state.attach_time[side] = record.time
+            state = self.links[link] = LinkState(link, session, self.slow)
+        state.attach(side, record.packet, record.time)
         if side == state.sender:
             state.initial = body.initial_delivery_count or 0
             state.count = state.initial
             state.refused = state.refused or body.source is None
-            if state.up_to is not None:
+            if state.up_to != UNSAID:
                 state.up_to += state.initial
         else:
             state.refused = state.refused or body.target is None
@@ -78,16 +82,15 @@ class LinkWatch(Watch10):
         if state is not None:
             self._leave(state, record.packet, record.time)
 
-    def _leave(self, state: LinkState, ended: int, until: int) -> None:
+    def _leave(self, state: LinkState, ended: i64, until: i64) -> None:
         if state.over:
             return
         self._stop(state, ended, until)
         state.over = True
-        for delivery in state.unsettled:
-            self.open.pop(delivery, None)
+        self.held -= len(state.unsettled)
         self.links.pop(state.link, None)
 
-    def _stop(self, state: LinkState, ended: int, until: int) -> None:
+    def _stop(self, state: LinkState, ended: i64, until: i64) -> None:
         """A link is over, or what is known of it."""
         piled = settlement_ended(self.notebook, state, ended, until)
         if state.wait_packet:
@@ -119,13 +122,13 @@ class LinkWatch(Watch10):
             state.drained = state.drained or state.drain
             state.count = body.delivery_count
 
-    def _grant(self, state: LinkState, record: FrameRecord, body: Flow, credit: int) -> None:
-        start = state.initial if body.delivery_count is None else body.delivery_count
+    def _grant(self, state: LinkState, record: FrameRecord, body: Flow, credit: i64) -> None:
+        start: i64 = state.initial if body.delivery_count is None else body.delivery_count
         before = state.up_to
         if body.delivery_count is not None:
             self._counted(state, record, state.receiver, start)
         state.up_to = start + credit
-        raised = before is None or ahead(state.up_to, before) > 0
+        raised = before == UNSAID or ahead(state.up_to, before) > 0
         if raised and state.largest and not state.renewed_packet and credit and state.unsettled:
             if not state.settled or len(state.unsettled) >= state.largest:
                 state.renewed_packet = record.packet
@@ -135,7 +138,7 @@ class LinkWatch(Watch10):
         state.drained = state.drained or state.drain
         state.flow_packet = record.packet
 
-    def _counted(self, state: LinkState, record: FrameRecord, side: int, count: int) -> None:
+    def _counted(self, state: LinkState, record: FrameRecord, side: i64, count: i64) -> None:
         """A peer says a delivery-count: it may have counted transfers."""
         risen = ahead(count, state.initial)
         if (
@@ -147,17 +150,13 @@ class LinkWatch(Watch10):
             or state.transfers < state.deliveries + 2  # one may be chance: a drain that was not captured
         ):
             return
-        state.miscount = (
-            side,
-            record.packet,
-            record.time,
-            {
-                "transfers": state.transfers,
-                "deliveries": state.deliveries,
-                "delivery_count": count,
-                "expected": state.initial + state.deliveries,
-            },
-        )
+        figures = {
+            "transfers": int(state.transfers),
+            "deliveries": int(state.deliveries),
+            "delivery_count": int(count),
+            "expected": int(state.initial + state.deliveries),
+        }
+        state.miscount = Miscount(side, record.packet, record.time, figures)
 
     def _look(self, state: LinkState, record: FrameRecord) -> None:
         """See whether the sender waits for credit now."""
@@ -174,8 +173,7 @@ class LinkWatch(Watch10):
     # Deliveries
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
-        side = side_of(record)
-        self.windows.transfer(record, side, delivery.session)
+        self.windows.transfer(record, side_of(record), delivery.session)
         link = delivery.link
         state = None if link is None else self.links.get(link)
         if state is None:
@@ -190,20 +188,22 @@ class LinkWatch(Watch10):
         if isinstance(body.state, TransactionalState):
             state.transactional = True
         if not body.settled:
-            self._hold(state, record, delivery)
+            self._hold(state, delivery)
         if state.available > 0:
             state.available -= 1
-        if state.up_to is not None and ahead(state.count, state.up_to) >= 0:
+        if state.up_to != UNSAID and ahead(state.count, state.up_to) >= 0:
             self._look(state, record)
 
-    def _hold(self, state: LinkState, record: FrameRecord, delivery: OpenDelivery) -> None:
-        if len(self.open) >= MAX_NAMED_DELIVERIES or not state.joined():
+    def _hold(self, state: LinkState, delivery: OpenDelivery) -> None:
+        if self.held >= MAX_NAMED_DELIVERIES or not state.joined():
             state.untracked = True
             return
-        held = Delivered(state, record.packet, record.time)
-        self.open[delivery] = held
-        state.unsettled[delivery] = held
-        state.peak = max(state.peak, len(state.unsettled))
+        unsettled = state.unsettled
+        unsettled[delivery] = False
+        self.held += 1
+        size: i64 = len(unsettled)
+        if size > state.peak:
+            state.peak = size
 
     def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         self.windows.transfer(record, side_of(record), delivery.session)
@@ -213,44 +213,55 @@ class LinkWatch(Watch10):
             return
         state.transfers += 1
         if delivery.aborted or body.settled:
-            state.aborted += delivery.aborted
-            self._free(delivery)
+            if delivery.aborted:
+                state.aborted += 1
+            self._free(state, delivery)
 
-    def _free(self, delivery: OpenDelivery) -> None:
-        held = self.open.pop(delivery, None)
-        if held is not None:
-            held.state.unsettled.pop(delivery, None)
-            held.state.answered.pop(delivery, None)
+    def _free(self, state: LinkState, delivery: OpenDelivery) -> None:
+        if delivery in state.unsettled:
+            state.free(delivery)
+            self.held -= 1
 
     def disposition(
         self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
         outcome = body.state
         settles = body.settled is True
+        transactional = isinstance(outcome, TransactionalState)
+        answers = body.role is True and (
+            (settles and not isinstance(outcome, Received)) or isinstance(outcome, _OUTCOMES)
+        )
+        state: LinkState | None = None
         for delivery in deliveries:
-            held = self.open.get(delivery)
-            if held is None:
+            link = delivery.link
+            if link is None:
                 continue
-            state = held.state
-            if isinstance(outcome, TransactionalState):
+            if state is None or state.link is not link:
+                state = self.links.get(link)
+                if state is None:
+                    continue
+            unsettled = state.unsettled
+            if delivery not in unsettled:
+                continue
+            if transactional:
                 state.transactional = True
-            if body.role is True and not held.answered and not isinstance(outcome, Received):
-                if settles or isinstance(outcome, _OUTCOMES):
-                    held.answered = True
-                    state.settled += 1
-                    state.latency.add(record.time - held.time, held.packet, record.packet)
-                    state.answered[delivery] = (record.packet, record.time)
+            if answers and not unsettled[delivery]:
+                state.settled += 1
+                state.settling.add(record.time - delivery.time, delivery.packet, record.packet)
+                if not settles:
+                    unsettled[delivery] = True
+                    state.answered[delivery] = (int(record.packet), int(record.time))
             if settles:
-                self._free(delivery)
+                self._free(state, delivery)
 
     # The end
 
-    def _conclude(self, ended: int, until: int) -> None:
+    def _conclude(self, ended: i64, until: i64) -> None:
         self.windows.conclude(ended, until)
         for state in list(self.links.values()):
             self._leave(state, ended, until)
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         self._conclude(0, until)
 
     def finish(self, accused: set[str]) -> None:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from amqpscope.diagnoses.amqp10.credit import Window
-from amqpscope.diagnoses.amqp10.link_state import LinkState, ahead
+from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, ahead
 from amqpscope.diagnoses.amqp10.links import LinkWatch
 from amqpscope.diagnoses.amqp10.requests import RequestWatch
 from amqpscope.diagnoses.amqp10.services import ServiceWatch
@@ -59,8 +59,8 @@ class LinkNumbers:
         state = self.state
         if state is None:
             return
-        if state.up_to is not None:
-            self.granted = max(self.granted, ahead(state.up_to, state.initial))
+        if state.up_to != UNSAID:
+            self.granted = max(self.granted, int(ahead(state.up_to, state.initial)))
         self.without_credit.look(state.wait_packet > 0, state.wait_time, state.wait_packet, now)
 
     def json(self, skewed: bool) -> dict[str, Any]:
@@ -109,13 +109,17 @@ class SessionNumbers:
 class Numbers10(Watch10):
     """Counts and measures on one connection. It listens behind the watches, which know more than it does."""
 
-    def __init__(self, notebook: Notebook, watches: list[Watch10]) -> None:
+    def __init__(self, notebook: Notebook) -> None:
         super().__init__(notebook)
         self.links: dict[Link, LinkNumbers] = {}
         self.sessions: dict[Session, SessionNumbers] = {}
-        self.link_watch = LinkWatch(notebook)
-        self.request_watch = RequestWatch(notebook)
+        # Who knows more, from the first frame on that they listen to.
+        self.link_watch: LinkWatch | None = None
+        self.request_watch: RequestWatch | None = None
         self.service_watch: ServiceWatch | None = None
+
+    def listen_behind(self, watches: list[Watch10]) -> None:
+        """These watches take each event first."""
         for watch in watches:
             if isinstance(watch, LinkWatch):
                 self.link_watch = watch
@@ -132,8 +136,9 @@ class Numbers10(Watch10):
             if len(self.sessions) >= MAX_SUMMARY_LINKS:
                 return
             numbers = self.sessions[session] = SessionNumbers(session)
-        for side in (0, 1):
-            numbers.windows[side] = self.link_watch.windows.windows.get((session, side))
+        if self.link_watch is not None:
+            for side in (0, 1):
+                numbers.windows[side] = self.link_watch.windows.find(session, side)
 
     def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
         self._stop(record.packet, record.time)
@@ -144,7 +149,8 @@ class Numbers10(Watch10):
     def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
         numbers = self._numbers(link)
         if numbers is not None:
-            numbers.state = self.link_watch.links.get(link) or numbers.state
+            if self.link_watch is not None:
+                numbers.state = self.link_watch.links.get(link) or numbers.state
             numbers.look(record.packet, record.time)
 
     def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
@@ -270,9 +276,11 @@ class Numbers10(Watch10):
         return [*found, *(Answered(name, "", one) for name, one in sorted(self._requests().items()))]
 
     def _requests(self) -> dict[str, Latency]:
-        found = dict(self.request_watch.latencies)
+        found: dict[str, Latency] = {}
+        if self.request_watch is not None:
+            found |= self.request_watch.latencies
         if self.service_watch is not None:
-            found |= self.service_watch.latency
+            found |= self.service_watch.latencies
         return {name: latency for name, latency in found.items() if latency.count}
 
     def json(self) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Messages of AMQP 1.0 that come again and again."""
 
-from collections import OrderedDict
 from typing import Final
 
 from amqpscope.diagnoses.notebook import Notebook
@@ -13,6 +12,7 @@ from amqpscope.tracking.amqp10.identity import OpenDelivery, Session
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Modified, Properties, Released
 from dissectors.amqp10.performatives import Disposition, Transfer
+from dissectors.wire import i64
 
 __all__ = ["RedeliveryWatch", "message_id_of"]
 
@@ -27,7 +27,7 @@ class RedeliveryWatch(Watch10):
         super().__init__(notebook)
         self.messages = ReturnedMessages(notebook)
         # By delivery: the first octets of messages that the server sent last, and their packets.
-        self.fronts: OrderedDict[OpenDelivery, tuple[bytes, int]] = OrderedDict()
+        self.fronts: dict[OpenDelivery, bytes] = {}
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         link = delivery.link
@@ -35,26 +35,32 @@ class RedeliveryWatch(Watch10):
             return
         message = Message.of(record.message)
         if message is not None and message.complete:
-            self.fronts[delivery] = (message.octets[:_FRONT], record.packet)
-            if len(self.fronts) > MAX_UNANSWERED:
-                self.fronts.popitem(last=False)
+            self.fronts[delivery] = message.front(_FRONT)
+            if len(self.fronts) > 2 * MAX_UNANSWERED:
+                self.fronts = dict(list(self.fronts.items())[MAX_UNANSWERED:])
 
     def disposition(
         self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
         outcome = body.state
+        fronts = self.fronts
+        if not fronts:
+            return
+        back = isinstance(outcome, Released) or (
+            isinstance(outcome, Modified) and not outcome.undeliverable_here
+        )
         for delivery in deliveries:
-            known = self.fronts.pop(delivery, None)
-            if known is None or not isinstance(outcome, (Modified, Released)):
+            if delivery not in fronts:
                 continue
-            if isinstance(outcome, Modified) and outcome.undeliverable_here:
-                continue
-            message_id = message_id_of(known[0])
-            if message_id and delivery.link is not None:
-                what = "modified" if isinstance(outcome, Modified) else "released"
-                self.messages.returned(without_password(delivery.link.name), message_id, known[1], what)
+            if back and delivery.link is not None:
+                message_id = message_id_of(fronts[delivery])
+                if message_id:
+                    what = "modified" if isinstance(outcome, Modified) else "released"
+                    name = without_password(delivery.link.name)
+                    self.messages.returned(name, message_id, delivery.packet, what)
+            del fronts[delivery]
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         self.fronts.clear()
 
     def finish(self, accused: set[str]) -> None:

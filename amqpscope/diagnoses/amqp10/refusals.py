@@ -8,10 +8,12 @@ from amqpscope.diagnoses.several import Several
 from amqpscope.diagnoses.watch import Watch10
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
+from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.identity import PEERS, Link, OpenDelivery, Session, side_of
 from dissectors.amqp10.messaging import Source
-from dissectors.amqp10.performatives import Attach, Close, Detach, End, Error, Open, Transfer
+from dissectors.amqp10.performatives import Attach, Close, Detach, End, Error, Transfer
 from dissectors.amqp10.values import Described
+from dissectors.wire import i64
 
 __all__ = ["FILTER_IGNORED", "LEGAL_REFUSED", "LINK_REFUSED", "LINK_STOLEN", "RefusalWatch"]
 
@@ -114,35 +116,48 @@ class _Attached:
         self.side = side_of(record)
         self.packet = record.packet
         self.time = record.time
-        self.used = False
+        # How many deliveries were started on it before.
+        self.before: i64 = link.deliveries
         self.null = False
         self.asked: dict[object, str] = {}
+
+    def used(self) -> bool:
+        """Whether a delivery was started on it."""
+        return self.link.deliveries > self.before
+
+
+class _Last:
+    """The last of a side's frames. end: the offset behind it."""
+
+    def __init__(self) -> None:
+        self.packet: i64 = 0
+        self.name: str = ""
+        self.end: i64 = 0
 
 
 class RefusalWatch(Watch10):
     """Watches what is refused on one connection."""
 
-    def __init__(self, notebook: Notebook, several: Several) -> None:
+    def __init__(self, notebook: Notebook, several: Several, conversation: Conversation10) -> None:
         super().__init__(notebook)
-        self.containers = ["", ""]
+        self.conversation: Conversation10 = conversation
         self.links: dict[Link, _Attached] = {}
-        # Of each side, its last frame that is no heartbeat: packet, name, and the offset behind it.
-        self.last: list[tuple[int, str, int]] = [(0, "", 0), (0, "", 0)]
+        # Of each side, the last of its frames that may be refused.
+        self.client: _Last = _Last()
+        self.server: _Last = _Last()
         # What may have been legal: the side that refuses, the packet, the condition, the refused frame.
         self.complaints: list[tuple[int, int, str, str, int, str]] = []
         # For other connections: the links that are attached here.
         self.several = several
         self.token_refused = False
 
-    def opened(self, record: FrameRecord, body: Open) -> None:
-        self.containers[side_of(record)] = body.container_id or ""
-
     def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
         self._said(record)
         side = side_of(record)
         known = self.links.get(link)
         if side == 0:
-            self.several.attached(self.containers[0], link.name, self.notebook.connection.id, record.packet)
+            container = self.conversation.client_container
+            self.several.attached(container, link.name, self.notebook.connection.id, record.packet)
         if known is None:
             known = self.links[link] = _Attached(link, session, record)
             known.asked = _filters(body)
@@ -188,7 +203,7 @@ class RefusalWatch(Watch10):
 
     def _stolen(self, record: FrameRecord, link: Link, condition: str) -> None:
         name = without_password(link.name)
-        container = self.containers[0]
+        container = self.conversation.client_container
         thief = self.several.thief(container, link.name, self.notebook.connection.id, record.packet)
         by = "another connection, which was not captured"
         if thief is not None:
@@ -212,7 +227,7 @@ class RefusalWatch(Watch10):
     def _refused(self, record: FrameRecord, known: _Attached, error: Error) -> bool:
         within = self.notebook.limit(LINK_REFUSED, "within-seconds") * SECOND
         later = not known.null and str(error.condition) in _LATER
-        if later or known.used or record.time - known.time > int(within):
+        if later or known.used() or record.time - known.time > int(within):
             return False
         if self.token_refused and "unauthorized" in str(error.condition):
             return True
@@ -241,11 +256,11 @@ class RefusalWatch(Watch10):
             newest = [
                 one
                 for one in self.links.values()
-                if one.session is session and one.side != side and not one.used
+                if one.session is session and one.side != side and not one.used()
             ]
             if (
                 not newest
-                or self.last[1 - side][1] not in ("attach", "flow")
+                or self._last(1 - side).name not in ("attach", "flow")
                 or not self._refused(record, newest[-1], body.error)
             ):
                 self._complain(record, body.error)
@@ -259,10 +274,6 @@ class RefusalWatch(Watch10):
         self._said(record)
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
-        if delivery.link is not None:
-            known = self.links.get(delivery.link)
-            if known is not None:
-                known.used = True
         self._said(record)
 
     def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
@@ -270,22 +281,36 @@ class RefusalWatch(Watch10):
 
     def _said(self, record: FrameRecord) -> None:
         frame = record.frame
-        self.last[side_of(record)] = (record.packet, frame.name, frame.offset + frame.size)
+        last = self.client if side_of(record) == 0 else self.server
+        last.packet = record.packet
+        last.name = frame.name
+        last.end = frame.offset + frame.size
+
+    def _last(self, side: i64) -> _Last:
+        return self.client if side == 0 else self.server
 
     def _complain(self, record: FrameRecord, error: Error) -> None:
         """A peer says that the other one has broken a rule."""
         side = side_of(record)
-        packet, name, end = self.last[1 - side]
+        last = self._last(1 - side)
+        name = last.name
         condition = str(error.condition)
-        if condition not in _COMPLAINTS or not packet or record.acknowledged < end or self.notebook.lossy:
+        if (
+            condition not in _COMPLAINTS
+            or not last.packet
+            or record.acknowledged < last.end
+            or self.notebook.lossy
+        ):
             return
         if condition == "amqp:not-allowed" and name == "attach":
             return
-        self.complaints.append((side, record.packet, condition, name, packet, error.description or ""))
+        self.complaints.append(
+            (side, record.packet, condition, name, int(last.packet), error.description or "")
+        )
 
     # The end
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         self.links = {}
 
     def finish(self, accused: set[str]) -> None:

@@ -12,6 +12,7 @@ from amqpscope.model.passwords import without_password
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.identity import PEERS, Link, OpenDelivery, Session, side_of
 from dissectors.amqp10.performatives import Attach, Begin, Close, Detach, End, Flow, Transfer
+from dissectors.wire import i64
 
 __all__ = ["UNANSWERED", "RequestWatch"]
 
@@ -47,13 +48,13 @@ class _Asked:
     """A request. end: the offset behind it in its sender's stream. up_to: of a drain, the delivery-count."""
 
     def __init__(self, kind: str, about: str, record: FrameRecord) -> None:
-        self.kind = kind
-        self.about = about
-        self.side = side_of(record)
-        self.packet = record.packet
-        self.time = record.time
-        self.end = record.frame.offset + record.frame.size
-        self.credit = 0
+        self.kind: str = kind
+        self.about: str = about
+        self.side: i64 = side_of(record)
+        self.packet: i64 = record.packet
+        self.time: i64 = record.time
+        self.end: i64 = record.frame.offset + record.frame.size
+        self.credit: i64 = 0
 
 
 class RequestWatch(Watch10):
@@ -65,7 +66,7 @@ class RequestWatch(Watch10):
         self.asked: dict[tuple[str, object], _Asked] = {}
         # The sessions whose begin was captured, and no octets are missing since.
         self.sessions: set[Session] = set()
-        # The delivery-count of links whose attach was captured.
+        # Of links whose attach was captured, their delivery-count less the deliveries that were started.
         self.counts: dict[Link, int] = {}
         # How long answers took, by what was asked for.
         self.latencies: dict[str, Latency] = {}
@@ -94,15 +95,15 @@ class RequestWatch(Watch10):
         self._over(asked, record.packet, record.time)
         return asked
 
-    def _over(self, asked: _Asked, ended: int, until: int) -> None:
+    def _over(self, asked: _Asked, ended: i64, until: i64) -> None:
         """A request was answered or withdrawn, or nothing more is known of it."""
         notebook = self.notebook
         other = 1 - asked.side
         patience = notebook.limit(UNANSWERED, "close-seconds" if asked.kind == "close" else "seconds")
         if (
             not notebook.idle(other, asked.time, until, patience)
-            or notebook.frame_time[other] <= asked.time
-            or notebook.acknowledged[other] < asked.end
+            or notebook.heard(other).time <= asked.time
+            or notebook.heard(other).acknowledged < asked.end
         ):
             return
         seconds = (until - asked.time) / SECOND
@@ -142,7 +143,7 @@ class RequestWatch(Watch10):
 
     def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
         if side_of(record) == side_of_peer(link.sender):
-            self.counts[link] = body.initial_delivery_count or 0
+            self.counts[link] = int((body.initial_delivery_count or 0) - link.deliveries)
         if link.attached == 3:
             self._answer(("attach", link), record)
         else:
@@ -193,11 +194,11 @@ class RequestWatch(Watch10):
             if side == side_of_peer(link.sender):
                 self._answer(("drain", link), record)
                 if body.delivery_count is not None:
-                    self.counts[link] = body.delivery_count
+                    self.counts[link] = int(body.delivery_count - link.deliveries)
             elif body.drain is True:
-                count = body.delivery_count
-                up_to = (self.counts[link] if count is None else count) + (body.link_credit or 0)
-                left = ahead(up_to, self.counts[link])
+                known = self.counts[link] + link.deliveries
+                count = known if body.delivery_count is None else body.delivery_count
+                left = ahead(count + (body.link_credit or 0), known)
                 if left > 0 and ("drain", link) not in self.asked:
                     self._ask(("drain", link), f"link {without_password(link.name)}", record).credit = left
                 return
@@ -207,19 +208,17 @@ class RequestWatch(Watch10):
             self._ask(("echo", session), f"channel {record.frame.channel}", record)
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
-        link = delivery.link
-        if link is None or link not in self.counts:
+        if not self.asked:
             return
-        self.counts[link] = (self.counts[link] + 1) % (1 << 32)
-        asked = self.asked.get(("drain", link)) if self.asked else None
+        asked = self.asked.get(("drain", delivery.link))
         if asked is not None:
             asked.credit -= 1
             if asked.credit <= 0:
-                self._answer(("drain", link), record)
+                self._answer(("drain", delivery.link), record)
 
     # The end
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         for asked in self.asked.values():
             self._over(asked, 0, until)
         self.asked = {}

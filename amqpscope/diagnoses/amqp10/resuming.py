@@ -10,11 +10,13 @@ from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_UNANSWERED
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, FrameRecord
+from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session, side_of
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Accepted, Source, Target
-from dissectors.amqp10.performatives import Attach, Disposition, Open, Transfer
+from dissectors.amqp10.performatives import Attach, Disposition, Transfer
 from dissectors.amqp10.values import Map
+from dissectors.wire import i64
 from dissectors.wording import count
 
 __all__ = ["RESUME_DOUBLED", "ResumeWatch"]
@@ -51,26 +53,23 @@ class _Doubled:
 class ResumeWatch(Watch10):
     """Watches what a client sends on links that it may resume."""
 
-    def __init__(self, notebook: Notebook, several: Several) -> None:
+    def __init__(self, notebook: Notebook, several: Several, conversation: Conversation10) -> None:
         super().__init__(notebook)
-        self.several = several
-        self.container = ""
+        self.several: Several = several
+        self.conversation: Conversation10 = conversation
         # Links that may be resumed: what is unsettled on them, and what was so before.
         self.sent: dict[Link, dict[bytes, str]] = {}
         self.before: dict[Link, dict[bytes, str]] = {}
         self.doubled: dict[Link, _Doubled] = {}
         self.tags: dict[OpenDelivery, tuple[Link, bytes]] = {}
 
-    def opened(self, record: FrameRecord, body: Open) -> None:
-        if side_of(record) == 0:
-            self.container = body.container_id or ""
-
     def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
-        if link.sender != CLIENT or not self.container:
+        container = self.conversation.client_container
+        if link.sender != CLIENT or not container:
             return
         if side_of(record) == 0 and _durable(body):
-            self.before[link] = self.several.left(self.container, link.name)
-            self.sent[link] = self.several.sent(self.container, link.name)
+            self.before[link] = self.several.left(container, link.name)
+            self.sent[link] = self.several.sent(container, link.name)
         elif link in self.before and isinstance(body.unsettled, Map):
             before = self.before[link]
             accepted = {
@@ -83,12 +82,12 @@ class ResumeWatch(Watch10):
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         link = delivery.link
-        if link is None or link not in self.sent or body.resume or body.delivery_tag is None:
+        if not self.sent or link is None or link not in self.sent or body.resume or body.delivery_tag is None:
             return
         message = Message.of(record.message)
         if message is None or not message.complete:
             return
-        message_id = message_id_of(message.octets[:1024])
+        message_id = message_id_of(message.front(1024))
         if not message_id:
             return
         doubled = self.doubled.get(link)
@@ -103,14 +102,14 @@ class ResumeWatch(Watch10):
     def disposition(
         self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
     ) -> None:
-        if body.settled is not True:
+        if body.settled is not True or not self.tags:
             return
         for delivery in deliveries:
             known = self.tags.pop(delivery, None)
             if known is not None:
                 self.sent[known[0]].pop(known[1], None)
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         for link, sent in self.sent.items():
             sent.clear()
             self.before[link] = {}

@@ -19,6 +19,7 @@ from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Properties
 from dissectors.amqp10.performatives import Detach, End, Error, Transfer
 from dissectors.amqp10.values import Map
+from dissectors.wire import i64
 
 __all__ = ["MANAGEMENT_FAILED", "TOKEN_EXPIRED", "TOKEN_REFUSED", "TOKEN_UNANSWERED", "ServiceWatch"]
 
@@ -115,16 +116,17 @@ class ServiceWatch(Watch10):
         self.asked: dict[str, _Request] = {}
         self.tokens: dict[str, _Token] = {}
         self.given: dict[str, _Token] = {}
-        self.latency = {"token": Latency(), "management": Latency()}
+        # How long answers took, by what was asked for.
+        self.latencies: dict[str, Latency] = {}
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         link = delivery.link
-        if record.message is not None and link is not None and _service(link):
+        if record.message is not None and link is not None and link.requests:
             self._message(record, link)
 
     def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         link = delivery.link
-        if record.message is not None and link is not None and _service(link):
+        if record.message is not None and link is not None and link.requests:
             self._message(record, link)
 
     def _message(self, record: FrameRecord, link: Link) -> None:
@@ -149,7 +151,8 @@ class ServiceWatch(Watch10):
         else:
             request = self.asked.pop(str(properties.correlation_id), None)
             if request is not None:
-                self.latency[request.kind].add(record.time - request.time, request.packet, record.packet)
+                latency = self.latencies.setdefault(request.kind, Latency())
+                latency.add(record.time - request.time, request.packet, record.packet)
                 self._answered(record, request, properties, application, text)
 
     def _request(
@@ -276,14 +279,14 @@ class ServiceWatch(Watch10):
 
     # The end
 
-    def _unanswered(self, until: int, ended: int) -> None:
+    def _unanswered(self, until: i64, ended: i64) -> None:
         notebook = self.notebook
         for request in self.asked.values():
             if (
                 request.kind != "token"
                 or not notebook.idle(1, request.time, until, notebook.limit(TOKEN_UNANSWERED))
-                or notebook.frame_time[1] <= request.time
-                or notebook.acknowledged[1] < request.end
+                or notebook.server.time <= request.time
+                or notebook.server.acknowledged < request.end
                 or not self.links.token_credit
             ):
                 continue
@@ -301,21 +304,13 @@ class ServiceWatch(Watch10):
             )
         self.asked = {}
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         self._unanswered(until, 0)
         self.tokens = {}
         self.given = {}
 
     def finish(self, accused: set[str]) -> None:
         self._unanswered(self.notebook.end_time, self.notebook.end_packet)
-
-
-def _service(link: Link) -> bool:
-    """Whether it goes to or from a node of the server that answers requests."""
-    return link.tokens or any(
-        one is not None and one.rstrip("/").endswith(("$management", "/management"))
-        for one in (link.source, link.target)
-    )
 
 
 def _expiry(application: dict[str, Any], text: object, now: int) -> int:

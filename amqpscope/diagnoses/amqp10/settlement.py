@@ -2,10 +2,11 @@
 
 from typing import Any, Final
 
-from amqpscope.diagnoses.amqp10.link_state import LinkState
+from amqpscope.diagnoses.amqp10.link_state import LinkState, Miscount
 from amqpscope.diagnoses.declaration import Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.tracking.amqp10.identity import PEERS
+from dissectors.wire import i64
 from dissectors.wording import are, count
 
 __all__ = ["CREDIT_ON_RECEIPT", "MISCOUNTED", "SETTLEMENT_SLOW", "UNSETTLED_PILE", "settlement_ended"]
@@ -87,34 +88,13 @@ MISCOUNTED: Final = declare(
 )
 
 
-def settlement_ended(notebook: Notebook, state: LinkState, ended: int, until: int) -> bool:
+def settlement_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> bool:
     """A link is over, or what is known of it. Whether a pile of unsettled deliveries was found."""
     sender, receiver = PEERS[state.sender], PEERS[state.receiver]
     _on_receipt(notebook, state, receiver)
-    latency = state.latency
-    slow = notebook.limit(SETTLEMENT_SLOW)
-    median = latency.percentile(0.5)
-    if (
-        not notebook.skewed
-        and latency.count >= notebook.limit(SETTLEMENT_SLOW, "deliveries")
-        and median >= slow
-    ):
-        notebook.add(
-            SETTLEMENT_SLOW,
-            state.subject,
-            receiver,
-            state.first_packet,
-            f"link {state.subject}: the {receiver} takes {duration(median)} to settle a delivery (median of "
-            f"{latency.count} deliveries; the slowest took {duration(latency.longest / SECOND)})",
-            {
-                "settled": latency.count,
-                "median": round(median, 1),
-                "slowest": round(latency.longest / SECOND, 3),
-            },
-            packets=(latency.from_packet, latency.to_packet),
-        )
+    _slow(notebook, state, receiver)
     if state.miscount is not None:
-        _miscounted(notebook, state, ended, until)
+        _miscounted(notebook, state, state.miscount, ended, until)
     return (
         not state.transactional
         and not state.untracked
@@ -122,12 +102,41 @@ def settlement_ended(notebook: Notebook, state: LinkState, ended: int, until: in
     )
 
 
+def _slow(notebook: Notebook, state: LinkState, receiver: str) -> None:
+    settling = state.settling
+    median = settling.median()
+    if (
+        settling.slow is None
+        or notebook.skewed
+        or median < notebook.limit(SETTLEMENT_SLOW)
+        or int(settling.count) < notebook.limit(SETTLEMENT_SLOW, "deliveries")
+    ):
+        return
+    slow = settling.slow
+    notebook.add(
+        SETTLEMENT_SLOW,
+        state.subject,
+        receiver,
+        state.first_packet,
+        f"link {state.subject}: the {receiver} takes {duration(median)} to settle a delivery (median of "
+        f"{settling.count} deliveries; the slowest took {duration(slow.longest / SECOND)})",
+        {
+            "settled": settling.count,
+            "median": round(median, 1),
+            "slowest": round(slow.longest / SECOND, 3),
+        },
+        packets=(int(slow.from_packet), int(slow.to_packet)),
+    )
+
+
 def _on_receipt(notebook: Notebook, state: LinkState, receiver: str) -> None:
+    if state.transactional or not state.largest or not state.renewed_packet:
+        return
     least = max(
-        notebook.limit(CREDIT_ON_RECEIPT, "times") * state.largest,
+        notebook.limit(CREDIT_ON_RECEIPT, "times") * int(state.largest),
         notebook.limit(CREDIT_ON_RECEIPT, "deliveries"),
     )
-    if state.transactional or not state.largest or not state.renewed_packet or state.peak < least:
+    if int(state.peak) < least:
         return
     notebook.add(
         CREDIT_ON_RECEIPT,
@@ -146,24 +155,25 @@ def _on_receipt(notebook: Notebook, state: LinkState, receiver: str) -> None:
     )
 
 
-def _miscounted(notebook: Notebook, state: LinkState, ended: int, until: int) -> None:
-    assert state.miscount is not None
-    side, packet, time, figures = state.miscount
+def _miscounted(notebook: Notebook, state: LinkState, told: Miscount, ended: i64, until: i64) -> None:
+    figures = told.figures
     notebook.add(
         MISCOUNTED,
         state.subject,
-        PEERS[side],
-        packet,
-        f"link {state.subject}: the delivery-count of the {PEERS[side]} rose by {figures['transfers']} for "
-        f"{figures['deliveries']} messages, because the {PEERS[side]} counts transfers",
+        PEERS[told.side],
+        told.packet,
+        f"link {state.subject}: the delivery-count of the {PEERS[told.side]} rose by {figures['transfers']} for "
+        f"{figures['deliveries']} messages, because the {PEERS[told.side]} counts transfers",
         figures,
-        seconds=(until - time) / SECOND,
+        seconds=(until - told.time) / SECOND,
         ended=ended,
     )
 
 
-def _pile(notebook: Notebook, state: LinkState, ended: int, until: int, sender: str, receiver: str) -> bool:
+def _pile(notebook: Notebook, state: LinkState, ended: i64, until: i64, sender: str, receiver: str) -> bool:
     least = notebook.limit(UNSETTLED_PILE, "deliveries")
+    if len(state.unsettled) < least:
+        return False
     figures: dict[str, Any] = {"variant": "accepted-not-settled", "deliveries": state.deliveries}
     if len(state.answered) >= least:
         packet, since = next(iter(state.answered.values()))
@@ -175,10 +185,10 @@ def _pile(notebook: Notebook, state: LinkState, ended: int, until: int, sender: 
             "settle them"
         )
     else:
-        waiting = [one for one in state.unsettled.values() if not one.answered]
+        waiting = [one for one, answered in state.unsettled.items() if not answered]
         if len(waiting) < least:
             return False
-        packet, since = waiting[0].packet, waiting[0].time
+        packet, since = int(waiting[0].packet), int(waiting[0].time)
         number, who = len(waiting), state.receiver
         patience = notebook.limit(UNSETTLED_PILE)
         figures |= {

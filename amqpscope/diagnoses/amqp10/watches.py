@@ -9,14 +9,15 @@ from amqpscope.diagnoses.amqp10.services import ServiceWatch
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.several import Several
 from amqpscope.diagnoses.watch import Watch10
+from amqpscope.tracking.amqp10.conversation import Conversation10
 
 __all__ = ["watches"]
 
 
-def watches(notebook: Notebook, several: Several) -> list[Watch10]:
-    """The watches of one connection, in the order in which they take an event."""
+def watches(notebook: Notebook, several: Several, conversation: Conversation10) -> list[Watch10]:
+    """The watches of one connection that is followed, in the order in which they take an event."""
     links = LinkWatch(notebook)
-    refusals = RefusalWatch(notebook, several)
+    refusals = RefusalWatch(notebook, several, conversation)
     services = ServiceWatch(notebook, links, refusals)
     return [
         services,
@@ -24,5 +25,5 @@ def watches(notebook: Notebook, several: Several) -> list[Watch10]:
         refusals,
         RequestWatch(notebook),
         RedeliveryWatch(notebook),
-        ResumeWatch(notebook, several),
+        ResumeWatch(notebook, several, conversation),
     ]

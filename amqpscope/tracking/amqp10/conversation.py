@@ -64,6 +64,9 @@ class Conversation10(Conversation):
         super().__init__()
         self.listeners: list[Listener10] = []
         self.link: Link | None = None
+        # The container-ids of both peers, "" while they are not known.
+        self.client_container: str = ""
+        self.server_container: str = ""
         # By side and channel; and the sessions that only one peer has begun so far, the oldest first.
         self._halves: dict[int, SessionHalf] = {}
         self._unanswered: dict[int, list[Session]] = {}
@@ -178,6 +181,10 @@ class Conversation10(Conversation):
             for listener in self.listeners:
                 listener.header(record, body)
         elif isinstance(body, Open):
+            if side == 0:
+                self.client_container = body.container_id or ""
+            else:
+                self.server_container = body.container_id or ""
             for listener in self.listeners:
                 listener.opened(record, body)
         elif isinstance(body, Close):
@@ -417,7 +424,9 @@ class Conversation10(Conversation):
                 delivery = None
         started = delivery is None
         if delivery is None:
-            delivery = OpenDelivery(half.session, on.link, number)
+            delivery = OpenDelivery(half.session, on.link, number, record.packet, record.time)
+            if on.link is not None:
+                on.link.deliveries += 1
             if number is not None:
                 self._remember(half, delivery, number, body)
         if body.settled:

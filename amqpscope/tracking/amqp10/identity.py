@@ -51,6 +51,11 @@ def carries_tokens(address: str) -> bool:
     return address.rstrip("/").lower().endswith("$cbs")
 
 
+def carries_requests(address: str) -> bool:
+    """Whether an address is that of a node that manages the server."""
+    return address.rstrip("/").endswith(("$management", "/management"))
+
+
 class Session:
     """A session: one half for each peer that has begun it.
 
@@ -179,7 +184,8 @@ class Link:
     """A link, whichever of its ends speaks.
 
     name: as attached. sender: the peer that sends on it. source, target: the last addresses that an attach
-    gave. tokens: security tokens are sent on it.
+    gave. tokens: security tokens are sent on it. requests: it goes to or from a node of the server that
+    answers requests, that for tokens among them. deliveries: how many were started on it.
     """
 
     def __init__(self, name: str, sender: str) -> None:
@@ -192,6 +198,8 @@ class Link:
         self.target: str | None = None
         self.coordinator: bool = False
         self.tokens: bool = False
+        self.requests: bool = False
+        self.deliveries: i64 = 0
         self._of_source: bool = False
 
     def detached_by(self, peer: str) -> bool:
@@ -217,15 +225,20 @@ class Link:
         source = attach.source
         if isinstance(source, Source) and isinstance(source.address, str):
             self.source = source.address
-            self.tokens = self.tokens or carries_tokens(source.address)
+            self._serve(source.address)
         target = attach.target
         if isinstance(target, Target) and isinstance(target.address, str):
             self.target = target.address
-            self.tokens = self.tokens or carries_tokens(target.address)
+            self._serve(target.address)
         elif isinstance(target, Coordinator):
             self.coordinator = True
         # A client that receives consumes from the source; its own target is mostly a mere label.
         self._of_source = self.source is not None and (self.target is None or self.sender == SERVER)
+
+    def _serve(self, address: str) -> None:
+        """One of its ends has this address."""
+        self.tokens = self.tokens or carries_tokens(address)
+        self.requests = self.requests or self.tokens or carries_requests(address)
 
 
 class LinkHalf:
@@ -254,10 +267,12 @@ class OpenDelivery:
 
     settled: by its sender. settled_by_receiver: by a disposition of the other peer. aborted, complete: how
     its last transfer was; neither is set before that one. last: in the draft, the id of its newest transfer,
-    -1 if that is its first one.
+    -1 if that is its first one. packet, time (ns): of its first transfer.
     """
 
-    def __init__(self, session: Session, link: Link | None, delivery_id: int | None) -> None:
+    def __init__(
+        self, session: Session, link: Link | None, delivery_id: int | None, packet: i64 = 0, time: i64 = 0
+    ) -> None:
         self.session: Session = session
         self.link: Link | None = link
         self.id: int | None = delivery_id
@@ -266,6 +281,8 @@ class OpenDelivery:
         self.aborted: bool = False
         self.complete: bool = False
         self.last: int = -1
+        self.packet: i64 = packet
+        self.time: i64 = time
 
 
 # mypyc: null object, of all that have none. Nothing writes to it.
