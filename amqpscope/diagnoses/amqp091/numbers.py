@@ -35,6 +35,7 @@ from dissectors.amqp091.methods import (
     ConnectionClose,
     ConnectionUnblocked,
 )
+from dissectors.wire import i64
 
 __all__ = ["ChannelNumbers", "ConsumerNumbers", "Numbers091"]
 
@@ -271,7 +272,7 @@ class Numbers091(Watch091):
                 numbers.look(packet, until)
         self.blocked.look(False, 0, 0, until)
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         self._stop(0, until, False)
 
     def finish(self, accused: set[str]) -> None:

@@ -29,6 +29,7 @@ from dissectors.amqp10.performatives import (
     Flow,
     Transfer,
 )
+from dissectors.wire import i64
 
 __all__ = ["LinkNumbers", "Numbers10", "SessionNumbers"]
 
@@ -232,7 +233,7 @@ class Numbers10(Watch10):
             session.look(0, until)
             session.look(1, until)
 
-    def lost(self, until: int) -> None:
+    def lost(self, until: i64) -> None:
         self._stop(0, until)
 
     def finish(self, accused: set[str]) -> None:
