@@ -162,8 +162,8 @@ def _miscounted(notebook: Notebook, state: LinkState, told: Miscount, ended: i64
         state.subject,
         PEERS[told.side],
         told.packet,
-        f"link {state.subject}: the delivery-count of the {PEERS[told.side]} rose by {figures['transfers']} for "
-        f"{figures['deliveries']} messages, because the {PEERS[told.side]} counts transfers",
+        f"link {state.subject}: the delivery-count of the {PEERS[told.side]} rose by {figures['transfers']} "
+        f"for {figures['deliveries']} messages, because the {PEERS[told.side]} counts transfers",
         figures,
         seconds=(until - told.time) / SECOND,
         ended=ended,
