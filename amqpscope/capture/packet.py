@@ -148,7 +148,9 @@ class PacketDecoder:
             else:
                 stop = at + total
             if tcp - at < 20 or stop < tcp:
-                self._bad_header(number, time, "capture/ip-header", "IPv4 header or total length too short")
+                self._bad_header(
+                    number, time, "capture/ip-header", "the IPv4 header or the total length is too short"
+                )
                 return
             high = buf[at + 6]
             low = buf[at + 7]
@@ -220,7 +222,7 @@ class PacketDecoder:
         begin: i64 = tcp + header
         if header < 20 or begin > stop:
             self._bad_header(
-                number, time, "capture/tcp-header", "TCP data offset below 5 or beyond the segment"
+                number, time, "capture/tcp-header", "the TCP data offset is below 5 or beyond the segment"
             )
             return
         cut: i64 = stop - captured
@@ -293,7 +295,7 @@ class PacketDecoder:
 
     def _bad_header(self, number: i64, time: i64, code: str, detail: str) -> None:
         self.malformed += 1
-        self.notes.add(code, number, time, f"{detail}; packet skipped")
+        self.notes.add(code, number, time, f"{detail}; the packet is skipped")
 
     def _fragment(self, number: i64, time: i64, fragment: IpFragment) -> None:
         """A part of an IP datagram: see `Fragments.add`. If it completes one, that is walked as a packet."""
@@ -418,7 +420,9 @@ class PacketDecoder:
         walked: i64 = 0
         while protocol != TCP:
             if walked == MAX_EXTENSION_HEADERS:
-                self._bad_header(number, time, "capture/ip-header", "too many IPv6 extension headers")
+                self._bad_header(
+                    number, time, "capture/ip-header", "the packet has too many IPv6 extension headers"
+                )
                 return _OTHER
             walked += 1
             if not self._may_lead_to_tcp(protocol):
@@ -426,7 +430,9 @@ class PacketDecoder:
                     self._tunnel(number, time, buf, at, min(end, stop), stop, protocol)
                 return _OTHER
             if stop - at < 8:
-                self._bad_header(number, time, "capture/ip-header", "IPv6 datagram ends inside its headers")
+                self._bad_header(
+                    number, time, "capture/ip-header", "the IPv6 datagram ends inside its headers"
+                )
                 return _OTHER
             if end - at < 8:
                 self.truncated += 1
@@ -457,7 +463,7 @@ class PacketDecoder:
             protocol = buf[at]
             at += length
         if at > stop:
-            self._bad_header(number, time, "capture/ip-header", "IPv6 datagram ends inside its headers")
+            self._bad_header(number, time, "capture/ip-header", "the IPv6 datagram ends inside its headers")
             return _OTHER
         return at
 

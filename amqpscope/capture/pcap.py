@@ -70,7 +70,7 @@ class PcapReader(CaptureReader):
         if not self._big:
             magic = u32le(buf, at)
             if not _is_magic(magic):
-                return self._stop(at, end, "no pcap file header")
+                return self._stop(at, end, "the file has no pcap header")
         self._header = MODIFIED_RECORD_HEADER if magic == MAGIC_MODIFIED else RECORD_HEADER
         self._units = 1_000_000_000 if magic == MAGIC_NANOSECONDS else 1_000_000
         version: i64

@@ -126,7 +126,7 @@ class PcapngReader(CaptureReader):
             self._need = 4
             return at
         if u32(buf, at) != SECTION_HEADER:
-            return self._stop(at, end, "no section header")
+            return self._stop(at, end, "the file has no section header")
         self._mode = RECORDS
         return at
 

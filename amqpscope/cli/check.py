@@ -41,14 +41,13 @@ __all__ = ["EPILOG", "check"]
 
 EPILOG = """\b
 A finding is certain when the capture proves the fault, whatever the peer had
-read by then. Otherwise the finding is possible, and the report says what it
-depends on.
-Only certain findings decide the exit status, unless --fail-on-possible is
-given. The text shows certain errors and warnings, and what decides the exit
-status. The text only counts possible findings and notes, unless --possible
-or --notes is given. What --connection, --link, --address, --from, --to or
---certain leave out is not reported in any format, and does not decide the
-exit status.
+read by then. Otherwise the finding is possible, and the report states on what
+the finding depends. Only certain findings decide the exit status, unless
+--fail-on-possible is given. The text shows certain errors and warnings, and
+what decides the exit status. The text only counts possible findings and
+notes, unless --possible or --notes is given. Findings that --connection,
+--link, --address, --from, --to or --certain leave out appear in no format,
+and do not decide the exit status.
 
 \b
 Notes about the capture report problems of the capture itself (lost packets, a
@@ -190,7 +189,7 @@ def check(
         typer.Option(
             "--possible",
             rich_help_panel=_HOW,
-            help="Show possible findings like certain ones. Without this option, the "
+            help="Show possible findings in the same way as certain findings. Without this option, the "
             "text only counts possible findings.",
         ),
     ] = False,
@@ -199,7 +198,7 @@ def check(
         typer.Option(
             "--notes",
             rich_help_panel=_HOW,
-            help="Show findings of severity note like others. Without this option, the "
+            help="Show findings of severity note in the same way as other findings. Without this option, the "
             "text only counts these findings.",
         ),
     ] = False,

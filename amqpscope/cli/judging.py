@@ -126,7 +126,7 @@ DiagnosesOption = Annotated[
         "--diagnoses/--no-diagnoses",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="Report who waits for whom, since when, and why, below the findings, or do not. "
+        help="Report below the findings who waits for whom, since when, and why, or leave this report out. "
         "[default: diagnoses]",
     ),
 ]

@@ -88,8 +88,10 @@ def options(
             "--color",
             metavar="always|never|auto",
             show_default=False,
-            help="Use colours always, never, or on a terminal only (auto, the default). The option "
-            "may also stand behind the command.",
+            help=(
+                "Use colours always, never, or on a terminal only (auto, the default). The option "
+                "may also follow the command."
+            ),
         ),
     ] = Color.auto,
     show_completion: Annotated[

@@ -200,8 +200,10 @@ def run(
         typer.Option(
             metavar="auto|chain|flow",
             rich_help_panel=_HOW,
-            help="Choose what is processed in parallel. chain: capture sets; flow: "
-            "connections, after a shuffle; auto: amqpscope chooses by the captures.",
+            help=(
+                "Choose the unit of parallel work. chain: one capture set; flow: one connection, "
+                "after a shuffle; auto: amqpscope chooses by the captures."
+            ),
         ),
     ] = PlanChoice.auto,
     shuffle: Annotated[

@@ -75,8 +75,8 @@ follows after ->. A peer that is silent for too long is reported at once.
 
 \b
 Packets that the kernel dropped are counted and reported. When frames
-arrive faster than they can be shown, the timeline omits some; checks and
-recordings never omit any.
+arrive faster than they can be shown, the timeline omits some frames. Checks
+and recordings never omit frames.
 
 \b
 Examples:
