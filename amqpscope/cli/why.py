@@ -47,21 +47,12 @@ Each earlier frame is shown with its effect on the explained frame:
   matters to  a finding names the earlier frame
 
 \b
-<<<<<<< HEAD
-With --end, what ended in order is left out, unless there are few connections
-or --connection is given. Each other end is traced back to its cause: a
-finding, the method that a close names, an earlier error, a silence, or a
-diagnosis. An event that came before the end but is not proven to be the cause
-is reported as `perhaps`. A diagnosis that explains no end of its connection
-is reported as `also`.
-=======
 With --end, connections that ended in order are left out, unless there are
 few connections or --connection is given. Each other end is traced back to its
 cause: a finding, the method that a close names, an earlier error, a silence,
 or a diagnosis. An event that came before the end but is not proven to be the
 cause is reported as `perhaps`. A diagnosis that explains no end of its
 connection is reported as `also`.
->>>>>>> f336012a (help, docs: say one idea in each sentence)
 
 \b
 The capture is read several times, so standard input is first copied to a

@@ -46,7 +46,7 @@ def test_a_close_with_code_0_is_no_error(capsys: pytest.CaptureFixture[str]) -> 
     assert not [line for line in lines if "connection.close with 0" in line]
 
 
-def test_the_first_end_of_a_connection_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_first_end_of_a_connection_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     lines = amqpscope(capsys, "summary", "five.pcap").lines
     row = next(line for line in lines if line.lstrip().startswith("4 "))
     assert "client sent FIN, no close" in row
