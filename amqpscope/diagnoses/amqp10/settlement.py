@@ -155,17 +155,17 @@ def _on_receipt(notebook: Notebook, state: LinkState, receiver: str) -> None:
     )
 
 
-def _miscounted(notebook: Notebook, state: LinkState, told: Miscount, ended: i64, until: i64) -> None:
-    figures = told.figures
+def _miscounted(notebook: Notebook, state: LinkState, known: Miscount, ended: i64, until: i64) -> None:
+    figures = known.figures
     notebook.add(
         MISCOUNTED,
         state.subject,
-        PEERS[told.side],
-        told.packet,
-        f"link {state.subject}: the delivery-count of the {PEERS[told.side]} rose by {figures['transfers']} "
-        f"for {figures['deliveries']} messages, because the {PEERS[told.side]} counts transfers",
+        PEERS[known.side],
+        known.packet,
+        f"link {state.subject}: the delivery-count of the {PEERS[known.side]} rose by {figures['transfers']} "
+        f"for {figures['deliveries']} messages, because the {PEERS[known.side]} counts transfers",
         figures,
-        seconds=(until - told.time) / SECOND,
+        seconds=(until - known.time) / SECOND,
         ended=ended,
     )
 
