@@ -156,8 +156,13 @@ class Triage:
         self._reacted.discard(connection)
         row = SummaryRow(analysis, known, findings, diagnoses)
         if row.ended_badly and known is not None and not troubles and not reacted:
+            # A stream that only ends is explained by what was wrong before.
+            wrong = bool(findings.counts.counts.get("error"))
+            if wrong and not known.errors:
+                return
+            explained = "" if wrong else "[no rule and no diagnosis explains it]"
             which = ("--end ", f" --connection {connection.stream}")
-            line: Line = [("error", f"{row.ended} "), ("dim", "[no rule and no diagnosis explains it]")]
+            line: Line = [("error", f"{row.ended} "), ("dim", explained)]
             trouble = _Trouble(_ENDED, 0, _where(connection), 0, line, "", which)
             self._add(("end", row.ended.partition(",")[0]), trouble)
 
@@ -176,7 +181,7 @@ class Triage:
             where,
             one.packet,
             _diagnosed(one),
-            f"The {who_can} can: {advice}" if advice and advice != "Nothing." else "",
+            "" if advice.endswith("needs no change.") else f"The {who_can} can: {advice}",
             ("", str(one.packet)) if one.packet else ("--end ", ""),
         )
         self._add((one.code, one.whose_move), trouble)

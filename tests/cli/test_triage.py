@@ -65,11 +65,24 @@ def test_a_violation_that_was_answered_comes_before_diagnoses(
     assert "[diag/credit-starved]" in troubles[1]
 
 
+def test_a_close_that_no_rule_explains_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    d = Dialogue()
+    d.begun()
+    d.server.close(error="amqp:internal-error")
+    d.client.close()
+    d.goodbye()
+    lines = triage(capsys, tmp_path, d).lines
+    (line,) = [line for line in lines if line.startswith("1. ")]
+    assert line.startswith("1. server closed: amqp:internal-error")
+    assert line.endswith("[no rule and no diagnosis explains it]")
+    assert lines[-1].startswith("next: amqpscope why --end ") and lines[-1].endswith(" --connection 0")
+
+
 def test_an_error_that_nothing_explains_is_shown_with_its_connection(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = amqpscope(capsys, "triage", ROOT / "pika-connection-errors.pcap").lines
-    (line,) = [line for line in lines if "no rule and no diagnosis explains it" in line]
+    (line,) = [line for line in lines if "server closed: " in line]
     assert "connection 1 (shop): server closed: 540:not-implemented, packet 36" in line
 
 
