@@ -70,7 +70,6 @@ def test_a_close_that_no_rule_explains_says_so(tmp_path: Path, capsys: pytest.Ca
     d.begun()
     d.server.close(error="amqp:internal-error")
     d.client.close()
-    d.goodbye()
     lines = triage(capsys, tmp_path, d).lines
     (line,) = [line for line in lines if line.startswith("1. ")]
     assert line.startswith("1. server closed: amqp:internal-error")
