@@ -13,6 +13,9 @@ __all__ = ["ConnectKind", "WebSocketKind"]
 
 _ANSWER: Final = b"HTTP/1."
 
+_CREDENTIALS: Final = 407
+"""The status with which a proxy demands credentials."""
+
 _TARGET: Final = re.compile(r"[A-Za-z0-9.\-]{1,253}:[0-9]{1,5}|\[[0-9A-Fa-f:.]{2,45}\]:[0-9]{1,5}")
 """The target of CONNECT: a host and a port."""
 
@@ -27,7 +30,11 @@ class _Exchange:
 
 
 class ConnectKind(LayerKind):
-    """A client asks a proxy for a tunnel (RFC 9110, section 9.3.6), and gets it."""
+    """A client asks a proxy for a tunnel (RFC 9110, section 9.3.6), and gets it.
+
+    A proxy may demand credentials first (407). Then the client asks once more on the same connection, which
+    is the next layer.
+    """
 
     def __init__(self) -> None:
         super().__init__("connect")
@@ -36,10 +43,18 @@ class ConnectKind(LayerKind):
         verdict: i64 = _begins(b"CONNECT ", first, second)
         if verdict != BEGINS:
             return verdict
-        return BEGINS if _exchange(b"CONNECT ", first, second).response.status // 100 == 2 else NONE
+        response = _exchange(b"CONNECT ", first, second).response
+        return BEGINS if response.status // 100 == 2 or _refusal_size(response) >= 0 else NONE
 
     def layer(self, first: LayerOpening, second: LayerOpening, context: LayerContext) -> Layer:
         exchange = _exchange(b"CONNECT ", first, second)
+        refusal = _refusal_size(exchange.response)
+        if refusal >= 0:
+            context.notes.add("capture/connect", 0, 0, "an HTTP proxy demands credentials (407)")
+            if not context.notes.connection.protocol:
+                context.notes.connection.protocol = "http"
+            asked = exchange.request.size
+            return ConnectLayer(asked, refusal) if exchange.client == 0 else ConnectLayer(refusal, asked)
         words = exchange.request.line.split(" ")
         target = words[1] if len(words) > 1 else ""
         named = target if _TARGET.fullmatch(target) else "another server"
@@ -52,6 +67,14 @@ class ConnectKind(LayerKind):
         for stream, its in zip(layer.heads, state, strict=True):
             stream.restore(its)
         return layer
+
+
+def _refusal_size(response: Head) -> int:
+    """Octets of a response that demands credentials, with its body; -1 if it does not, or does not say."""
+    length = response.fields.get("content-length", "")
+    if response.status != _CREDENTIALS or not (length.isascii() and length.isdecimal()) or len(length) > 9:
+        return -1
+    return response.size + int(length)
 
 
 class ConnectLayer(Layer):

@@ -118,7 +118,8 @@ CAPTURE_NOTES: Final = (
     ),
     CaptureNote(
         ("capture/connect",),
-        "The client asked an HTTP proxy for a tunnel (CONNECT), and the proxy opened the tunnel.",
+        "The client asked an HTTP proxy for a tunnel (CONNECT). The proxy opened the tunnel, or demanded "
+        "credentials first (407).",
         "The request and the answer are skipped, and both streams begin after the answer. The TCP "
         "connection ends at the proxy, not at the server.",
     ),

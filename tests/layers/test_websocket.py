@@ -144,6 +144,21 @@ def test_in_tls_through_a_proxy() -> None:
     assert details == ["an HTTP proxy connects the client with broker.example:443"]
 
 
+def test_a_proxy_that_demands_credentials_first() -> None:
+    """The first CONNECT is refused, with a body in pieces. The second one opens the tunnel."""
+    turns = talk()
+    again = CONNECT[0].octets[:-2] + b"Proxy-Authorization: Basic UzNDUkVUOlQwS0VO\r\n\r\n"
+    head = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 9\r\n\r\n"
+    refused = [CONNECT[0], Turn(1, head + b"AMQP"), Turn(1, b"\0\1\0\0!"), Turn(0, again), CONNECT[1]]
+    clear, read = Read(turns), Read([*refused, *turns], shift=5)
+    frames = [[(*frame[:2], *frame[3:5]) for frame in one.frames] for one in (clear, read)]
+    assert frames[0] == frames[1] and read.findings == clear.findings
+    assert [note.detail for note in read.notes] == [
+        "an HTTP proxy demands credentials (407)",
+        "an HTTP proxy connects the client with broker.example:443",
+    ]
+
+
 def test_a_refusal(tmp_path: Path) -> None:
     answer = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 4\r\n\r\nno\r\n"
     read = Read([Turn(0, REQUEST), Turn(1, answer)])
