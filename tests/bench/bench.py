@@ -35,6 +35,7 @@ from pathlib import Path
 from statistics import median
 
 GENERATOR = Path(__file__).resolve().with_name("generate.py")
+SEALING = GENERATOR.with_name("sealing.py")
 AMQPSCOPE = str(Path(sys.executable).with_name("amqpscope"))  # the console script of this environment
 TSHARK = "tshark"
 
@@ -82,6 +83,20 @@ TSHARK_COMMANDS_091 = (
     _EXPERT,
 )
 
+# The same of AMQP 1.0 in TLS, with the key log that lies beside the capture.
+TSHARK_COMMANDS_TLS = (
+    Command(
+        TSHARK_COMMANDS[0].name,
+        lambda path: [
+            *TSHARK_COMMANDS[0].line(path),
+            "-d",
+            "tls.port==5671,amqp",
+            "-o",
+            f"tls.keylog_file:{_key_log(path)}",
+        ],
+    ),
+)
+
 OWN_COMMANDS = {
     "read --count": ("read", "--count"),
     "read --format ndjson": ("read", "--format", "ndjson"),
@@ -90,12 +105,21 @@ OWN_COMMANDS = {
 }
 
 
+def _key_log(path: Path) -> Path:
+    """Where the generator puts the secrets of a capture."""
+    return path.with_suffix(".keys")
+
+
+def _with_key_log(path: Path) -> list[str]:
+    return ["--tls-keylog", str(_key_log(path))] if _key_log(path).exists() else []
+
+
 def own(program: str, version: str = "") -> list[Command]:
     """The commands of an amqpscope. version: what stands behind their names, if there are several."""
     return [
         Command(
             f"amqpscope {name}{version and f' ({version})'}",
-            lambda path, words=words: [program, *words, str(path)],  # type: ignore[misc]
+            lambda path, words=words: [program, *words, *_with_key_log(path), str(path)],  # type: ignore[misc]
         )
         for name, words in OWN_COMMANDS.items()
     ]
@@ -114,6 +138,7 @@ CAPTURES = {
     "large": ("300MB",),
     "loopback": ("300MB",),
     "rabbitmq": ("300MB", "1200MB"),
+    "tls": ("300MB", "1200MB"),
 }
 
 
@@ -208,7 +233,7 @@ def table(rows: Sequence[Row], size: int) -> str:
 
 def capture(kind: str, size: str, folder: Path, **more: int) -> Path:
     """The capture of this kind and size, written if it is not there. more: seed, connections."""
-    version = hashlib.sha256(GENERATOR.read_bytes()).hexdigest()[:8]
+    version = hashlib.sha256(GENERATOR.read_bytes() + SEALING.read_bytes()).hexdigest()[:8]
     reported = "".join(f"-{name}{number}" for name, number in more.items())
     path = folder / f"{kind}-{size}{reported}-{version}.pcap"
     if not path.exists():
@@ -279,7 +304,7 @@ def main() -> None:
         octets = path.stat().st_size
         warm(path)
         print(f"\n{kind}: {octets / 1e6:.0f} MB, {given.rounds} interleaved rounds, medians")
-        theirs = TSHARK_COMMANDS_091 if kind == "rabbitmq" else TSHARK_COMMANDS
+        theirs = {"rabbitmq": TSHARK_COMMANDS_091, "tls": TSHARK_COMMANDS_TLS}.get(kind, TSHARK_COMMANDS)
         for group in groups or [[*theirs, *own(AMQPSCOPE)]]:
             print(table(compare(path, group, given.rounds), octets), flush=True)
 

@@ -8,6 +8,7 @@ large      6 connections of messages of 100 kB to 4 MB, each over many transfers
 loopback   as small, in segments of up to 64 KiB, as a capture on `lo` has them
 rabbitmq   24 long connections of AMQP 0-9-1, small messages both ways (about 330 octets each), MTU 1500: the
            client publishes with confirms and consumes with a prefetch window
+tls        as small, in TLS 1.3; the key log lies beside it (needs the package cryptography)
 
 How it works. Every connection is a generator of (time, record of the pcap file), and the file is their merge
 by time. A connection is a conversation in turns: an end settles what it received in the turn before, grants
@@ -486,6 +487,11 @@ class Connection:
         self.rng = rng
         self.time = start
         self.written = 0
+        self.sealing: Any = None
+        if kind == "tls":
+            from sealing import Sealing
+
+            self.sealing = Sealing(number)
         self.mss = 65483 if kind == "loopback" else 1448
         # Every third connection only sends, every third only receives; every sixth settles in advance.
         self.wants = ((1, 1), (1, 0), (0, 1))[number % 3] if kind != "many" else (1, 1)
@@ -512,7 +518,8 @@ class Connection:
         client = bytes((10, 1, self.number >> 8 & 0xFF, self.number & 0xFF))
         server = b"\x0a\x02\x00\x05"
         port = 32768 + self.number * 7 % 28000
-        self.client.ports, self.server.ports = (port, 5672), (5672, port)
+        listens = 5671 if self.kind == "tls" else 5672
+        self.client.ports, self.server.ports = (port, listens), (listens, port)
         if self.kind == "loopback":
             self.client.addresses = self.server.addresses = b"\x7f\x00\x00\x01" * 2
             self.client.prefix = self.server.prefix = bytes(12) + b"\x08\x00"
@@ -567,6 +574,12 @@ class Connection:
 
     def say(self, end: Place, other: Place, octets: bytes) -> list[tuple[int, bytes]]:
         """Octets of the stream as captured: cut into segments, every second one acknowledged at once."""
+        if self.sealing is not None:
+            octets = self.sealing.seal(0 if end is self.client else 1, octets)
+        return self.sent(end, other, octets)
+
+    def sent(self, end: Place, other: Place, octets: bytes) -> list[tuple[int, bytes]]:
+        """The same of octets as they are in TCP."""
         packets: list[tuple[int, bytes]] = []
         segments = []  # places of the data segments in `packets`
         mss = self.mss
@@ -615,11 +628,16 @@ class Connection:
         yield self.packet(server, client, server.sequence, _SYN | _ACK, b"")
         server.sequence += 1
         yield self.packet(client, server, client.sequence, _ACK, b"")
+        if self.sealing is not None:
+            for peer, octets in self.sealing.handshake():
+                yield from self.sent(*((client, server) if peer == 0 else (server, client)), octets)
         for end, octets in self.opening:
             yield from self.say(end, server if end is client else client, octets)
         limit = self.size - 4000
         of_large = max(1, min(40, self.size // (20 * MAX_FRAME_SIZE)))
-        largest = {"small": 16, "many": 6, "large": of_large, "loopback": 400, "rabbitmq": 16}[self.kind]
+        largest = {"small": 16, "many": 6, "large": of_large, "loopback": 400, "rabbitmq": 16, "tls": 16}[
+            self.kind
+        ]
         client_wants, server_wants = self.wants
         rng = self.rng
         while self.written + self._rest() < limit:
@@ -658,7 +676,7 @@ def _connection(kind: str, number: int, size: int, start: int, seed: int) -> Ite
     yield from Connection(kind, number, size, start, random.Random(seed)).packets()
 
 
-KINDS = ("small", "many", "large", "loopback", "rabbitmq")
+KINDS = ("small", "many", "large", "loopback", "rabbitmq", "tls")
 
 
 def generate(kind: str, size: int, out: Path, *, seed: int = 1, connections: int = 0) -> None:
@@ -672,8 +690,14 @@ def generate(kind: str, size: int, out: Path, *, seed: int = 1, connections: int
             "large": 6,
             "loopback": 8,
             "rabbitmq": 24,
+            "tls": 24,
         }[kind]
     )
+    if kind == "tls":
+        from sealing import Sealing
+
+        keys = "".join(Sealing(number).keylog() for number in range(count))
+        out.with_suffix(".keys").write_text(keys, encoding="ascii")
     # The short connections come one after another, 40 or so open at a time; the others all stay to the end.
     apart = 2_000_000 if kind == "many" else 5_000_000
     seeds = [rng.getrandbits(64) for _ in range(count)]
