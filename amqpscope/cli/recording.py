@@ -10,6 +10,7 @@ from amqpscope.capture.recording.pcapng_recorder import PcapngRecorder
 from amqpscope.cli.output import say
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.live import Batch
+from amqpscope.layers.secrets import Secrets
 from amqpscope.report.findings import message_of
 from amqpscope.report.verdict import answer, kind
 from dissectors.wording import count
@@ -31,13 +32,21 @@ def rotation_of(limits: list[tuple[str, int]], files: int) -> Rotation | None:
 
 class LiveRecording:
     """Records what a source takes. before: ns that a flight recorder keeps; 0: everything is written.
+    secrets: those of the connections that need them are recorded, too; None: none are.
 
     failed: it had to be given up, which was said.
     """
 
     def __init__(
-        self, path: str, source: LiveSource, filter: str, rotation: Rotation | None, before: int
+        self,
+        path: str,
+        source: LiveSource,
+        filter: str,
+        rotation: Rotation | None,
+        before: int,
+        secrets: Secrets | None = None,
     ) -> None:
+        self._secrets = secrets
         self.recorder = PcapngRecorder(path, f"amqpscope {__version__}", 0, rotation, before)
         self.failed = False
         self._recorded = SourceRecorder(source, self.recorder, filter)
@@ -61,6 +70,7 @@ class LiveRecording:
     def _remark(self, batch: Batch) -> None:
         recorder = self.recorder
         self._recorded.describe()
+        self._embed()
         for finding in batch.found:
             recorder.comment(
                 finding.packet, f"{kind(finding)} {finding.rule} by the {finding.peer}: {message_of(finding)}"
@@ -83,10 +93,17 @@ class LiveRecording:
 
     def finish(self, end: int) -> None:
         """The capture is over, at this time (ns); 0: with its last packet."""
+        self._guard(self._embed)
         self._guard(lambda: self._recorded.finish(end))
         lost = int(self.recorder.unrecorded)
         if lost:
             self.tell(f"{count(lost, 'packet')} not recorded: a file cannot describe so many interfaces")
+
+    def _embed(self) -> None:
+        """Record the secrets that connections have asked for since the last time."""
+        lines = b"" if self._secrets is None else self._secrets.take_found()
+        if lines:
+            self.recorder.embed(lines)
 
     def _guard(self, work: Callable[[], None]) -> None:
         if self.failed:

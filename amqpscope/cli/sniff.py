@@ -230,6 +230,15 @@ def sniff(
             help="Keep only the N newest files of the recording.",
         ),
     ] = None,
+    embed_keys: Annotated[
+        bool,
+        typer.Option(
+            "--embed-keys",
+            rich_help_panel=_FILES,
+            help="Put the TLS secrets of the connections into the recording, so that everybody who has the "
+            "file can decrypt it. The option needs -w and --tls-keylog.",
+        ),
+    ] = False,
     until: Annotated[
         list[str] | None,
         typer.Option(
@@ -322,11 +331,14 @@ def sniff(
     if path not in (None, "-") and "-" in (interfaces or []) and same_file(path, "-"):
         raise FilterError(f"--write {path}: is the file that standard input reads")
     secrets = secrets_of(key_logs_of(tls_keylog, configuration), growing=True)
+    if embed_keys and (path is None or secrets is None):
+        raise FilterError("--embed-keys: needs -w and --tls-keylog")
     with open_source(interfaces or ["any"], packet_filter, any_port) as source:
         give_up()
         recording = None
         if path is not None:
-            recording = LiveRecording(path, source, packet_filter, rotation, kept)
+            embedded = secrets if embed_keys else None
+            recording = LiveRecording(path, source, packet_filter, rotation, kept, embedded)
         recorder = None if recording is None else recording.recorder
         watch = LiveWatch(
             source,

@@ -52,6 +52,8 @@ class Secrets:
         self.given: bool = shared is not None and shared.given
         # They may still be written: what misses one may wait.
         self.growing: bool = shared is not None and shared.growing
+        # Client randoms of the connections whose secrets were found, and not taken since (`take_found`).
+        self._found: set[bytes] = set()
         # How often a record did not open with what was tried.
         self.trials: i64 = 0
         # How many octets wait for secrets.
@@ -95,9 +97,21 @@ class Secrets:
             for source in self.sources:
                 if source.look_further(self):
                     found = self._find(random)
+        if found:
+            self._found.add(random)
         if wanted not in found and self.shared is not None:
             return found | self.shared.of(random, wanted)
         return found
+
+    def take_found(self) -> bytes:
+        """The secrets of the connections that asked for theirs since the last call, as lines of a key log."""
+        lines = [
+            f"{label} {random.hex()} {secret.hex()}\n"
+            for random in sorted(self._found)
+            for label, secret in self._find(random).items()
+        ]
+        self._found = set()
+        return "".join(lines).encode("ascii")
 
     def _find(self, random: bytes) -> dict[str, bytes]:
         found = self._known.get(random)

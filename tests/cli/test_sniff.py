@@ -263,6 +263,7 @@ def test_without_the_breach_nothing_is_recorded(tmp_path: Path, capsys: pytest.C
         (["--until", "amqp10/NO-SUCH"], "--until amqp10/NO-SUCH: there is no such rule; "),
         (["--rotate", "5"], "--rotate '5': must be a size"),
         (["--rotate", "5MB"], "--rotate: needs -w"),
+        (["--embed-keys", "-w", "x.pcapng"], "--embed-keys: needs -w and --tls-keylog"),
         (["--before", "5s", "-w", "x.pcapng"], "--before: needs --until and -w"),
         (["--duration", "never"], "--duration 'never': must be a number with a unit"),
         (["-i", "-", "-i", "lo"], "-i - cannot be combined with another interface"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +21,7 @@ from amqpscope.cli.main import app
 from amqpscope.errors import FilterError
 from amqpscope.input.capture import CaptureOptions
 from amqpscope.input.key_log import KeyLog, key_logs
-from amqpscope.layers.secrets import Secrets
+from amqpscope.layers.secrets import LABELS, Secrets
 from amqpscope.policy.configuration import Configuration
 from amqpscope.pytest_plugin.fixture import AmqpCapture
 
@@ -226,3 +228,24 @@ def test_in_tests(
         fixture.check(capture, tls_keylog=[str(tmp_path / "none")])
     monkeypatch.setenv("SSLKEYLOGFILE", str(keys))
     assert fixture.check(capture, fail_on="never") != []
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_a_recording_has_secrets_only_where_they_are_asked_for(
+    tmp_path: Path, recording: TlsRecording, embedded: bool
+) -> None:
+    keys, path = tmp_path / "keys.txt", tmp_path / "a.pcapng"
+    unused = b"CLIENT_RANDOM %s %s\n" % (b"ab" * 32, b"cd" * 48)
+    keys.write_bytes(recording.keylog + unused)
+    line = [sys.executable, "-m", "amqpscope", "sniff", "-i", "-", "-w", str(path), "--quiet"]
+    line += ["--tls-keylog", str(keys), *(["--embed-keys"] if embedded else [])]
+    done = subprocess.run(line, input=capture_of(recording).pcap(), capture_output=True, timeout=120)
+    assert done.returncode in (0, 1), done.stderr
+    octets = path.read_bytes()
+    secrets = [one.split()[2] for one in recording.keylog.splitlines() if one.split()[0].decode() in LABELS]
+    assert len(secrets) == 4
+    for secret in secrets:
+        assert (secret in octets) == embedded
+        assert bytes.fromhex(secret.decode()) not in octets
+    assert b"cd" * 48 not in octets
+    assert ("close" in names(path)) == embedded

@@ -14,6 +14,8 @@ BYTE_ORDER: Final = 0x1A2B3C4D
 INTERFACE_DESCRIPTION: Final = 1
 INTERFACE_STATISTICS: Final = 5
 ENHANCED_PACKET: Final = 6
+DECRYPTION_SECRETS: Final = 10
+TLS_KEY_LOG: Final = 0x544C534B
 
 PACKET_MIN: Final = 32
 """Octets of an enhanced packet block beside the packet, its padding and options."""
@@ -105,6 +107,13 @@ def interface_statistics(
     if dropped >= 0:
         options += _option(_SYSTEM_DROPPED, _LONG.pack(min(dropped, _HIGHEST)))
     return _block(INTERFACE_STATISTICS, _WORD.pack(interface) + _time(end), options)
+
+
+def decryption_secrets(lines: bytes) -> bytes:
+    """Secrets of TLS connections, as lines of a key log."""
+    size = 20 + len(lines) + (-len(lines) & 3)
+    body = _TWO_WORDS.pack(TLS_KEY_LOG, len(lines)) + lines + bytes(-len(lines) & 3)
+    return _FRAME.pack(DECRYPTION_SECRETS, size) + body + _WORD.pack(size)
 
 
 def with_options(octets: bytes, at: i64, options: bytes) -> bytes:

@@ -11,7 +11,13 @@ since it may still come while the packet is in hand.
 
 from typing import Final
 
-from amqpscope.capture.recording.blocks import PACKET_MIN, plain, section_header, with_options
+from amqpscope.capture.recording.blocks import (
+    PACKET_MIN,
+    decryption_secrets,
+    plain,
+    section_header,
+    with_options,
+)
 from amqpscope.capture.recording.chunk import Chunk
 from amqpscope.capture.recording.comments import Comments
 from amqpscope.capture.recording.interfaces import Interfaces
@@ -47,6 +53,8 @@ class PcapngFiles:
         self.remark = ""
         self._files = OutputFiles(path, rotation, later)
         self._application = application
+        # Secrets that came before the file that is to have them.
+        self._secrets: list[bytes] = []
         self._later = later
         self._interfaces = interfaces
         self._comments = comments
@@ -98,6 +106,17 @@ class PcapngFiles:
         if number > 1:
             remarks.append(f"packet 1 of this file is packet {number} of the capture")
         self._write(section_header(self._application, plain("; ".join(remarks), MAX_COMMENT)))
+        for block in self._secrets:
+            self._write(block)
+        self._secrets = []
+
+    def embed(self, lines: bytes) -> None:
+        """Write TLS secrets, lines of a key log: before the packets in hand, which they decrypt."""
+        block = decryption_secrets(lines)
+        if self.begun:
+            self._write(block)
+        else:
+            self._secrets.append(block)
 
     def put(self, chunk: Chunk, stop: i64) -> None:
         """Write the blocks of a chunk that end at `stop` or before it, in as many files as they take."""

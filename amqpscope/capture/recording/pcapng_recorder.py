@@ -213,6 +213,16 @@ class PcapngRecorder(PacketRecorder):
         chunk.commented = True
         self._comments.add(packet, text)
 
+    def embed(self, lines: bytes) -> None:
+        """Put TLS secrets, lines of a key log, into the file: whoever has the file can decrypt it."""
+        if self._closed:
+            return
+        try:
+            self._files.embed(lines)
+        except CaptureError as error:
+            self._fail(error)
+        self._tell()
+
     def flush(self, now: int = 0) -> None:
         """Write what has been in hand long enough: by the packets' times, and by the clock if `now` is given.
 
