@@ -5,7 +5,7 @@ from typing import Final
 from amqpscope.model.certainty import POSSIBLE
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection
-from amqpscope.rules.declaration import Rules
+from amqpscope.rules.declaration import DECLARED, Rules
 from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
 from dissectors.wire import i64
 from dissectors.wording import count, were
@@ -48,8 +48,10 @@ def attached_without_what_was_left(
     what = "no unsettled map" if not account.resumes else f"an unsettled map that lacks {lacking} of these"
     others = [int(left.spot.packet)] if earlier.capture == connection.capture else []
     unsettled = len(left.left)
+    # A dialect that has the rule, too, has it under its own id.
+    own = f"{connection.protocol}/{L_ATTACH_UNSETTLED.partition('/')[2]}"
     finding = Finding(
-        L_ATTACH_UNSETTLED,
+        own if own in DECLARED else L_ATTACH_UNSETTLED,
         POSSIBLE,
         f"{count(unsettled, 'delivery')} {were(unsettled)} left unsettled on {earlier.id}, "
         f"but the attach has {what}",

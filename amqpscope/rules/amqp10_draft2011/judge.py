@@ -226,7 +226,11 @@ class JudgeDraft2011(Judge10):
             self.progress[key] = progress
 
     def left(self) -> Amqp10Summary | None:
-        return None
+        summary = super().left()
+        if summary is not None:
+            # Messages on their way through an intermediary are compared as the final encodes them.
+            summary.digests = ([], [])
+        return summary
 
     def dump(self) -> tuple[object, ...]:
         return (

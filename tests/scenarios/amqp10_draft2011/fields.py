@@ -167,3 +167,84 @@ def condition_of_another_frame(d: Dialogue2011) -> None:
         said.may_break("C-ERR-SCOPE")
     d.client.end_session()
     d.goodbye()
+
+
+@pair("T-MAP-DUPKEY")
+def map_with_a_key_twice(d: Dialogue2011) -> None:
+    d.begun()
+    pairs = [("a", "b"), ("a" if d.wrong else "c", "d")]
+    said = d.client.attach(options=pairs)
+    d.server.attach(draft.RECEIVER)
+    if d.wrong:
+        said.breaks("T-MAP-DUPKEY")
+    d.goodbye()
+
+
+@pair("T-COMP-MULT-MAND", cut=without("client header"), then=POSSIBLE)
+def empty_list_of_mechanisms(d: Dialogue2011) -> None:
+    d.client.header(3).called("client header")
+    d.server.header(3)
+    offered = draft.multiple("symbol", [] if d.wrong else ["PLAIN"])
+    said = d.server.sasl_frame(draft.sasl_mechanisms(options={}, sasl_server_mechanisms=offered))
+    if d.wrong:
+        said.breaks("T-COMP-MULT-MAND")
+    d.client.init()
+    d.server.outcome()
+    d.opened()
+    d.goodbye()
+
+
+@pair("SA-HDR", "C-HDR-UNSUP")
+def sasl_header_of_another_version(d: Dialogue2011) -> None:
+    said = d.client.header(3, minor=9 if d.wrong else 0)
+    d.server.header(3)
+    if d.wrong:
+        said.breaks("SA-HDR")
+        d.server.mechanisms().may_break("C-HDR-UNSUP")
+        d.tcp.goodbye()
+        return
+    d.server.mechanisms()
+    d.client.init()
+    d.server.outcome()
+    d.opened()
+    d.goodbye()
+
+
+@pair("SA-FRAME-BODY")
+def open_in_a_sasl_frame(d: Dialogue2011) -> None:
+    d.client.header(3)
+    d.server.header(3)
+    d.server.mechanisms()
+    if d.wrong:
+        d.client.sasl_frame(draft.open_(options={}, container_id="client")).breaks("SA-FRAME-BODY")
+    d.client.init()
+    d.server.outcome()
+    d.opened()
+    d.goodbye()
+
+
+@pair("SA-FRAME-TYPE")
+def sasl_value_in_an_amqp_frame(d: Dialogue2011) -> None:
+    d.client.header(3)
+    d.server.header(3)
+    d.server.mechanisms()
+    if d.wrong:
+        d.client.frame(draft.sasl_init(options={}, mechanism="PLAIN")).breaks("SA-FRAME-TYPE")
+    d.client.init()
+    d.server.outcome()
+    d.opened()
+    d.goodbye()
+
+
+@pair("C-CLOSE-AFTEROPEN")
+def close_before_open(d: Dialogue2011) -> None:
+    d.headers()
+    d.server.open()
+    if d.wrong:
+        error = draft.error(condition="amqp:internal-error")
+        d.client.frame(draft.close(options={}, error=error)).breaks("C-CLOSE-AFTEROPEN")
+        d.server.close()
+        d.tcp.goodbye()
+        return
+    d.client.open()
+    d.goodbye()

@@ -15,6 +15,8 @@ SIGNS = {"options": {}, "max_frame_size": 65536}
 RULES = {rule.removeprefix(PREFIX) for rule in checked() if rule.startswith(PREFIX)}
 
 OWN = (
+    "attached_without_what_was_left",
+    "close_before_open",
     "closed_without_a_reason",
     "condition_of_another_frame",
     "condition_that_nobody_defines",
@@ -59,6 +61,9 @@ OWN = (
     "receiver_changes_its_outcome",
     "resumed_without_resume",
     "sa_mech_nonempty",
+    "sasl_frame_with_another_body",
+    "sasl_header_of_another_version",
+    "sasl_value_in_an_amqp_frame",
     "sender_without_initial_delivery_count",
     "session_flow_with_available",
     "session_flow_with_delivery_count",
@@ -66,6 +71,7 @@ OWN = (
     "session_flow_with_link_credit",
     "t_comp_extra",
     "t_comp_list",
+    "t_comp_mult_mand",
     "t_comp_requires",
     "t_comp_type",
     "t_desc_ctor",
@@ -73,6 +79,7 @@ OWN = (
     "t_enum_expiry",
     "t_enum_saslcode",
     "t_fields_key",
+    "t_map_dupkey",
     "t_size_overrun",
     "unknown_distribution_mode",
     "unsettled_map_with_a_string_as_key",

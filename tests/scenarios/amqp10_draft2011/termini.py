@@ -147,3 +147,24 @@ def unsettled_map_by_strings(d: Dialogue2011) -> None:
 @pair("T-FIELDS-KEY")
 def options_by_strings(d: Dialogue2011) -> None:
     _attached(d, "T-FIELDS-KEY", SENDER, {"options": [(draft.string("x-a"), "b")]})
+
+
+LASTING = draft.source(**MOVE, expiry_policy="never", durable=True)
+
+
+@pair("L-ATTACH-UNSETTLED", cut=without("transfer"))
+def attached_without_what_was_left(d: Dialogue2011) -> None:
+    d.linked(client={"source": LASTING})
+    d.client.transfer(delivery_tag=b"first")
+    d.client.transfer(delivery_tag=b"second").called("transfer")
+    d.server.disposition(0)
+    d.goodbye()
+    d.wait(seconds=20)
+    later = d.again()
+    later.begun()
+    unsettled = {} if d.wrong else {b"second": draft.transfer_state()}
+    said = later.client.attach(source=LASTING, unsettled=unsettled)
+    if d.wrong:
+        said.may_break("L-ATTACH-UNSETTLED")
+    later.server.attach(RECEIVER)
+    later.goodbye()
