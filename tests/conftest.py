@@ -6,6 +6,9 @@ import shutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Tests that say that standard output is a terminal want no pager, but for those of the pager.
+os.environ["AMQPSCOPE_PAGER"] = ""
+
 # No deadline: how long an example takes depends on who else uses the machine.
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile(

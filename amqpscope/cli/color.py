@@ -1,9 +1,14 @@
-"""`--color`: whether text for people has colours, wherever on the command line it stands."""
+"""`--color`: whether text for people has colours.
+
+This option and `--no-pager` may stand anywhere on the command line.
+"""
 
 import enum
 import os
 
-__all__ = ["Color", "choose_color", "color_first"]
+from amqpscope.cli.pager import NO_PAGER
+
+__all__ = ["Color", "choose_color", "display_first"]
 
 _OPTION = "--color"
 
@@ -16,9 +21,9 @@ class Color(enum.StrEnum):
     auto = "auto"
 
 
-def color_first(arguments: list[str]) -> list[str]:
-    """The arguments of a command line with `--color WHEN`, which may stand anywhere before `--`, at their
-    beginning, where it is an option of the program.
+def display_first(arguments: list[str]) -> list[str]:
+    """The arguments of a command line with `--color WHEN` and `--no-pager`, which may stand anywhere before
+    `--`, at their beginning, where they are options of the program.
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
     first: list[str] = []
@@ -27,7 +32,7 @@ def color_first(arguments: list[str]) -> list[str]:
     while at < end:
         one = arguments[at]
         size = 2 if one == _OPTION else 1
-        (first if one == _OPTION or one.startswith(f"{_OPTION}=") else others).extend(
+        (first if one in (_OPTION, NO_PAGER) or one.startswith(f"{_OPTION}=") else others).extend(
             arguments[at : min(at + size, end)]
         )
         at += size

@@ -11,9 +11,10 @@ import typer
 from typer.main import get_command
 
 from amqpscope import __version__
-from amqpscope.cli.color import Color, choose_color, color_first
+from amqpscope.cli.color import Color, choose_color, display_first
 from amqpscope.cli.commands import GROUPS, Commands
 from amqpscope.cli.output import leave_stdout, say
+from amqpscope.cli.pager import NO_PAGER, paging
 from amqpscope.cli.status import Status
 from amqpscope.errors import AmqpscopeError
 from amqpscope.report.printable import printable
@@ -94,6 +95,14 @@ def options(
             ),
         ),
     ] = Color.auto,
+    no_pager: Annotated[
+        bool,
+        typer.Option(
+            NO_PAGER,
+            help="Print long output on a terminal without a pager. Otherwise AMQPSCOPE_PAGER, PAGER or less "
+            "shows it. The option may also stand behind the command.",
+        ),
+    ] = False,
     show_completion: Annotated[
         Shell | None,
         typer.Option(
@@ -123,10 +132,15 @@ def run(arguments: list[str]) -> int:
     """Run the command line; give its exit status. Whatever fails ends in one line on standard error."""
     if not _prepare_streams():
         return _failed("standard output is closed")
+    with paging(arguments):
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     try:
         if not arguments or arguments in [[group] for group in GROUPS]:
             arguments = [*arguments, "--help"]
-        result = _command()(color_first(arguments), prog_name="amqpscope", standalone_mode=False)
+        result = _command()(display_first(arguments), prog_name="amqpscope", standalone_mode=False)
         sys.stdout.flush()
     except typer.TyperException as error:
         return _failed(_misused(error, arguments))

@@ -9,6 +9,7 @@ from typing import Annotated, TextIO
 
 import typer
 
+from amqpscope.cli.pager import PagedOutput, stderr_line
 from amqpscope.input.capture import Capture
 from amqpscope.model.note import Note
 from amqpscope.report.notes import note_lines
@@ -76,7 +77,7 @@ def read_or_not() -> Iterator[None]:
 def say(text: str) -> None:
     """One line on standard error. Where nobody reads it, the run goes on all the same, and has its status."""
     try:
-        print(f"amqpscope: {printable(text)}", file=sys.stderr, flush=True)
+        stderr_line(f"amqpscope: {printable(text)}")
     except OSError:
         _leave(sys.stderr)
 
@@ -100,7 +101,8 @@ def progress(capture: Capture, streaming: bool) -> Iterator[ProgressMeter]:
 
     streaming: results are printed while the file is read.
     """
-    seen = sys.stderr.isatty() and not (streaming and sys.stdout.isatty())
+    shown = isinstance(sys.stdout, PagedOutput) and sys.stdout.started
+    seen = sys.stderr.isatty() and not shown and not (streaming and sys.stdout.isatty())
     if not seen or (capture.size or 0) < _WORTH_A_BAR:
         yield ProgressMeter()
         return

@@ -11,6 +11,7 @@ from amqpscope.report.printable import cells, cut, wrap
 
 __all__ = ["Painter", "painter", "painter_of", "shortened"]
 
+# Each can be read on black and on white: no yellow, no white.
 _STYLES = {
     "": "",
     "dim": "dim",
@@ -19,10 +20,10 @@ _STYLES = {
     "name": "bold",
     "transfer": "bold green",
     "flow": "bold blue",
-    "end": "bold yellow",
+    "end": "bold dark_orange3",
     "sasl": "bold dim",
     "problem": "bold red",
-    "note": "yellow",
+    "note": "dark_orange3",
     "rule": "bold",
     "key": "dim",
     "address": "green",

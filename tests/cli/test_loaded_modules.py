@@ -62,5 +62,5 @@ def test_a_command_loads_nothing_of_the_other_commands(name: str) -> None:
 def test_the_help_loads_no_command() -> None:
     modules = loaded("--help")
     assert {name for name in modules if name.startswith("amqpscope.cli.")} <= {
-        f"amqpscope.cli.{name}" for name in ("main", "color", "commands", "help", "output", "status")
+        f"amqpscope.cli.{name}" for name in ("main", "color", "commands", "help", "output", "pager", "status")
     }
