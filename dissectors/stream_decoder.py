@@ -371,6 +371,9 @@ class StreamDecoder(Dissector, ABC):
     def take_for(self, dialect: str) -> None:
         """The direction is in this dialect, if the protocol has it; "" to find out. Before any octets."""
 
+    def secured(self) -> None:
+        """TLS, which somebody else has decrypted, stood between the octets before and the next ones."""
+
     def leans(self) -> bool:
         """Whether what there is speaks for another dialect than the usual one, and does not suffice."""
         return False

@@ -49,7 +49,7 @@ from dissectors.wording import count, were
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 29
+_DUMP_VERSION: Final = 30
 
 _DIALECT: Final = "capture/dialect"
 
@@ -212,7 +212,7 @@ class ConnectionAnalysis(FrameSink):
             return
         opener = self.tcp.opener()
         octets = buf[start : min(end, start + MAX_LAYER_OPENING)]
-        if not may_begin(octets, direction, opener in (direction, -1)):
+        if not may_begin(octets, direction, opener in (direction, -1), self.output.secrets):
             return
         other = self.tcp.stream(1 - direction)
         passed: i64 = 1 - direction if other.start.midstream or other.next > 0 else -1

@@ -108,6 +108,10 @@ class DirectionAnalysis(PlainStream):
         decoder.feed(buf, start, end)
         self.collect(decoder)
 
+    def secured(self) -> None:
+        if self.decoder is not None:
+            self.decoder.secured()
+
     def begin_at(self, offset: i64) -> None:
         self.detection.begin_at(offset)
         decoder = self.decoder

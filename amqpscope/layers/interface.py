@@ -60,6 +60,9 @@ class PlainStream:
         """
         self.gap(offset, size, packet, time)
 
+    def secured(self) -> None:
+        """TLS stood between the octets before and the next ones."""
+
     def begin_at(self, offset: i64) -> None:
         """The first octets will stand at this offset, not at 0. Comes before any octets."""
 
@@ -126,7 +129,7 @@ class LayerOpening:
     octets: as many as have come in one piece, `MAX_LAYER_OPENING` at most. outermost: they are the first of
     the TCP stream. opener: their sender may be the TCP client. closed: no more octets will come; some are
     missing behind them (lost), or the stream has ended. passed: the direction began before anybody asked for
-    layers, so that no layer can read it; it is closed, too.
+    layers, so that no layer can read it; it is closed, too. keyed: there are TLS secrets.
     """
 
     def __init__(self, octets: bytes, outermost: bool, opener: bool) -> None:
@@ -136,6 +139,7 @@ class LayerOpening:
         self.closed: bool = False
         self.lost: bool = False
         self.passed: bool = False
+        self.keyed: bool = False
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -103,6 +103,13 @@ class Secrets:
             return found | self.shared.of(random, wanted)
         return found
 
+    def known(self) -> bool:
+        """Whether there are any."""
+        if not self.given:
+            for source in self.sources:
+                source.look_further(self)
+        return self.given
+
     def take_found(self) -> bytes:
         """The secrets of the connections that asked for theirs since the last call, as lines of a key log."""
         lines = [

@@ -26,7 +26,8 @@ from amqpscope.layers.interface import (
     PlainStream,
 )
 from amqpscope.layers.proxy import ProxyKind
-from amqpscope.layers.tls_kind import TlsKind
+from amqpscope.layers.secrets import Secrets
+from amqpscope.layers.tls_kind import TLS_HEADER, TlsKind
 from amqpscope.limits import MAX_LAYER_HELD, MAX_LAYER_OPENING, MAX_LAYERS
 from amqpscope.reassembly.provenance import Provenance
 from dissectors.wire import i64
@@ -46,10 +47,10 @@ _AMQP: Final = b"AMQP"
 _EACH: Final = 128
 
 
-def may_begin(octets: bytes, direction: i64, opener: bool) -> bool:
+def may_begin(octets: bytes, direction: i64, opener: bool, secrets: Secrets) -> bool:
     """Whether a layer may begin with a direction's first octets. opener: it may be the TCP client's."""
-    if octets.startswith(_AMQP):
-        return False
+    if octets.startswith(_AMQP[: len(octets)]):
+        return TLS_HEADER.startswith(octets[: len(TLS_HEADER)]) and secrets.known()
     opening = LayerOpening(octets, True, opener)
     other = LayerOpening(b"", True, True)
     first, second = (opening, other) if direction == 0 else (other, opening)
@@ -67,8 +68,9 @@ class _Held:
         self.octets: bytes = octets
         self.missing: i64 = missing
         self.provenance: Provenance = provenance
-        # How many are missing is not known.
+        # How many are missing is not known; TLS stood here.
         self.torn: bool = False
+        self.secured: bool = False
 
     def dump(self) -> tuple[object, ...]:
         """The state, as plain values."""
@@ -78,6 +80,7 @@ class _Held:
             self.octets,
             int(self.missing),
             self.torn,
+            self.secured,
             self.provenance.dump(),
         )
 
@@ -114,6 +117,11 @@ class _HeldStream(PlainStream):
         torn = _Held(self.direction, offset, b"", size, Provenance(packet, time, -1))
         torn.torn = True
         self.stack.hold(torn)
+
+    def secured(self) -> None:
+        mark = _Held(self.direction, 0, b"", 0, Provenance(0, 0, -1))
+        mark.secured = True
+        self.stack.hold(mark)
 
     def finish(self, reason: str) -> None:
         if self.ended:
@@ -212,6 +220,7 @@ class LayerStack:
         opener = self.openers[0] if direction == 0 else self.openers[1]
         opening = LayerOpening(holder.front, not self.layers, opener)
         opening.passed = direction == self.passed
+        opening.keyed = self.context.secrets.given
         opening.closed = holder.closed or opening.passed
         opening.lost = holder.lost
         return opening
@@ -245,7 +254,9 @@ class LayerStack:
                 stream.begin_at(holder.origin)
         for one in held:
             stream = first if one.direction == 0 else second
-            if one.torn:
+            if one.secured:
+                stream.secured()
+            elif one.torn:
                 stream.tear(one.offset, one.missing, one.provenance.packet, one.provenance.time)
             elif one.missing > 0:
                 stream.gap(one.offset, one.missing, one.provenance.packet, one.provenance.time)
@@ -296,9 +307,10 @@ class LayerStack:
         stack = LayerStack(context, first, second, passed, openers)
         stack.layers = [LAYERS[kind].load(layer, context) for kind, layer in layers]
         stack.choosing = choosing
-        for direction, offset, octets, missing, torn, provenance in held:
+        for direction, offset, octets, missing, torn, secured, provenance in held:
             one = _Held(direction, offset, octets, missing, Provenance(*provenance))
             one.torn = torn
+            one.secured = secured
             stack.held.append(one)
             stack.held_octets += len(octets) + _EACH
         for holder, reported in zip(stack.holders, holders, strict=True):

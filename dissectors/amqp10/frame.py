@@ -309,6 +309,9 @@ class FrameDecoder(StreamDecoder):
         else:
             super().unfinished(reason)
 
+    def secured(self) -> None:
+        self.framed = True
+
     # One frame
 
     def header(self, buf: bytes, at: i64) -> None:

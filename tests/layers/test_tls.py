@@ -290,3 +290,26 @@ def test_without_secrets(version: str) -> None:
     facts = read.connection.tls
     assert facts is not None and facts.unread == "there are no TLS secrets"
     assert (facts.server_certificate is not None) == (version == "1.2")
+
+
+@pytest.mark.parametrize("segment", [0, 3])
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_behind_the_protocol_header_for_tls(version: str, segment: int) -> None:
+    """Both headers are frames, and what follows is the conversation as it is in the clear."""
+    turns = talk()
+    recording = recorded(turns, Ends.make(version))
+    header = b"AMQP\2\1\0\0"
+    whole = [Turn(0, header), Turn(1, header), *recording.turns]
+    read = Read(whole, recording.keylog, segment=segment)
+    clear = Read(turns, segment=segment)
+    assert [one[:2] for one in read.frames] == [
+        (0, "header"),
+        (1, "header"),
+        *(one[:2] for one in clear.frames),
+    ]
+    assert [one[2] for one in read.frames[2:]] == [one[2] + 8 for one in clear.frames]
+    assert [one[0] for one in read.findings] == [one[0] for one in clear.findings]
+    assert read.notes == [] and not read.connection.encrypted
+    sealed = Read(whole)
+    assert [one[1] for one in sealed.frames][:2] == ["header", "header"]
+    assert sealed.connection.encrypted and {one[1] for one in sealed.frames[2:]} == {"tls"}

@@ -10,11 +10,13 @@ __all__ = ["TlsLayer"]
 
 
 class TlsLayer(Layer):
-    """Two streams of records, and their session. client: the direction of the client."""
+    """Two streams of records, and their session. client: the direction of the client. header: octets in
+    front of the records, which are handed on as they are.
+    """
 
-    def __init__(self, context: LayerContext, client: int) -> None:
+    def __init__(self, context: LayerContext, client: int, header: int = 0) -> None:
         self.session = TlsSession(context, client)
-        self.streams = (TlsStream(self.session, 0), TlsStream(self.session, 1))
+        self.streams = (TlsStream(self.session, 0, header), TlsStream(self.session, 1, header))
         self.session.streams = list(self.streams)
         super().__init__("tls", *self.streams)
 

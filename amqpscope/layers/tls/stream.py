@@ -53,10 +53,13 @@ _LIKELY: Final = re.compile(rb"[\x14-\x18]\x03[\x01-\x03][\x00-\x48]")
 
 
 class TlsStream(LayerStream):
-    """One direction. session: what it shares with the other one."""
+    """One direction. session: what it shares with the other one. header: octets in front of the records.
+    They were seen whole before the stream is made.
+    """
 
-    def __init__(self, session: TlsSession, direction: int) -> None:
+    def __init__(self, session: TlsSession, direction: int, header: int) -> None:
         super().__init__()
+        self.header = header
         self.session = session
         self.direction = direction
         # The cipher of the records that come, and those that may follow; empty in the clear.
@@ -97,6 +100,17 @@ class TlsStream(LayerStream):
         return self.places.inner(outer)
 
     def data(self, offset: int, buf: bytes, start: int, end: int, provenance: Provenance) -> None:
+        if self.header > 0:
+            size = min(self.header, end - start)
+            self.above.data(self.given, buf, start, start + size, provenance)
+            self.header -= size
+            self.given += size
+            start += size
+            offset += size
+            self.at = offset
+            self.places.add(offset, self.given, True)
+            if self.header == 0:
+                self.above.secured()
         if self.session.lacking:
             self.session.hold(Held(self.direction, offset, buf[start:end], 0, provenance))
             return
