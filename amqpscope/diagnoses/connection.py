@@ -20,6 +20,7 @@ from amqpscope.diagnoses.websocket import websocket_failures
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import Connection, FrameRecord, endpoint
 from amqpscope.protocols import protocol_of
+from amqpscope.reassembly.bounds import StreamStart
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp10.conversation import Conversation10
 from amqpscope.tracking.amqp10.identity import side_of
@@ -138,9 +139,10 @@ class ConnectionDiagnosis:
         accused: the peers with findings against them.
         """
         notebook = self.notebook
-        facts = [analysis.tcp.facts(notebook.direction(side)) for side in (0, 1)]
-        notebook.client.segment_time = facts[0].last_time
-        notebook.server.segment_time = facts[1].last_time
+        client = analysis.tcp.stream(notebook.direction(0))
+        server = analysis.tcp.stream(notebook.direction(1))
+        notebook.client.segment_time = client.time
+        notebook.server.segment_time = server.time
         notebook.end_time = max(notebook.client.last_time(), notebook.server.last_time())
         for side in (1, 0):
             direction = analysis.second if notebook.direction(side) else analysis.first
@@ -148,9 +150,8 @@ class ConnectionDiagnosis:
                 notebook.end_time = min(direction.end_time, notebook.end_time)
                 notebook.end_packet = direction.end_packet
                 notebook.end_side = side
-        for side in (0, 1):
-            if facts[side].missing and not notebook.lossy:
-                self._lose(side)
+        if not notebook.lossy and (client.gaps.missing or server.gaps.missing):
+            self._lose(0 if client.gaps.missing else 1)
         self.transport.conclude(analysis)
         for watch in self.listeners10:
             watch.finish(accused)
@@ -159,17 +160,18 @@ class ConnectionDiagnosis:
         self.opening.conclude(analysis)
         tls_failures(notebook, analysis)
         websocket_failures(notebook)
-        self._leave([fact.first_packet for fact in facts], [fact.first_time for fact in facts])
-        return sorted(notebook.found, key=lambda one: one.packet)
+        self._leave(client.start, server.start)
+        return sorted(notebook.found, key=lambda one: one.packet) if notebook.found else []
 
-    def _leave(self, packets: list[int], times: list[int]) -> None:
+    def _leave(self, client: StreamStart, server: StreamStart) -> None:
         """Tell the other connections of this one, if it was opened and is over."""
         notebook = self.notebook
         if not self.transport.opened or notebook.end_side < 0:
             return
         connection = notebook.connection
         host = connection.end(notebook.direction(0))[0]
-        server = endpoint(*connection.end(notebook.direction(1)))
-        # A capture may have packets without times: these are 0.
-        begun, time = min((packet, at) for packet, at in zip(packets, times, strict=True) if packet > 0)
-        self.several.connected(host, server, connection.id, begun, time, self.transport.messages)
+        to = endpoint(*connection.end(notebook.direction(1)))
+        first = server if client.packet == 0 or 0 < server.packet < client.packet else client
+        self.several.connected(
+            host, to, connection.id, int(first.packet), int(first.time), int(self.transport.messages)
+        )

@@ -288,7 +288,7 @@ class TransportWatch:
         least = float(agreed) * times / SECOND
         until = begin + silent
         other = 1 - side
-        acknowledged = analysis.tcp.facts(notebook.direction(side)).last_time
+        acknowledged = analysis.tcp.stream(notebook.direction(side)).time
         if (
             not notebook.idle(side, begin, until, least)
             or not notebook.connection.stalls[int(notebook.direction(other))].free(begin, until) >= silent
@@ -311,15 +311,18 @@ class TransportWatch:
             ended=ended or notebook.end_packet,
         )
 
+    def _reset(self, analysis: ConnectionAnalysis) -> bool:
+        """Whether a peer reset the connection."""
+        return any(analysis.tcp.stream(direction).end_kind() == "rst" for direction in (0, 1))
+
     def _silence(self, analysis: ConnectionAnalysis) -> None:
         """Neither side said anything, and that ended the connection."""
         if not self.gap or self.client.agreed or self.server.agreed:
             return
-        ends = [analysis.tcp.facts(self.notebook.direction(side)).ended for side in (0, 1)]
         text = self.close_text.lower()
         if self.closed_first and any(word in text for word in ("inactiv", "idle", "timeout", "time-out")):
             how = "the connection was closed for it"
-        elif "rst" in ends and (self.client.since_gap == 0 or self.server.since_gap == 0):
+        elif (self.client.since_gap == 0 or self.server.since_gap == 0) and self._reset(analysis):
             how = "the next frame was answered with a reset"
         else:
             return

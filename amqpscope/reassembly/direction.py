@@ -221,8 +221,12 @@ class Direction:
             last_time=self.time,
             shut=self.stalls.total(WINDOW, now),
             unheard=self.stalls.total(RESENT, now),
-            ended="rst" if self.stands_reset() else self.ended,
+            ended=self.end_kind(),
         )
+
+    def end_kind(self) -> str:
+        """How this direction ended: `fin`, `rst`, or "" if it did not."""
+        return "rst" if self.stands_reset() else self.ended
 
     def dump(self) -> tuple[Any, ...]:
         """All of it as plain values."""

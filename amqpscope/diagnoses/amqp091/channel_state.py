@@ -4,7 +4,7 @@ from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import UNLIMITED, Consumer
 from dissectors.wire import i64
 
-__all__ = ["ChannelState", "window_of"]
+__all__ = ["ChannelState", "Held", "window_of"]
 
 
 def window_of(channel: Channel, consumer: Consumer | None) -> i64:
@@ -13,6 +13,13 @@ def window_of(channel: Channel, consumer: Consumer | None) -> i64:
     if len(channel.consumers.windows):
         least = min(least, channel.consumers.windows.newest())
     return 0 if least >= UNLIMITED else least
+
+
+class Held:
+    """How many deliveries of a consumer are unacknowledged."""
+
+    def __init__(self) -> None:
+        self.count: i64 = 0
 
 
 class ChannelState:
@@ -27,11 +34,16 @@ class ChannelState:
         # Since when a peer has stopped it: its side, packet and time.
         self.stopped: tuple[int, int, int] | None = None
         # Of each consumer, how many deliveries are unacknowledged; since when its window is full.
-        self.held: dict[str, int] = {}
+        self.held: dict[str, Held] = {}
         self.full_tag: str = ""
         self.full_packet: i64 = 0
         self.full_time: i64 = 0
         self.full_window: i64 = 0
+
+    def holding(self, tag: str) -> i64:
+        """How many deliveries of a consumer are unacknowledged."""
+        held = self.held.get(tag)
+        return 0 if held is None else held.count
 
     @property
     def subject(self) -> str:

@@ -2,13 +2,14 @@
 
 from typing import Final
 
-from amqpscope.diagnoses.amqp091.channel_state import ChannelState, window_of
+from amqpscope.diagnoses.amqp091.channel_state import ChannelState, Held, window_of
 from amqpscope.diagnoses.declaration import Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.diagnoses.watch import Watch091
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
+from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import SentContent
 from amqpscope.tracking.amqp10.identity import PEERS, side_of
@@ -141,8 +142,9 @@ CONSUMER_CANCELLED: Final = declare(
 class ChannelWatch(Watch091):
     """Watches the channels of one connection."""
 
-    def __init__(self, notebook: Notebook) -> None:
+    def __init__(self, notebook: Notebook, conversation: Conversation091) -> None:
         super().__init__(notebook)
+        self.conversation: Conversation091 = conversation
         self.channels: dict[Channel, ChannelState] = {}
         # Since when the server has blocked the connection: packet, time and reason.
         self.blocked: tuple[int, int, str] | None = None
@@ -265,10 +267,8 @@ class ChannelWatch(Watch091):
     # Messages
 
     def _state(self, record: FrameRecord) -> ChannelState | None:
-        for state in self.channels.values():
-            if state.channel.number == record.frame.channel:
-                return state
-        return None
+        channel = self.conversation.channel_of(record)
+        return None if channel is None else self.channels.get(channel)
 
     def content_started(self, record: FrameRecord, method: Method, content: SentContent) -> None:
         if isinstance(method, BasicPublish):
@@ -282,10 +282,14 @@ class ChannelWatch(Watch091):
             state.delivered += 1
             delivery, consumer = content.delivery, content.consumer
             if delivery is not None and not delivery.no_ack and delivery.consumer is not None:
-                held = state.held.get(delivery.consumer, 0) + 1
-                state.held[delivery.consumer] = held
+                held = state.held.get(delivery.consumer)
+                if held is None:
+                    held = state.held[delivery.consumer] = Held()
+                held.count += 1
+                if state.full_packet:
+                    return
                 window = window_of(state.channel, consumer)
-                if window and held >= window and not state.full_packet:
+                if window and held.count >= window:
                     state.full_tag = delivery.consumer
                     state.full_packet, state.full_time = record.packet, record.time
                     state.full_window = window
@@ -301,9 +305,10 @@ class ChannelWatch(Watch091):
         if state is None:
             return
         for delivery in deliveries:
-            if delivery.consumer is not None:
-                state.held[delivery.consumer] = max(state.held.get(delivery.consumer, 0) - 1, 0)
-        if state.full_packet and state.held.get(state.full_tag, 0) < state.full_window:
+            held = None if delivery.consumer is None else state.held.get(delivery.consumer)
+            if held is not None and held.count > 0:
+                held.count -= 1
+        if state.full_packet and state.holding(state.full_tag) < state.full_window:
             self._emptied(state, record.packet, record.time)
 
     def _emptied(self, state: ChannelState, ended: i64, until: i64) -> bool:
@@ -312,7 +317,7 @@ class ChannelWatch(Watch091):
             return False
         packet, since, window = state.full_packet, state.full_time, state.full_window
         state.full_packet = 0
-        held = state.held.get(state.full_tag, 0)
+        held = state.holding(state.full_tag)
         if state.channel.transacted or not self.notebook.idle(
             0, since, until, self.notebook.limit(PREFETCH_FULL)
         ):

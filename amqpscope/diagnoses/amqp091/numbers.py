@@ -128,7 +128,7 @@ class Numbers091(Watch091):
         self.here: dict[int, ChannelNumbers] = {}
         self.latencies: dict[str, Latency] = {}
         self.blocked = Wait()
-        self.channel_watch = ChannelWatch(notebook)
+        self.channel_watch: ChannelWatch | None = None
         self.consumers = 0
         for watch in watches:
             if isinstance(watch, ChannelWatch):
@@ -153,7 +153,7 @@ class Numbers091(Watch091):
             return None
         numbers = self.channels.get(channel)
         if numbers is None and len(self.channels) < MAX_SUMMARY_LINKS:
-            opened = self.channel_watch.channels.get(channel)
+            opened = None if self.channel_watch is None else self.channel_watch.channels.get(channel)
             numbers = ChannelNumbers(int(channel.number), 0 if opened is None else opened.packet)
             numbers.state = opened
             self.channels[channel] = self.here[numbers.number] = numbers

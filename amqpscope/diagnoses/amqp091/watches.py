@@ -12,4 +12,8 @@ __all__ = ["watches"]
 
 def watches(notebook: Notebook, conversation: Conversation091) -> list[Watch091]:
     """The watches of one connection, which the conversation follows."""
-    return [ChannelWatch(notebook), HabitWatch(notebook), Refusal091Watch(notebook, conversation)]
+    return [
+        ChannelWatch(notebook, conversation),
+        HabitWatch(notebook),
+        Refusal091Watch(notebook, conversation),
+    ]

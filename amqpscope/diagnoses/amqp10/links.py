@@ -35,6 +35,8 @@ class LinkWatch(Watch10):
     def __init__(self, notebook: Notebook) -> None:
         super().__init__(notebook)
         self.links: dict[Link, LinkState] = {}
+        # The same by session.
+        self.of_session: dict[Session, dict[Link, LinkState]] = {}
         self.windows: WindowBook = WindowBook(notebook, self.links)
         # How many deliveries are kept that are not settled.
         self.held: i64 = 0
@@ -53,7 +55,7 @@ class LinkWatch(Watch10):
 
     def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
         self.windows.ended(session, record.packet, record.time)
-        for state in [one for one in self.links.values() if one.session is session]:
+        for state in list(self.of_session.pop(session, {}).values()):
             self._leave(state, record.packet, record.time)
 
     def closed(self, record: FrameRecord, body: Close) -> None:
@@ -66,6 +68,7 @@ class LinkWatch(Watch10):
             if self.windows.find(session, side) is None:
                 return  # octets are missing since its begin: it may be another session
             state = self.links[link] = LinkState(link, session, self.slow)
+            self.of_session.setdefault(session, {})[link] = state
         state.attach(side, record.packet, record.time)
         if side == state.sender:
             state.initial = body.initial_delivery_count or 0
@@ -89,6 +92,9 @@ class LinkWatch(Watch10):
         state.over = True
         self.held -= len(state.unsettled)
         self.links.pop(state.link, None)
+        others = self.of_session.get(state.session)
+        if others is not None:
+            others.pop(state.link, None)
 
     def _stop(self, state: LinkState, ended: i64, until: i64) -> None:
         """A link is over, or what is known of it."""

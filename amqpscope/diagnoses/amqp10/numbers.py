@@ -114,6 +114,8 @@ class Numbers10(Watch10):
         super().__init__(notebook)
         self.links: dict[Link, LinkNumbers] = {}
         self.sessions: dict[Session, SessionNumbers] = {}
+        # The links of each session.
+        self.of_session: dict[Session, list[LinkNumbers]] = {}
         # Who knows more, from the first frame on that they listen to.
         self.link_watch: LinkWatch | None = None
         self.request_watch: RequestWatch | None = None
@@ -142,7 +144,9 @@ class Numbers10(Watch10):
                 numbers.windows[side] = self.link_watch.windows.find(session, side)
 
     def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
-        self._stop(record.packet, record.time)
+        for numbers in self.of_session.pop(session, []):
+            self._stop_link(numbers, record.packet, record.time)
+        self._windows(record, session)
 
     def closed(self, record: FrameRecord, body: Close) -> None:
         self._stop(record.packet, record.time)
@@ -150,6 +154,8 @@ class Numbers10(Watch10):
     def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
         numbers = self._numbers(link)
         if numbers is not None:
+            if numbers.state is None:
+                self.of_session.setdefault(session, []).append(numbers)
             if self.link_watch is not None:
                 numbers.state = self.link_watch.links.get(link) or numbers.state
             numbers.look(record.packet, record.time)
@@ -226,12 +232,15 @@ class Numbers10(Watch10):
     def _stop(self, packet: int, until: int) -> None:
         """Of what is over or unknown from here on, end the waits, and the hope for a settlement."""
         for numbers in self.links.values():
-            numbers.look(packet, until)
-            if numbers.state is not None and numbers.state.over:
-                numbers.deliveries.leave(until)
+            self._stop_link(numbers, packet, until)
         for session in self.sessions.values():
             session.look(0, until)
             session.look(1, until)
+
+    def _stop_link(self, numbers: LinkNumbers, packet: int, until: int) -> None:
+        numbers.look(packet, until)
+        if numbers.state is not None and numbers.state.over:
+            numbers.deliveries.leave(until)
 
     def lost(self, until: i64) -> None:
         self._stop(0, until)

@@ -142,6 +142,8 @@ class RefusalWatch(Watch10):
         super().__init__(notebook)
         self.conversation: Conversation10 = conversation
         self.links: dict[Link, _Attached] = {}
+        # The same by session.
+        self.of_session: dict[Session, dict[Link, _Attached]] = {}
         # Of each side, the last of its frames that may be refused.
         self.client: _Last = _Last()
         self.server: _Last = _Last()
@@ -160,6 +162,7 @@ class RefusalWatch(Watch10):
             self.several.attached(container, link.name, self.notebook.connection.id, record.packet)
         if known is None:
             known = self.links[link] = _Attached(link, session, record)
+            self.of_session.setdefault(session, {})[link] = known
             known.asked = _filters(body)
         elif side != known.side:
             own = body.source if side == side_of_peer(link.sender) else body.target
@@ -189,7 +192,7 @@ class RefusalWatch(Watch10):
 
     def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
         side = side_of(record)
-        known = self.links.pop(link, None)
+        known = self._forget(link)
         if known is not None and body.error is not None:
             condition = str(body.error.condition)
             if condition == "amqp:link:stolen" and link.detached != 3:
@@ -252,21 +255,26 @@ class RefusalWatch(Watch10):
 
     def session_ended(self, record: FrameRecord, body: End, session: Session) -> None:
         side = side_of(record)
+        links = self.of_session.pop(session, {})
         if body.error is not None:
-            newest = [
-                one
-                for one in self.links.values()
-                if one.session is session and one.side != side and not one.used()
-            ]
+            newest = [one for one in links.values() if one.side != side and not one.used()]
             if (
                 not newest
                 or self._last(1 - side).name not in ("attach", "flow")
                 or not self._refused(record, newest[-1], body.error)
             ):
                 self._complain(record, body.error)
-        for link in [one.link for one in self.links.values() if one.session is session]:
-            del self.links[link]
+        for link in links:
+            self.links.pop(link, None)
         self._said(record)
+
+    def _forget(self, link: Link) -> _Attached | None:
+        known = self.links.pop(link, None)
+        if known is not None:
+            others = self.of_session.get(known.session)
+            if others is not None:
+                others.pop(link, None)
+        return known
 
     def closed(self, record: FrameRecord, body: Close) -> None:
         if body.error is not None:
@@ -312,6 +320,7 @@ class RefusalWatch(Watch10):
 
     def lost(self, until: i64) -> None:
         self.links = {}
+        self.of_session = {}
 
     def finish(self, accused: set[str]) -> None:
         for side, packet, condition, name, refused, text in self.complaints[:1]:

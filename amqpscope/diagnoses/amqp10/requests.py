@@ -43,6 +43,9 @@ UNANSWERED: Final = declare(
 _MIRRORED: Final = ("attach", "detach", "end", "close")
 """Requests that look like their answers."""
 
+_OF_LINKS: Final = ("attach", "detach", "drain")
+"""Requests about a link."""
+
 
 class _Asked:
     """A request. end: the offset behind it in its sender's stream. up_to: of a drain, the delivery-count."""
@@ -170,18 +173,14 @@ class RequestWatch(Watch10):
 
     def _drop(self, session: Session, record: FrameRecord) -> None:
         """What was asked in a session that is ended is over."""
-        for key in list(self.asked):
-            about = key[1]
-            if about is session and key[0] != "end":
-                self._withdraw(key, record)
-            elif isinstance(about, Link) and self._ended(about, session):
-                self._withdraw(key, record)
-
-    def _ended(self, link: Link, session: Session) -> bool:
+        self._withdraw(("begin", session), record)
+        self._withdraw(("echo", session), record)
         for half in (session.client, session.server):
-            if half is not None and any(on.link is link for on in half.handles.values()):
-                return True
-        return False
+            if half is None or not self.asked:
+                continue
+            for on in half.handles.values():
+                for kind in _OF_LINKS:
+                    self._withdraw((kind, on.link), record)
 
     # Drain and echo
 

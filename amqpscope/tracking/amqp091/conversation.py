@@ -61,8 +61,8 @@ class Conversation091(Conversation):
         self.lost_packet: i64 = 0
         # Consumers that were cancelled, or whose queue was deleted: more may come about them.
         self._former: dict[tuple[Channel, str], Consumer] = {}
-        # The content that is being sent, by direction and channel.
-        self._sending: dict[tuple[int, int], SentContent] = {}
+        # The content that is being sent, by `_key`.
+        self._sending: dict[int, SentContent] = {}
 
     # Questions
 
@@ -77,7 +77,7 @@ class Conversation091(Conversation):
 
     def sending(self, record: FrameRecord) -> SentContent | None:
         """The content that the sender of a frame is sending on its channel."""
-        return self._sending.get((int(record.direction), int(record.frame.channel)))
+        return self._sending.get(_key(record))
 
     # Frames
 
@@ -86,8 +86,7 @@ class Conversation091(Conversation):
         body = frame.body
         kind = frame.kind
         if kind == "method":
-            sending = self._sending
-            if sending and (int(record.direction), int(frame.channel)) in sending:
+            if self._sending and _key(record) in self._sending:
                 self._end(record)
             if isinstance(body, Method) and not isinstance(body, UnknownMethod):
                 self._method(record, as_read(frame, body) if frame.problems else body)
@@ -273,7 +272,7 @@ class Conversation091(Conversation):
         """A method with content, which is applied."""
         channel = self.view.channel(record.frame.channel)
         content = SentContent(method, record.packet, channel)
-        self._sending[int(record.direction), int(record.frame.channel)] = content
+        self._sending[_key(record)] = content
         if channel is not None and isinstance(method, (BasicDeliver, BasicGetOk)):
             content.delivery = channel.deliveries.due
             if isinstance(method, BasicDeliver):
@@ -307,7 +306,9 @@ class Conversation091(Conversation):
         was due.
         """
         frame = record.frame
-        content = self._sending.pop((int(record.direction), int(frame.channel)))
+        key = _key(record)
+        content = self._sending[key]
+        del self._sending[key]
         content.message = Amqp091Message.of(record.message)
         content.publish = completed_publish(record, self.view)
         if content.publish is not None:
@@ -316,3 +317,8 @@ class Conversation091(Conversation):
                 content.number = content.publish.number
         for listener in self.listeners:
             listener.content_ended(record, content)
+
+
+def _key(record: FrameRecord) -> int:
+    """The direction and the channel of a frame, in a dictionary: a small number for small channels."""
+    return int(2 * record.frame.channel + record.direction)

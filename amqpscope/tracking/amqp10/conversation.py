@@ -69,6 +69,8 @@ class Conversation10(Conversation):
         self.server_container: str = ""
         # By side and channel; and the sessions that only one peer has begun so far, the oldest first.
         self._halves: dict[int, SessionHalf] = {}
+        # The half that a frame named last, None for none.
+        self._last: SessionHalf | None = None
         self._unanswered: dict[int, list[Session]] = {}
         # Octets are missing. Bits of the sides that have sent close.
         self._gap: bool = False
@@ -205,6 +207,7 @@ class Conversation10(Conversation):
     def _restart(self) -> None:
         """A protocol header behind both closes: all begins anew."""
         self._halves = {}
+        self._last = None
         self._unanswered = {}
         self._closed = 0
         self._newer = 0
@@ -266,6 +269,15 @@ class Conversation10(Conversation):
             return known.session
         return Session(PEERS[1 - side])
 
+    def _find(self, side: i64, channel: i64) -> SessionHalf | None:
+        """The half of a session that has, or had last, a channel of a side."""
+        last = self._last
+        if last is not None and last.channel == channel and last.side == side:
+            return last
+        found = self._halves.get(_key(side, channel))
+        self._last = found
+        return found
+
     def _put(self, half: SessionHalf) -> None:
         """A half of a session takes its channel."""
         key = _key(half.side, half.channel)
@@ -274,6 +286,7 @@ class Conversation10(Conversation):
             self._newer -= len(known.newer)
             self._unsettled -= len(known.unsettled)
         self._halves[key] = half
+        self._last = None
         if half.side == 0:
             half.session.client = half
         else:
@@ -293,7 +306,7 @@ class Conversation10(Conversation):
         return half
 
     def _end(self, record: FrameRecord, side: i64, channel: i64, body: End) -> None:
-        half = self._halves.get(_key(side, channel))
+        half = self._find(side, channel)
         if half is None or half.ended or half.assumed:
             self._stray(record, None)
         if half is None or half.ended:
@@ -348,7 +361,7 @@ class Conversation10(Conversation):
         return link
 
     def _detach(self, record: FrameRecord, side: i64, channel: i64, body: Detach) -> None:
-        half = self._halves.get(_key(side, channel))
+        half = self._find(side, channel)
         if half is None or half.ended or half.assumed:
             self._stray(record, None)
         if half is None or half.ended:
@@ -381,7 +394,7 @@ class Conversation10(Conversation):
             self._attached = 0
 
     def _flow(self, record: FrameRecord, side: i64, channel: i64, body: Flow) -> None:
-        half = self._halves.get(_key(side, channel))
+        half = self._find(side, channel)
         if half is None or half.ended or half.assumed:
             self._stray(record, None)
         if half is None or half.ended:
@@ -400,7 +413,7 @@ class Conversation10(Conversation):
     # Deliveries
 
     def _transfer(self, record: FrameRecord, side: i64, channel: i64, body: Transfer) -> None:
-        half = self._halves.get(_key(side, channel))
+        half = self._find(side, channel)
         if half is None or half.ended or half.assumed:
             half = self._half(record, side, channel)
         if body.handle is None:
@@ -477,11 +490,12 @@ class Conversation10(Conversation):
         half.wait(number, delivery)
         self._unsettled += len(half.unsettled) - before
         if self._unsettled > MAX_NAMED_DELIVERIES:
-            half.unsettled.popitem(last=False)
-            self._unsettled -= 1
+            before = len(half.unsettled)
+            half.forget_older()
+            self._unsettled -= before - len(half.unsettled)
 
     def _disposition(self, record: FrameRecord, side: i64, channel: i64, body: Disposition) -> None:
-        half = self._halves.get(_key(side, channel))
+        half = self._find(side, channel)
         if half is None or half.ended or half.assumed:
             self._stray(record, None)
         if half is None or body.first is None:
@@ -495,13 +509,15 @@ class Conversation10(Conversation):
             return
         deliveries = [] if sending is None else sending.named(body.first, body.last)
         if body.settled and sending is not None:
+            before: i64 = len(sending.unsettled)
             for delivery in deliveries:
                 if not body.role:
                     delivery.settled = True
                 elif delivery.id is not None:
                     delivery.settled_by_receiver = True
                     del sending.unsettled[delivery.id]
-                    self._unsettled -= self._halves.get(_key(sending.side, sending.channel)) is sending
+            if self._find(sending.side, sending.channel) is sending:
+                self._unsettled -= before - len(sending.unsettled)
         for listener in self.listeners:
             listener.disposition(record, body, half.session, deliveries)
 

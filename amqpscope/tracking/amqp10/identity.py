@@ -6,7 +6,7 @@ stays the same for its whole life, and for both peers.
 A *side* is 0 for the client and 1 for the server.
 """
 
-from collections import OrderedDict
+from itertools import islice
 from typing import Final
 
 from amqpscope.limits import MAX_NAMED_DELIVERIES
@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 _IDS: Final = 1 << 32
+_MASK: Final = _IDS - 1
 """How many delivery-ids there are: they are serial numbers of 32 bits (RFC 1982)."""
 
 PEERS: Final = (CLIENT, SERVER)
@@ -105,7 +106,7 @@ class SessionHalf:
         self.newer: dict[int, OpenDelivery] = {}
         self.older: dict[int, OpenDelivery] = {}
         # Those of them that the other peer has not settled. Kept for subscribers only.
-        self.unsettled: OrderedDict[int, OpenDelivery] = _NONE
+        self.unsettled: dict[int, OpenDelivery] = _NO_IDS
         # In the draft: deliveries by the ids of their further transfers.
         self.continued: dict[int, OpenDelivery] = _NO_IDS
 
@@ -125,9 +126,14 @@ class SessionHalf:
 
     def wait(self, number: int, delivery: "OpenDelivery") -> None:
         """A delivery is not settled by the other peer."""
-        if self.unsettled is _NONE:
-            self.unsettled = OrderedDict()
+        if self.unsettled is _NO_IDS:
+            self.unsettled = {}
         self.unsettled[number] = delivery
+
+    def forget_older(self) -> None:
+        """There are too many deliveries that are not settled: forget the older half of them."""
+        unsettled = self.unsettled
+        self.unsettled = dict(islice(unsettled.items(), (len(unsettled) + 1) // 2, None))
 
     def delivery(self, number: int) -> "OpenDelivery | None":
         """The delivery of this peer with a delivery-id, None if it is not known (any more)."""
@@ -148,10 +154,22 @@ class SessionHalf:
                 unsettled[number]
                 for number in sorted(ids, key=lambda number: (number - first + _IDS // 2) % _IDS)
             ]
+        if size == 1:
+            one = unsettled.get(first)
+            return [] if one is None else [one]
         if size > len(unsettled):
             found = [(number - first) % _IDS for number in unsettled if (number - first) % _IDS < size]
             return [unsettled[(first + step) % _IDS] for step in sorted(found)]
-        return [unsettled[number] for step in range(size) if (number := (first + step) % _IDS) in unsettled]
+        named: list[OpenDelivery] = []
+        start: i64 = first
+        count: i64 = size
+        step: i64 = 0
+        while step < count:
+            one = unsettled.get(int((start + step) & _MASK))
+            if one is not None:
+                named.append(one)
+            step += 1
+        return named
 
     def _ids_among(self, first: int, size: int) -> list[int]:
         """In the draft: the first ids of unsettled deliveries of which an id is among these.
@@ -286,6 +304,4 @@ class OpenDelivery:
 
 
 # mypyc: null object, of all that have none. Nothing writes to it.
-_NONE: Final[OrderedDict[int, OpenDelivery]] = OrderedDict()
-
 _NO_IDS: Final[dict[int, OpenDelivery]] = {}
