@@ -51,7 +51,7 @@ and do not decide the exit status.
 
 \b
 Notes about the capture report problems of the capture itself (lost packets, a
-truncated file). They accuse no peer and never change the exit status.
+truncated file). These notes accuse no peer and never change the exit status.
 
 \b
 `amqpscope rules explain RULE` explains a rule.

@@ -11,7 +11,7 @@ from amqpscope.cli.help import HelpfulCommand
 __all__ = ["COMMANDS", "GROUPS", "Commands"]
 
 COMMANDS = {
-    "triage": "Say what is wrong, whose move it is, and what to do next.",
+    "triage": "Show what is wrong, who has to act, and what to do next.",
     "read": "Show the conversation, frame by frame.",
     "summary": "Summarize each connection and how it ended.",
     "check": "Report protocol violations: which peer, rule, packet and state.",

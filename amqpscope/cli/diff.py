@@ -38,15 +38,17 @@ EPILOG = """\b
 `diff` compares what each peer sends on each connection, session, link,
 channel and consumer, in order: frames and their fields, deliveries and
 messages, and the outcome of each delivery. It does not matter whether
-outcomes are reported one by one or together. These are no differences: times,
-ports, packets and TCP segments, the split of a message into frames, ids and
-tags, names generated anew for each run, later flows and heartbeats, the
-interleaving of the two peers' frames, and the products that the peers name.
+outcomes are reported one by one or together. `diff` ignores times, ports,
+packets and TCP segments. `diff` ignores how a message is split into frames,
+and ids, tags and names that are generated for each run. `diff` also ignores
+later flows and heartbeats, the interleaving of the two peers' frames, and
+product names.
 
 \b
 Connections are paired by protocol, by the nodes they use and by their client,
-then in their order. Findings are paired by their fingerprint. Findings that
-only one run has count for the exit status, by the same options as in `check`.
+and then by their order. Findings are paired by their fingerprint. Findings
+that only one run has count for the exit status, by the same options as in
+`check`.
 
 \b
 Each capture is read twice, so standard input is first copied to a temporary

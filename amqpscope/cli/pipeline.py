@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 _RUN_EPILOG = """\b
-SOURCE is a file, a directory with all below it, a pattern in quotes or a URL
-(s3://, gs://, hdfs://, file://). Files with gzip or zstd are decompressed.
-The files of a capture set are read as one capture: a connection may continue
-from one file to the next.
+SOURCE is a file, a directory with all its files and subdirectories, a pattern
+in quotes or a URL (s3://, gs://, hdfs://, file://). Files with gzip or zstd
+are decompressed. The files of a capture set are read as one capture: a
+connection may continue from one file to the next.
 
 \b
 Examples:
@@ -326,7 +326,7 @@ def summary(
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
-    """Show broken rules by product, container, address and hour, settlement latencies, reported errors."""
+    """Show broken rules by product, container, address and hour, and settlement latencies."""
     _need_extra()
     with _session(master, verbose, configuration) as spark:
         from amqpscope.pipeline.questions import QUESTIONS, ask, views

@@ -69,8 +69,9 @@ answer of the other peer below the frame that gives it, after ->.
 
 Passwords, responses of a login and security tokens are never shown.
 
-Colours are used on a terminal only. --color always and --color never turn them
-on and off; so do the environment variables FORCE_COLOR and NO_COLOR.
+Colours are used on a terminal only. --color always turns colours on, and
+--color never turns colours off. The environment variables FORCE_COLOR and
+NO_COLOR do the same.
 
 \b
 Examples:
@@ -124,8 +125,7 @@ def read(
             rich_help_panel=_WHICH,
             help="Show only frames about this address (* and ? are wildcards). In AMQP "
             "1.0, an address is the source or target of a link. In AMQP 0-9-1, an "
-            "address is an exchange, a queue or a routing key; contents sent there "
-            "are shown, too.",
+            "address is an exchange, a queue or a routing key. Contents that are sent there are shown, too.",
         ),
     ] = None,
     only: Annotated[
@@ -221,9 +221,9 @@ def read(
         typer.Option(
             "--linked",
             rich_help_panel=_HOW,
-            help="Name at each message the packet that settles or confirms it. In the JSON output, also "
-            "name at each acknowledgement, disposition and confirm the packets that it answers. The "
-            "capture is read twice.",
+            help="Show with each message the packet that settles or confirms the message. In the JSON "
+            "output, each acknowledgement, disposition and confirm also names the packets that it answers. "
+            "The capture is read twice.",
         ),
     ] = False,
     drawn: Annotated[
@@ -231,8 +231,10 @@ def read(
         typer.Option(
             "--ladder",
             rich_help_panel=_HOW,
-            help="Draw the frames as arrows between client and server. Use --connection, --from "
-            "and --to to choose some.",
+            help=(
+                "Draw the frames as arrows between client and server. Use --connection, --from and "
+                "--to to choose frames."
+            ),
         ),
     ] = False,
     count: Annotated[

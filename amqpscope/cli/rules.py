@@ -53,7 +53,7 @@ Each line begins with a sign: + the rule is checked, - the rule is not checked
 yet, . a capture cannot decide the rule. The id, the severity and the level of
 the rule follow, then who can break the rule and what the rule demands.
 
-The first letters of an id name the layer of the rule, for example L for link;
+The first letters of an id name the layer of the rule, for example L for link.
 `amqpscope rules explain L-` lists the rules of this layer.
 
 \b
@@ -61,7 +61,7 @@ Exit status: 0 fine, 2 a failure (unknown option).
 """
 
 _SEARCH_EPILOG = """\b
-Each word may be a part of a longer word; capital letters make no difference.
+A word may also match a part of a longer word. Upper and lower case are equal.
 
 \b
 Examples:
@@ -92,8 +92,8 @@ Exit status: 0 fine, 2 a failure (unknown rule).
 _COVERAGE_EPILOG = """\b
 The command checks three captures of every rule. The violating capture must
 give exactly the expected findings. The clean capture must give no finding of
-any rule. The cut capture, with octets missing, must give what is expected of
-it. A legal pattern looks like a fault and must give no finding.
+any rule. The cut capture lacks octets, and must give the expected result. A
+legal pattern looks like a fault and must give no finding.
 
 \b
 Exit status: 0 fine, 1 a rule or legal pattern failed, 2 a failure.

@@ -51,10 +51,10 @@ the octets of its TCP stream. Missing octets were not captured, and resent
 octets were captured twice. The octets of a link are the octets of its
 messages, without frame headers.
 
-Of a connection that went wrong or was asked for, the numbers follow: what
-became of its messages, who waited for whom, and how long answers took. At
-most eight rows of each are shown; the JSON output has all. Percentiles of more
-than 256 times are too large by an eighth at most.
+For a connection that went wrong or that --connection names, the summary also
+shows what became of its messages, who waited for whom, and how long answers
+took. The text shows at most eight rows of each table. The JSON output has all
+rows. Percentiles of more than 256 values may be up to an eighth too large.
 
 Exit status: 0 fine, 2 a failure, 3 no AMQP 1.0 or 0-9-1 to read, 130 interrupted.
 """

@@ -20,9 +20,9 @@ from amqpscope.report.triage import Triage
 __all__ = ["EPILOG", "triage"]
 
 EPILOG = """
-The worst comes first: a violation that the other peer reacted to, then
-diagnoses (who waits for whom), then ends with an error or without a close,
-then the other violations. The output has at most fifteen lines for each
+The worst problem comes first. Violations to which the other peer reacted come
+first, then diagnoses (who waits for whom), then ends with an error or without
+a close, then other violations. The output has at most fifteen lines for each
 capture. A diagnosis accuses nobody: `the client has to act` means that the
 client can end the trouble.
 
@@ -50,7 +50,7 @@ def triage(
         ),
     ] = False,
 ) -> int:
-    """Say who talks to whom, what is wrong, since when, whose move it is, and what to type next."""
+    """Show who talks to whom, what is wrong and since when, who has to act, and what to type next."""
     statuses: list[Status] = []
     for one in inputs(paths, merge, via, dialect, tls_keylog):
         below = any(status is not Status.FAILURE for status in statuses)

@@ -101,7 +101,7 @@ def why(
         typer.Option(
             "--end",
             help="Explain why each connection, session, link and channel ended, back to "
-            "the first cause. No PACKET is given then.",
+            "the first cause. Do not give a PACKET with this option.",
         ),
     ] = False,
     connection: Annotated[
@@ -158,7 +158,7 @@ def why(
     dialect: DialectOption = None,
     tls_keylog: KeyLogOption = None,
 ) -> int:
-    """Show the frames of a packet, what both peers knew, what allows or forbids them, and what followed."""
+    """Show the frames of a packet, what allows or forbids each frame, and what followed."""
     valid(profile)
     named = paths or []
     if end:
