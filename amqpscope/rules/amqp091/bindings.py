@@ -52,8 +52,9 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
     Evidence: the same exchange.bind, which the server accepted before, and the server's refusal
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
     nothing. The server closes the channel, so the application cannot start.
-    Silent when: the capture lacks octets of a connection to this server, or when the server's answer names
-    access rights or a missing exchange. The rule is also silent when the binding may have been removed.
+    Silent when: the capture lacks octets of a connection to this server. The rule is also silent when the
+    server's answer names access rights or a missing exchange. The rule is also silent when the binding may
+    have been removed.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Compare destination, source, routing key and arguments with the existing bindings. If an
     identical binding exists, answer exchange.bind-ok and change nothing.
@@ -100,8 +101,8 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     Evidence: the declarations of the queue and the exchange, and the server's answer to queue.bind
     Why it matters: The specification allows a binding of a durable queue to a transient exchange. The binding
     disappears together with the exchange. The client loses its channel and cannot set up its topology.
-    Silent when: amqpscope does not know the declaration of the queue or the exchange, or when the server's
-    answer names access rights or a missing queue or exchange.
+    Silent when: amqpscope does not know the declaration of the queue or the exchange. The rule is also silent
+    when the server's answer names access rights or a missing queue or exchange.
     Only possible because: The capture does not show why the server refused the binding.
     How to mend it: Accept queue.bind from a durable queue to a transient exchange. Treat the binding as
     transient and remove it when the exchange disappears.
@@ -129,8 +130,8 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
     the name of an existing queue as its routing key
     Why it matters: The default exchange is the simplest way to send to a queue. The message does not reach
     the queue.
-    Silent when: the capture lacks octets of a connection to this server, when the queue may have been
-    deleted, or when the queue deletes itself.
+    Silent when: the capture lacks octets of a connection to this server. The rule is also silent when the
+    queue may have been deleted, or when the queue deletes itself.
     Only possible because: No capture can prove this fault, because a client outside the capture or the server
     itself may have deleted the queue.
     How to mend it: Bind each new queue to the default exchange with the queue name as the routing key before
@@ -156,8 +157,8 @@ def bound_queue_not_reached(operation: TopologyOperation, binding: TopologyOpera
     Evidence: the known bindings, and a basic.return with reply-code 312 although a binding matches
     Why it matters: The queue does not get the message. The message is lost unless the publisher handles the
     returned message.
-    Silent when: the capture lacks octets of a connection to this server, or when another client may have
-    removed the binding, the queue or the exchange.
+    Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
+    client may have removed the binding, the queue or the exchange.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     removed the binding, the queue or the exchange.
     How to mend it: Compare the routing key with the binding keys of the direct exchange octet by octet, and

@@ -35,9 +35,9 @@ def blocked_without_capability(case: Case091) -> None:
     Evidence: the capabilities in connection.start-ok, and each connection.blocked and connection.unblocked of
     the server
     Why it matters: The client does not know the method, and may close the connection with reply-code 503.
-    Silent when: the client announces the capability connection.blocked, when amqpscope could not read the
-    client's capabilities, or when the capture lacks octets of the connection. The rule reports the fault only
-    once per connection.
+    Silent when: the client announces the capability connection.blocked, or when amqpscope could not read the
+    client's capabilities. The rule is also silent when the capture lacks octets of the connection. The rule
+    reports the fault only once per connection.
     How to mend it: Read the capabilities in the client-properties of connection.start-ok. Send
     connection.blocked and connection.unblocked only if the capability connection.blocked is true.
     """
@@ -68,8 +68,8 @@ def blocked_out_of_turn(case: Case091) -> None:
     Evidence: whether the connection is blocked when the method arrives
     Why it matters: The client cannot know whether it may publish, because the notifications of the server
     contradict each other.
-    Silent when: the capture lacks octets of the server, or when another rule already reports that the client
-    does not announce the capability connection.blocked.
+    Silent when: the capture lacks octets of the server. The rule is also silent when another rule already
+    reports that the client does not announce the capability connection.blocked.
     How to mend it: Keep one blocked flag per connection. Send connection.blocked only when the flag changes
     from false to true, and connection.unblocked only when the flag changes back.
     """

@@ -115,8 +115,8 @@ def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
     channel.close
     Why it matters: The sender of the request learns from channel.close that the request will not be carried
     out. The sender may therefore have repeated the request on another channel.
-    Silent when: the capture lacks octets that were sent after the channel was opened, or when the reply may
-    answer a request from before the channel.close.
+    Silent when: the capture lacks octets that were sent after the channel was opened. The rule is also silent
+    when the reply may answer a request from before the channel.close.
     How to mend it: After sending channel.close, discard every method received on the channel except
     channel.close and channel.close-ok. The peer must neither execute nor answer a discarded method.
     """

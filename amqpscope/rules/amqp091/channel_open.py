@@ -62,8 +62,8 @@ def reused_too_early(case: Case091, channel: Channel) -> None:
     Evidence: the order of channel.close, channel.close-ok and channel.open on the channel number
     Why it matters: The peers may assign the answer for the old channel.close to the new channel. Brokers
     close the connection.
-    Silent when: the capture lacks octets after the channel.close, or when both peers have closed the channel
-    and the client has sent its channel.close-ok.
+    Silent when: the capture lacks octets after the channel.close. The rule is also silent when both peers
+    have closed the channel and the client has sent its channel.close-ok.
     How to mend it: Keep a channel number reserved after channel.close until channel.close-ok arrives. When
     the server closes the channel, send channel.close-ok first and only then open the number again.
     """

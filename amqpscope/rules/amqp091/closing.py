@@ -54,11 +54,12 @@ def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bo
     Evidence: a FIN or RST of TCP without an earlier connection.close
     Why it matters: The other peer cannot distinguish an orderly end from a crash. The fate of messages and
     acknowledgements in transit is uncertain.
-    Silent when: the connection was not open yet, when the capture lacks octets of the connection, or when the
-    other peer ended its stream first. The rule also reports nothing when the other peer was silent for two
-    heartbeat delays or sent broken frames, because the peer may then drop the connection. The finding is only
-    possible, not certain, when a reset ends the stream. The finding is also only possible when the capturing
-    machine's clock was set back, because the other peer may then have been silent for two heartbeat delays.
+    Silent when: the connection was not open yet, or when the capture lacks octets of the connection. The rule
+    is also silent when the other peer ended its stream first. The rule also reports nothing when the other
+    peer was silent for two heartbeat delays or sent broken frames, because the peer may then drop the
+    connection. The finding is only possible, not certain, when a reset ends the stream. The finding is also
+    only possible when the capturing machine's clock was set back, because the other peer may then have been
+    silent for two heartbeat delays.
     How to mend it: Send connection.close, wait for connection.close-ok with a time-out, and only then close
     the socket. Applications should close the connection object before the process exits.
     """

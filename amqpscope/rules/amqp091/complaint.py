@@ -136,8 +136,8 @@ def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None
     Evidence: the server's answer to a basic.consume or basic.get that sets no-ack
     Why it matters: The specification requires servers to support deliveries without acknowledgements. Streams
     of RabbitMQ do not support deliveries without acknowledgements.
-    Silent when: the reply-code is not 540, when the reply-text does not mention acknowledgements, or when
-    more than one request may have caused the close.
+    Silent when: the reply-code is not 540, or when the reply-text does not mention acknowledgements. The rule
+    is also silent when more than one request may have caused the close.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Support basic.consume and basic.get with no-ack: treat each delivery as settled when it is
     sent. For a RabbitMQ stream, let the client consume without no-ack.
@@ -162,8 +162,8 @@ def consumer_with_acks_refused(case: Case091, request: MethodRequest) -> None:
     Evidence: the server's answer to a basic.consume or basic.get without no-ack
     Why it matters: The specification requires servers to support acknowledgements. Without acknowledgements,
     a message that the client loses is lost for good.
-    Silent when: the reply-code is not 540, when the reply-text does not mention acknowledgements, or when
-    more than one request may have caused the close.
+    Silent when: the reply-code is not 540, or when the reply-text does not mention acknowledgements. The rule
+    is also silent when more than one request may have caused the close.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Support basic.consume and basic.get without no-ack: keep each delivery until the client
     settles it, and requeue it when the channel ends first.
@@ -212,8 +212,8 @@ def small_frame_refused(case: Case091, most: i64) -> None:
     Evidence: a frame of at most 4096 octets before connection.tune-ok, and the connection.close with 501 that
     follows
     Why it matters: A client with a large token in connection.start-ok cannot log in.
-    Silent when: the reply-code is not 501, when the reply-text does not mention a size, or when the client
-    has sent more than 4096 octets in all.
+    Silent when: the reply-code is not 501, or when the reply-text does not mention a size. The rule is also
+    silent when the client has sent more than 4096 octets in all.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Accept frames of up to 4096 octets from the first frame on, until connection.tune-ok sets
     frame-max. Check every smaller size limit that applies before authentication.
@@ -238,8 +238,8 @@ def heartbeat_refused(case: Case091, code: i64) -> None:
     of a frame error
     Why it matters: A peer without heartbeats only has to ignore heartbeat frames. The connection is lost for
     no reason.
-    Silent when: the peers agreed on heartbeats, when the reply-code is not that of a frame error (501, 503,
-    505), or when the reply-text does not mention a heartbeat.
+    Silent when: the peers agreed on heartbeats. The rule is also silent when the reply-code is not that of a
+    frame error (501, 503, 505). The rule is also silent when the reply-text does not mention a heartbeat.
     Only possible because: The {peer} may have sent the close for another reason.
     How to mend it: Discard heartbeat frames without an error, even when the heartbeat delay is agreed as 0.
     Handle the heartbeat frame type before any check of channel or state.

@@ -39,7 +39,7 @@ def confirms_without_capability(case: Case091) -> None:
     Silent when: connection.start was not captured, or when amqpscope could not read it. The rule reports the
     fault only once per connection.
     How to mend it: Read the capabilities in the server-properties of connection.start. Without
-    publisher_confirms, do not send confirm.select; use the class tx or publish without confirms.
+    publisher_confirms, do not send confirm.select. Use the class tx, or publish without confirms.
     """
     case.report_once(
         CF_SELECT_CAP, "the server has not announced the capability publisher_confirms", CERTAIN, {}
@@ -59,7 +59,7 @@ def confirms_in_transaction(case: Case091) -> None:
     channel when a client sends both tx.select and confirm.select.
     Silent when: the capture lacks octets that were sent on the channel before the confirm.select.
     How to mend it: Use either tx.select or confirm.select on a channel, never both. Applications that need
-    both open one channel for each; do not take a transactional channel from a pool for confirms.
+    both open one channel for each. Do not take a transactional channel from a pool for confirms.
     """
     case.report(CF_TX_EXCL, "the channel is in transaction mode")
 
@@ -95,7 +95,7 @@ def confirm_of_tag_zero(case: Case091) -> None:
     confirm to no message, or to all messages.
     Silent when: the channel is not in confirm mode.
     How to mend it: Number the messages of a channel from 1: the first basic.publish after confirm.select has
-    number 1. Never send delivery-tag 0; to confirm several messages, send the highest tag with the multiple
+    number 1. Never send delivery-tag 0. To confirm several messages, send the highest tag with the multiple
     flag.
     """
     case.report(CF_TAG_NONZERO, "delivery-tag 0")
@@ -200,8 +200,8 @@ def never_confirmed(case: Case091, publish: Publish, unconfirmed: int, age: i64)
     Evidence: the messages that are not confirmed when the channel ends normally
     Why it matters: The client does not know whether the message is safe, and may wait forever for the
     confirm.
-    Silent when: the oldest unconfirmed message is younger than five minutes, or when the capture lacks octets
-    that were sent on the channel before that message.
+    Silent when: the oldest unconfirmed message is younger than five minutes. The rule is also silent when the
+    capture lacks octets that were sent on the channel before that message.
     Only possible because: The specification sets no time by which a confirm is due.
     How to mend it: Send basic.ack or basic.nack for every message published in confirm mode, also for
     unroutable, rejected and expired messages. Send outstanding confirms before channel.close-ok or

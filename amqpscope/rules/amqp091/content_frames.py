@@ -31,9 +31,9 @@ def content_on_channel_0(case: Case091, problem: Problem) -> None:
     Evidence: the type and the channel number of the frame
     Why it matters: No method on channel 0 has content. The receiver closes the connection, with 504 or, at
     RabbitMQ, with 505.
-    Silent when: the capture lacks octets before the frame, or when F-METHOD-CH-NONZERO already reports the
-    method on channel 0 to which the frame belongs. The rule is also silent when the rule has already reported
-    an earlier content frame on channel 0.
+    Silent when: the capture lacks octets before the frame. The rule is also silent when F-METHOD-CH-NONZERO
+    already reports the method on channel 0 to which the frame belongs. The rule is also silent when the rule
+    has already reported an earlier content frame on channel 0.
     How to mend it: Send content header and body on the channel of the method to which they belong. Make one
     function write the method, header and body frames, with one channel number.
     """

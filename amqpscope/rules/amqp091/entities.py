@@ -156,8 +156,9 @@ def exclusive_queue_outlives(operation: TopologyOperation, made: TopologyOperati
     Evidence: a confirmed use of the queue after the connection that declared it has ended
     Why it matters: Messages accumulate in a queue that nobody uses any more. A later client may also mistake
     the queue for its own.
-    Silent when: the capture lacks octets of a connection to this server, or when fewer than ten seconds have
-    passed since the connection ended. The rule is also silent when another client declares the queue again.
+    Silent when: the capture lacks octets of a connection to this server. The rule is also silent when fewer
+    than ten seconds have passed since the connection ended. The rule is also silent when another client
+    declares the queue again.
     Only possible because: Another client may have declared the queue again.
     How to mend it: Delete all exclusive queues of a connection when the connection ends, also when the socket
     breaks without connection.close.

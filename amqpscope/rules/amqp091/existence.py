@@ -32,8 +32,9 @@ a missing exchange and close the channel.
 Silent when: the server answers with an exception other than 404, or when the answer does not show what is
 missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
 LavinMQ treat the deletion of a missing exchange as done and do not refuse the request. The finding is certain
-only if the server refuses the request with 404 and the same connection had deleted the exchange or received a
-404 for the exchange before. In all other cases, another client may have deleted the exchange.
+only if the server refuses the request with 404. In addition, the same connection must have deleted the
+exchange or received a 404 for the exchange before. In all other cases, another client may have deleted the
+exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Do not
 delete an exchange that is already deleted. Run cleanup code on a channel of its own, so that a 404 interrupts
@@ -73,8 +74,9 @@ request closes the channel.
 Silent when: the server answers with an exception other than 404, or when the answer does not show what is
 missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
 LavinMQ treat the removal of a missing binding as done and do not refuse the request. The finding is certain
-only if the server refuses the request with 404 and the same connection had deleted the exchange or received a
-404 for the exchange before. In all other cases, another client may have deleted the exchange.
+only if the server refuses the request with 404. In addition, the same connection must have deleted the
+exchange or received a 404 for the exchange before. In all other cases, another client may have deleted the
+exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send exchange.unbind before deleting either exchange. Leave the exchange.unbind out after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -134,8 +136,8 @@ closes the channel.
 Silent when: the server answers with an exception other than 404, or when the answer does not show what is
 missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
 LavinMQ treat the removal of a missing binding as done and do not refuse the request. The finding is certain
-only if the server refuses the request with 404 and the same connection had deleted the queue or received a
-404 for the queue before. In all other cases, another client may have deleted the queue.
+only if the server refuses the request with 404. In addition, the same connection must have deleted the queue
+or received a 404 for the queue before. In all other cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Send queue.unbind before deleting the queue. Leave the queue.unbind out after a queue.delete,
 because deleting a queue removes its bindings.
@@ -155,8 +157,9 @@ request closes the channel.
 Silent when: the server answers with an exception other than 404, or when the answer does not show what is
 missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
 LavinMQ treat the removal of a missing binding as done and do not refuse the request. The finding is certain
-only if the server refuses the request with 404 and the same connection had deleted the exchange or received a
-404 for the exchange before. In all other cases, another client may have deleted the exchange.
+only if the server refuses the request with 404. In addition, the same connection must have deleted the
+exchange or received a 404 for the exchange before. In all other cases, another client may have deleted the
+exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send queue.unbind before deleting the exchange. Leave the queue.unbind out after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -194,8 +197,8 @@ when a client deletes a missing queue.
 Silent when: the server answers with an exception other than 404, or when the answer does not show what is
 missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
 LavinMQ treat the deletion of a missing queue as done and do not refuse the request. The finding is certain
-only if the server refuses the request with 404 and the same connection had deleted the queue or received a
-404 for the queue before. In all other cases, another client may have deleted the queue.
+only if the server refuses the request with 404. In addition, the same connection must have deleted the queue
+or received a 404 for the queue before. In all other cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Delete each queue once, and let only one part of the application own the deletion. Do not
 delete a queue that is already deleted, or that deletes itself (auto-delete, exclusive). Run cleanup code on a

@@ -28,9 +28,9 @@ def content_while_stopped(case: Case091) -> None:
     Evidence: the active value of the last channel.flow-ok on the channel in this direction (content is
     allowed at the start)
     Why it matters: The other peer has no room for the content and may close the connection.
-    Silent when: the peer may already have received a channel.flow that allows content again, or when the
-    capture lacks octets that were sent after the channel was opened. The rule ignores content that a client
-    requests with basic.get, and returned messages.
+    Silent when: the peer may already have received a channel.flow that allows content again. The rule is also
+    silent when the capture lacks octets that were sent after the channel was opened. The rule ignores content
+    that a client requests with basic.get, and returned messages.
     How to mend it: Store the active value of each channel.flow per channel. After channel.flow-ok with
     active=0, queue new content and start none until a channel.flow with active=1 arrives. Check the state in
     every thread that publishes on the channel.
@@ -85,8 +85,8 @@ def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
     Evidence: the time from channel.flow to channel.flow-ok, and the content that the peer sends in between
     Why it matters: A receiver that sends channel.flow to stop content has no room for more. A sender that
     answers late overloads the receiver.
-    Silent when: the rule has already reported this fault on the same connection, or when the capture lacks
-    octets that were sent after the channel was opened.
+    Silent when: the rule has already reported this fault on the same connection. The rule is also silent when
+    the capture lacks octets that were sent after the channel was opened.
     Only possible because: The {peer}'s application may not have read the channel.flow yet.
     How to mend it: Read incoming frames while sending content, for example in a separate thread. Handle
     channel.flow and send channel.flow-ok before starting the next content.

@@ -46,8 +46,8 @@ def body_altered(content: Content, came: Content) -> Finding:
     Evidence: a published and a delivered message with the same message-id or correlation-id, and the digests
     of their bodies
     Why it matters: The consumer processes data that no publisher has sent, so its results are wrong.
-    Silent when: the message has no message-id, when another message has the same message-id, or when the
-    capture lacks octets of a connection to this server.
+    Silent when: the message has no message-id, or when another message has the same message-id. The rule is
+    also silent when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Store and forward the octets of all body frames unchanged, in their order and with the
@@ -262,7 +262,7 @@ def delivered_to_two(content: Content, before: Content) -> Finding:
     server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
-    How to mend it: Lock a message when it is delivered, and offer it to another consumer only after a
+    How to mend it: Lock a message when it is delivered. Offer the message to another consumer only after a
     basic.reject, basic.nack or basic.recover, or after the end of its channel or connection.
     """
     message = f"the delivery of the same message in packet {int(before.spot.packet)} is not settled yet"
@@ -279,8 +279,8 @@ def put_on_a_queue_twice(content: Content, before: Content) -> Finding:
     Source: XML:queue.bind.unique
     Evidence: the publishes and the deliveries of the message, and their redelivered bits
     Why it matters: Consumers receive the message twice and do the same work twice.
-    Silent when: the message was returned to the queue, when the message was published more than once, or when
-    the capture lacks octets of a connection to this server.
+    Silent when: the message was returned to the queue, or when the message was published more than once. The
+    rule is also silent when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Collect the destination queues of a message in a set before storing the message. Each
@@ -302,8 +302,8 @@ def reached_an_exchange_twice(content: Content, before: Content) -> Finding:
     Source: RMQX:exchange.bind.unique
     Evidence: the publishes and the deliveries of the message
     Why it matters: Consumers receive the message twice and do the same work twice.
-    Silent when: the message was returned to the queue, when the message was published more than once, or when
-    the capture lacks octets of a connection to this server.
+    Silent when: the message was returned to the queue, or when the message was published more than once. The
+    rule is also silent when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: While routing a message through exchange bindings, remember the exchanges that the message
@@ -434,8 +434,8 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     Why it matters: A consumer that requeues a message that it cannot process may receive the message in an
     endless loop. One passage of the specification forbids the redelivery of a rejected message to the same
     client. Another passage recommends this redelivery, and RabbitMQ redelivers the message.
-    Silent when: the rule has already reported this fault on the same connection, or when the capture lacks
-    octets of a connection to this server.
+    Silent when: the rule has already reported this fault on the same connection. The rule is also silent when
+    the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Offer a requeued message to other consumers first, and exclude the channel that rejected
@@ -464,8 +464,8 @@ def delivered_again_after_rollback(content: Content, before: Content) -> Finding
     Evidence: the unacknowledged messages, and the deliveries after tx.rollback-ok
     Why it matters: After tx.rollback, the client still has the delivery and may acknowledge it. The client
     now has the message twice and may process it twice.
-    Silent when: the channel or connection of the delivery may have ended, or when the capture lacks octets of
-    a connection to this server.
+    Silent when: the channel or connection of the delivery may have ended. The rule is also silent when the
+    capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Restore rolled back acknowledgements to the unacknowledged state on tx.rollback, and

@@ -80,8 +80,8 @@ def server_out_of_order(case: Case091, name: str) -> None:
     Evidence: the order of the methods in the connection set-up
     Why it matters: Client and server disagree about the state of the set-up. Client and server have not
     agreed on the values that the method negotiates.
-    Silent when: the capture lacks octets of either peer, or when one of the two peers sent a set-up method
-    out of order before.
+    Silent when: the capture lacks octets of either peer. The rule is also silent when one of the two peers
+    sent a set-up method out of order before.
     How to mend it: Use a state machine for the connection set-up. The order is connection.start, any number
     of connection.secure, connection.tune, connection.open-ok. Send connection.start, connection.tune and
     connection.open-ok once each, and send every method only in answer to the client's previous method.
@@ -111,8 +111,9 @@ def client_out_of_order(case: Case091, name: str) -> None:
     Evidence: the order of the methods in the connection set-up
     Why it matters: The server cannot continue the connection set-up. Most servers drop the connection without
     sending connection.close.
-    Silent when: the capture lacks octets of either peer, or when one of the two peers sent a set-up method
-    out of order before. A client may send connection.tune-ok and connection.open together.
+    Silent when: the capture lacks octets of either peer. The rule is also silent when one of the two peers
+    sent a set-up method out of order before. A client may send connection.tune-ok and connection.open
+    together.
     How to mend it: Use a state machine for the connection set-up. Wait for connection.start before
     connection.start-ok, and answer each connection.secure with one connection.secure-ok. Wait for
     connection.tune before connection.tune-ok, and then send connection.open once.

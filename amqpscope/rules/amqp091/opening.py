@@ -122,8 +122,8 @@ def answer_that_is_no_header(case: Case091, problem: Problem) -> None:
     Evidence: the client's protocol header, and the first octets of the server
     Why it matters: A client needs to learn which version the server supports. The octets that the server
     sends do not name any version.
-    Silent when: the capture lacks the start of the stream, or when the stream belongs to another protocol
-    (for example that of a web server).
+    Silent when: the capture lacks the start of the stream. The rule is also silent when the stream belongs to
+    another protocol (for example that of a web server).
     How to mend it: Answer an unsupported protocol header with the server's own protocol header (`AMQP` and
     the octets 0, 0, 9, 1), then close the socket. Write nothing before the first frame or header.
     """

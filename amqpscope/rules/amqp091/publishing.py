@@ -113,8 +113,9 @@ def other_user(case: Case091) -> None:
     Evidence: the login in connection.start-ok, and the property user-id
     Why it matters: Receivers of the message treat user-id as verified by the broker. RabbitMQ therefore
     closes the channel.
-    Silent when: the capture lacks the login, when the login names no user (its mechanism is neither PLAIN nor
-    AMQPLAIN), or when the server is neither RabbitMQ nor LavinMQ.
+    Silent when: the capture lacks the login. The rule is also silent when the login names no user (its
+    mechanism is neither PLAIN nor AMQPLAIN). The rule is also silent when the server is neither RabbitMQ nor
+    LavinMQ.
     Only possible because: The server may allow the user to publish under the name of another user.
     How to mend it: Set user-id to the user name of the connection's login, or leave user-id out. When an
     application forwards received messages, do not copy their user-id.
@@ -272,8 +273,8 @@ def return_after_its_ack(case: Case091, number: int) -> None:
     Evidence: a basic.return with the values of a message that is already confirmed
     Why it matters: When the basic.ack arrives, the client considers the message safe and discards it. The
     client cannot match the later basic.return to any message, so the loss can go unnoticed.
-    Silent when: the capture lacks octets that were sent on the channel before the basic.return, or when an
-    unconfirmed message has the same exchange, routing key and size.
+    Silent when: the capture lacks octets that were sent on the channel before the basic.return. The rule is
+    also silent when an unconfirmed message has the same exchange, routing key and size.
     How to mend it: Send basic.return, including its content header and body, before the basic.ack that
     confirms the same message. When routing fails, write basic.return to the channel first, then basic.ack.
     """

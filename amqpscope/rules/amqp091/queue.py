@@ -165,8 +165,8 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     Evidence: the queue name in queue.declare
     Why it matters: Another broker may refuse the name with 406, so the application may not work there.
     RabbitMQ and others accept any name.
-    Silent when: the rule has already reported such a name on the same connection, or when the name begins
-    with `amq.`, because brokers generate such names.
+    Silent when: the rule has already reported such a name on the same connection. The rule is also silent
+    when the name begins with `amq.`, because brokers generate such names.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
     slashes and other characters when a queue name is built from other data.
     """

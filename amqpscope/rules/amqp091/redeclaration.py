@@ -265,8 +265,8 @@ def passive_exchange_compared(operation: TopologyOperation) -> Finding:
     Evidence: a passive exchange.declare that the server refuses with a code other than 404 and 403
     Why it matters: A passive declaration only asks whether the exchange exists. A client that sends arbitrary
     values in the other fields loses its channel although the exchange exists.
-    Silent when: the server's answer is 404 (the exchange does not exist) or 403 (access is not allowed), or
-    when the capture lacks octets of the connection.
+    Silent when: the server's answer is 404 (the exchange does not exist) or 403 (access is not allowed). The
+    rule is also silent when the capture lacks octets of the connection.
     Only possible because: Only the reply-code indicates why the server refused the declaration.
     How to mend it: Read only exchange and no-wait when the passive bit of exchange.declare is set. Do not
     compare type, durable or arguments with the existing exchange.
@@ -294,8 +294,8 @@ def passive_queue_compared(operation: TopologyOperation) -> Finding:
     Evidence: a passive queue.declare that the server refuses with a code other than 404, 403 and 405
     Why it matters: A passive declaration only asks whether the queue exists. A client that sends arbitrary
     values in the other fields loses its channel although the queue exists.
-    Silent when: the server's answer is 404, 403 or 405 (the queue belongs exclusively to another connection),
-    or when the capture lacks octets of the connection.
+    Silent when: the server's answer is 404, 403 or 405 (the queue belongs exclusively to another connection).
+    The rule is also silent when the capture lacks octets of the connection.
     Only possible because: Only the reply-code indicates why the server refused the declaration.
     How to mend it: Read only queue and no-wait when the passive bit of queue.declare is set. Do not compare
     durable, exclusive, auto-delete or arguments with the existing queue.

@@ -145,8 +145,8 @@ def type_not_supported(case: Case091, refusal: Refusal) -> None:
     Evidence: the server's answer to exchange.declare
     Why it matters: The server does not create the exchange. The specification names 503 for the refusal. The
     usual cause is a plugin that the server lacks.
-    Silent when: the reply-text of the server does not give the type as the reason, or when the name of the
-    type does not begin with `x-`.
+    Silent when: the reply-text of the server does not give the type as the reason. The rule is also silent
+    when the name of the type does not begin with `x-`.
     Only possible because: Only the server's close indicates that the server does not support the type.
     How to mend it: Install and enable the plugin that provides the exchange type on every node of the broker.
     If no plugin can be installed, declare the exchange with type direct, fanout, topic or headers.
@@ -343,8 +343,8 @@ def unbind_fails_by_channel(case: Case091, refusal: Refusal) -> None:
     Evidence: a channel.close that names queue.unbind as its cause
     Why it matters: One rule of the specification wants the server to close the connection, while others name
     a reply-code of channel.close. Brokers close the channel, so clients must expect both.
-    Silent when: the rule has already reported this fault on the same connection, or when the reply-code is
-    404, which other rules of queue.unbind demand.
+    Silent when: the rule has already reported this fault on the same connection. The rule is also silent when
+    the reply-code is 404, which other rules of queue.unbind demand.
     How to mend it: Answer a failed queue.unbind with connection.close, if strict conformance is required. If
     strict conformance is not required, keep channel.close as other brokers do. Clients should handle both
     closes.

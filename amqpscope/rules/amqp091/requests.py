@@ -125,8 +125,8 @@ def request_not_waited_for(case: Case091, request: MethodRequest) -> None:
     Evidence: the methods that the client sends while a request on the channel is not answered
     Why it matters: If a request fails, the server closes the channel and silently drops all later requests.
     The specification recommends waiting, but does not demand it.
-    Silent when: the capture lacks octets that were sent after the channel was opened, when the next method
-    has no reply method, or when the next method is channel.close.
+    Silent when: the capture lacks octets that were sent after the channel was opened. The rule is also silent
+    when the next method has no reply method, or when the next method is channel.close.
     How to mend it: Wait for the reply to each request before sending the next request on the same channel.
     Applications that need parallel requests use one channel per thread.
     """
@@ -156,9 +156,9 @@ def request_never_answered(case: Case091, request: MethodRequest) -> None:
     Source: G:all classes; GS:2.2.1; GS:3.2.1; XML response elements
     Evidence: the requests on the channel that are not answered yet
     Why it matters: A client that waits for the reply waits forever, or gives up on the channel.
-    Silent when: the server closes the channel or the connection, or when the capture lacks octets that were
-    sent after the channel was opened. The finding is only possible, not certain, for basic.consume,
-    basic.cancel and tx.commit, because some brokers let the queues answer these methods.
+    Silent when: the server closes the channel or the connection. The rule is also silent when the capture
+    lacks octets that were sent after the channel was opened. The finding is only possible, not certain, for
+    basic.consume, basic.cancel and tx.commit, because some brokers let the queues answer these methods.
     How to mend it: Answer every synchronous request before sending channel.close-ok. Process channel.close
     after the requests that arrived before it on the same channel, not before these requests.
     """

@@ -191,8 +191,8 @@ def table_in_the_printed_dialect(case: Case091) -> None:
     """A client sends a RabbitMQ or LavinMQ server a field table with type tags that only the specification's
     grammar defines.
 
-    Demands: A peer uses the type tags 's', 'l', 'L', 'U' and the sign of decimals in the dialect that the
-    other peer understands: that of the specification or that of RabbitMQ.
+    Demands: A peer uses the type tags 's', 'l', 'L', 'U' and the sign of decimals in the dialect of the other
+    peer. This dialect is that of the specification or that of RabbitMQ.
     Source: GS:4.2.1 field-value; ERR:3; ERR:4
     Evidence: the product in the properties of the peer, and whether the table can be read in each dialect
     Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ reads

@@ -189,8 +189,8 @@ def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
     Evidence: an answering attach that a detach from the same peer follows at once
     Why it matters: A null terminus shows the other peer at once that the link is refused. With a terminus
     present, the other peer may start to use the link before the detach arrives.
-    Silent when: the refusing peer sent another frame between its answering attach and its detach, or when
-    more than one second passed between the two.
+    Silent when: the refusing peer sent another frame between its answering attach and its detach. The rule is
+    also silent when more than one second passed between the two.
     Only possible because: The peer may have accepted the attach first, and the link may have failed
     afterwards.
     How to mend it: When refusing a link, send the answering attach with the local terminus null (source if
@@ -318,10 +318,9 @@ def transfer_without_target(case: Case10, link: LinkEnd, certainty: i64) -> None
     the rule reports only the first transfer. The finding is only possible, not certain, when the sender may
     not have read the receiver's attach yet. The finding is also only possible when the receiver itself asked
     for the link and grants link-credit.
-    Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}: the
-    attach had reached the host of the {peer}, but no frame of the {peer} shows that the {peer} had read the
-    attach. The transfer is also no fault if the {other} asked for the link, because its link-credit invites
-    messages.
+    Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}. The
+    attach had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read it.
+    The transfer is also no fault if the {other} asked for the link, because its link-credit invites messages.
     How to mend it: Check the target of the receiver's attach before the first transfer. If the target is
     null, treat the link as refused, wait for the receiver's detach, and report the failure to the
     application.

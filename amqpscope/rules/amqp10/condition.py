@@ -102,8 +102,9 @@ def description_in_another_script(case: Case10, tags: list[str]) -> None:
     Evidence: the incoming-locales of the other peer's open, and the description of the error
     Why it matters: The description is text for a person. The other peer asked for English, so its user may
     not be able to read the description.
-    Silent when: the other peer's open was not captured, when the other peer asks for languages other than
-    English, or when most letters of the description are Latin letters.
+    Silent when: the other peer's open was not captured. The rule is also silent when the other peer asks for
+    languages other than English. The rule is also silent when most letters of the description are Latin
+    letters.
     Only possible because: The description may quote a name that is written in a foreign script.
     How to mend it: Choose the language of descriptions from the other peer's incoming-locales. Use en-US if
     you support none of the other peer's languages. Do not use the language of the host system.

@@ -167,8 +167,8 @@ def frame_larger_than_agreed(case: Case10, size: i64, limit: int) -> None:
     Evidence: the size of the frame, and the max-frame-size in the open of the other peer
     Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
     links of the connection.
-    Silent when: the receiver's open was not captured, or when a part of the frame was not captured and the
-    start of the frame is a guess.
+    Silent when: the receiver's open was not captured. The rule is also silent when a part of the frame was
+    not captured and the start of the frame is a guess.
     How to mend it: Limit every frame, including header and performative, to the max-frame-size of the other
     peer's open. Split large messages into several transfers with more set.
     """
@@ -458,7 +458,7 @@ C_OPEN_ONCE: Final = RULES.rule("C-OPEN-ONCE", "illegal", "definition", usual_an
 def second_open(case: Case10) -> None:
     """A peer sends open twice on one connection.
 
-    Demands: A peer sends open once per connection; no state of the connection permits a second open.
+    Demands: A peer sends open once per connection. No state of the connection permits a second open.
     Source: transport.xml section connections > Connection State Diagram
     Evidence: a second open in the same direction
     Why it matters: A peer states its limits only once per connection. The other peer cannot know which limits
@@ -569,8 +569,9 @@ def speaks_the_draft(case: Case10) -> None:
     Evidence: the types of the fields of a performative
     Why it matters: The draft has the same protocol header, but all fields stand one position later. Each of
     the two peers misreads every field of the other peer.
-    Silent when: both peers speak the draft, when a frame fits the final specification, or when a frame shows
-    fewer than two signs of the draft. After a frame of the draft, no rule judges the frames of either peer.
+    Silent when: both peers speak the draft, or when a frame fits the final specification. The rule is also
+    silent when a frame shows fewer than two signs of the draft. After a frame of the draft, no rule judges
+    the frames of either peer.
     Only possible because: Other drafts of the specification existed, and the {peer} may follow another draft.
     How to mend it: Encode performatives by the final specification of October 2011, without the leading field
     `options`. Replace a library that is built for the draft.

@@ -67,8 +67,8 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     Evidence: the text of the content-type
     Why it matters: A receiver cannot use the content-type to choose how to read the body.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
-    0. The finding is only possible, not certain, when the content-type is empty, or when a server sends the
-    message, because a server may forward what it received.
+    0. The finding is only possible, not certain, when the content-type is empty. The finding is also only
+    possible when a server sends the message, because a server may forward what it received.
     Possible because: The {peer} may forward the content-type that the {peer} received. An empty content-type
     may stand for no content-type.
     How to mend it: Set content-type to a media type such as `application/json`, or leave the field null.
@@ -134,8 +134,8 @@ def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> 
     Why it matters: Only octets can be decompressed. A receiver that tries to decode the body fails and cannot
     read the message.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
-    0. The finding is only possible, not certain, when the content-encoding is empty, or when a server sends
-    the message, because a server may forward what it received.
+    0. The finding is only possible, not certain, when the content-encoding is empty. The finding is also only
+    possible when a server sends the message, because a server may forward what it received.
     Possible because: The {peer} may forward the content-encoding that the {peer} received. An empty
     content-encoding may stand for no content-encoding.
     How to mend it: Set content-encoding only if the body is a data section with encoded octets. Put
@@ -242,7 +242,7 @@ def unregistered_content_encoding(case: Case10, encoding: str) -> None:
     0.
     Only possible because: A specification that this rule does not know may define the content-encoding.
     How to mend it: Set content-encoding only to a registered coding such as `gzip`. State a character set in
-    content-type, as in `text/plain; charset=utf-8`, not in content-encoding.
+    content-type, for example `text/plain;charset=utf-8`, not in content-encoding.
     """
     case.report_once(
         M_CE_REGISTERED,

@@ -396,8 +396,8 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     discharge
     Why it matters: The sender of the link acquires further messages on this link-credit outside of any
     transaction.
-    Silent when: octets of either peer were not captured, or when the link-credit was used up, withdrawn or
-    drained as far as the controller could know.
+    Silent when: octets of either peer were not captured. The rule is also silent when the link-credit was
+    used up, withdrawn or drained as far as the controller could know.
     How to mend it: Before the discharge, set drain or reduce link-credit to 0 on every link that acquires
     under the transaction. Wait until the sender's flow or transfers show that no link-credit is left.
     """

@@ -238,8 +238,8 @@ def committed_without_outcome(case: Case10, request: ControlRequest, work: Work)
     Transactions
     Evidence: the dispositions before the accepted discharge
     Why it matters: The controller treats the work as done but does not know what happened to the delivery.
-    Silent when: octets of either peer were not captured, when the delivery was sent settled, or when the link
-    of the delivery was detached in the meantime.
+    Silent when: octets of either peer were not captured, or when the delivery was sent settled. The rule is
+    also silent when the link of the delivery was detached in the meantime.
     How to mend it: Before accepting the discharge, send a disposition with a transactional-state, the txn-id
     and an outcome for every unsettled delivery posted under the transaction.
     """

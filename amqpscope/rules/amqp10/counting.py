@@ -94,11 +94,11 @@ def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     Evidence: delivery-count and link-credit of two successive flows of the sender
     Why it matters: The second flow misstates how many deliveries the sender may still send. The receiver may
     grant too little or too much link-credit.
-    Silent when: the receiver may have granted other link-credit between the two flows, or when the sender
-    started no delivery between the two flows. The rule is also silent when a delivery was aborted, resumed or
-    is incomplete, or when the flow lacks delivery-count or link-credit. The rule is also silent when the
-    delivery-count of the flow differs from the number of deliveries. The rule is also silent when the link is
-    being drained, or when octets were not captured.
+    Silent when: the receiver may have granted other link-credit between the two flows. The rule is also
+    silent when the sender started no delivery between the two flows. The rule is also silent when a delivery
+    was aborted, resumed or is incomplete, or when the flow lacks delivery-count or link-credit. The rule is
+    also silent when the delivery-count of the flow differs from the number of deliveries. The rule is also
+    silent when the link is being drained, or when octets were not captured.
     How to mend it: Decrease link-credit by one whenever delivery-count rises by one, in one place and under
     one lock. Read the link-credit and the delivery-count of a flow at the same moment.
     """
@@ -125,10 +125,10 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     Evidence: a flow of the receiver, the deliveries sent since, and a flow of the sender
     Why it matters: The receiver's delivery-count plus link-credit, minus the sender's delivery-count, gives
     the remaining link-credit. A sender with a smaller result stops too early, and messages wait.
-    Silent when: the sender states link-credit 0 and may not have read any grant, or when the capture lacks
-    octets that either peer sent after the attach. The finding is only possible, not certain, when deliveries
-    were aborted, resumed or are incomplete, because the specification does not say whether such deliveries
-    use link-credit.
+    Silent when: the sender states link-credit 0 and may not have read any grant. The rule is also silent when
+    the capture lacks octets that either peer sent after the attach. The finding is only possible, not
+    certain, when deliveries were aborted, resumed or are incomplete, because the specification does not say
+    whether such deliveries use link-credit.
     Possible because: The specification does not say whether aborted, resumed or incomplete deliveries use
     link-credit.
     How to mend it: On each flow of the receiver, compute link-credit as the receiver's delivery-count plus

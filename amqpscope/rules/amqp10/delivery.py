@@ -182,8 +182,8 @@ def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer)
     Evidence: the delivery-tags of unsettled deliveries
     Why it matters: When the link is resumed, the peers cannot distinguish the two deliveries. A message may
     be lost or sent twice.
-    Silent when: the settlement of the earlier delivery may not have been captured, or when the earlier
-    delivery has no delivery-id by which a disposition could settle it.
+    Silent when: the settlement of the earlier delivery may not have been captured. The rule is also silent
+    when the earlier delivery has no delivery-id by which a disposition could settle it.
     How to mend it: Create delivery-tags from a counter of the link. Reuse a delivery-tag only after both
     peers have settled the earlier delivery.
     """
@@ -440,8 +440,8 @@ def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
     Why it matters: The receiver relies on stating an outcome for every delivery. The sender forgets the
     delivery at once, so a rejection or a loss has no effect.
-    Silent when: the attach of the sender or octets since then were not captured, when the delivery is
-    aborted, or when the delivery is resumed.
+    Silent when: the attach of the sender or octets since then were not captured. The rule is also silent when
+    the delivery is aborted, or when the delivery is resumed.
     How to mend it: Send every delivery with settled=false on a link attached with snd-settle-mode
     `unsettled`. If you want to send settled deliveries, attach with snd-settle-mode `settled` or `mixed`.
     """
@@ -507,9 +507,9 @@ def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
     agree to. The receiver may refuse the transfer with amqp:invalid-field.
     Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
     the sender may not have read that attach, or when a later transfer may settle the delivery.
-    Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}: the
-    attach had reached the host of the {peer}, but no frame of the {peer} shows that the {peer} had read the
-    attach. The transfer is also no fault if a later transfer settles the delivery.
+    Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}. The
+    attach had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read it.
+    The transfer is also no fault if a later transfer settles the delivery.
     How to mend it: Leave rcv-settle-mode unset in transfers unless the receiver's attach agreed to `second`.
     Read the mode from the receiver's attach, not from the mode that your own attach asked for.
     """

@@ -168,8 +168,8 @@ L_ERRANT_REACT: Final = RULES.rule(
 """A peer that detached a link with an error receives further input for the link and does not end the
 session for this input.
 
-Demands: A peer that detached a link with an error has to end the session with errant-link when further
-input for the link arrives, even if the input was already on its way.
+Demands: A peer that detached a link with an error has to end the session with errant-link when further input
+for the link arrives. This also applies to input that was already on its way.
 Source: transport.xml section links > Link Errors
 Evidence: the frames that the peer sends after the late input
 Why it matters: The other peer sent this input to a link endpoint that no longer exists. Without an end of the
@@ -227,9 +227,9 @@ link-error message-size-exceeded
 Evidence: the frames that the receiver sends after the message
 Why it matters: The sender never learns of the limit and may go on sending messages that the receiver does not
 support.
-Silent when: the receiver may not have received the message, or when the receiver has sent nothing about the
-message and nothing for the link since. The finding is only possible, not certain, when the receiver detached
-the link without an error.
+Silent when: the receiver may not have received the message. The rule is also silent when the receiver has
+sent nothing about the message and nothing for the link since. The finding is only possible, not certain, when
+the receiver detached the link without an error.
 How to mend it: Add up the payload of the transfers of each delivery. If the sum exceeds the max-message-size
 of your attach, detach the link with `amqp:link:message-size-exceeded`.
 """
@@ -252,9 +252,9 @@ Source: transport.xml section performatives > attach.incomplete-unsettled
 Evidence: the frames that the receiver sends after the transfer
 Why it matters: The receiver cannot know whether it already has the message. The message may be processed
 twice.
-Silent when: the receiver may not have received the transfer, or when the receiver has sent nothing about the
-delivery and nothing for the link since. The finding is only possible, not certain, when the receiver detached
-the link without an error.
+Silent when: the receiver may not have received the transfer. The rule is also silent when the receiver has
+sent nothing about the delivery and nothing for the link since. The finding is only possible, not certain,
+when the receiver detached the link without an error.
 How to mend it: While your attach has incomplete-unsettled=true, accept only transfers with resume=true. If a
 transfer without resume arrives, detach the link with an error, for example `amqp:not-allowed`.
 """

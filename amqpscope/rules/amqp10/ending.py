@@ -187,8 +187,9 @@ def begin_never_answered_but_another_begun(case: Case10) -> None:
     Evidence: a begin without answer, and a begin of the other peer with a null remote-channel
     Why it matters: The session that the other peer asked for stays half open. The other peer cannot use this
     session and waits for the answer.
-    Silent when: the begin was answered later, when the peer's own begin was answered and therefore really
-    began a session, or when octets of either peer were not captured.
+    Silent when: the begin was answered later. The rule is also silent when the peer's own begin was answered
+    and therefore really began a session. The rule is also silent when octets of either peer were not
+    captured.
     Only possible because: Two sessions may begin at the same time, so a begin without remote-channel need not
     be meant as the answer.
     How to mend it: When you answer a begin, set remote-channel to the channel on which that begin arrived.
@@ -226,8 +227,8 @@ def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
     Source: transport.xml section sessions > Establishing a Session
     Evidence: a begin that has no answer when the connection ends
     Why it matters: The other peer cannot use the session and waits for an answer that does not come.
-    Silent when: the peer may not have read the begin, when the other peer ended the session or the
-    connection, or when octets were not captured.
+    Silent when: the peer may not have read the begin. The rule is also silent when the other peer ended the
+    session or the connection, or when octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every begin with a begin whose remote-channel names the channel of the begin. If
     you cannot accept the session, close the connection with an error, or answer with begin and then send end.
@@ -280,8 +281,8 @@ def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     Evidence: an attach that has no answer when the session ends
     Why it matters: The other peer waits and cannot use the link. A peer that refuses a link has to answer the
     attach too, before it detaches the link.
-    Silent when: the peer may not have read the attach, when the other peer detached the link or ended the
-    session or connection, or when octets were not captured.
+    Silent when: the peer may not have read the attach. The rule is also silent when the other peer detached
+    the link or ended the session or connection. The rule is also silent when octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every attach with an attach of the same name and the opposite role. To refuse the
     link, answer with an attach whose own terminus (source or target) is null, and then send a detach with

@@ -133,8 +133,9 @@ def entries_shuffled(way: _Way) -> Finding:
     Evidence: the entries of application-properties before and after the broker
     Why it matters: A changed order alters the bare message, and a signature over the bare message becomes
     invalid.
-    Silent when: the message has no message-id, when the message is not among the first messages of its
-    connection, or when only one of the two connections was captured.
+    Silent when: the message has no message-id. The rule is also silent when the message is not among the
+    first messages of its connection. The rule is also silent when only one of the two connections was
+    captured.
     Only possible because: The forwarded message may be another message than the one that the broker received.
     How to mend it: Forward the octets of application-properties as they were received. If you must decode
     application-properties, store the entries in a map that preserves their order, not in a hash map.
@@ -157,8 +158,9 @@ def annotations_dropped(way: _Way, count: int) -> Finding:
     Evidence: the message-annotations before and after the broker
     Why it matters: Message-annotations are meant for every node on the path. Information that one node added
     for the next node is lost.
-    Silent when: the message has no message-id, when the message is not among the first messages of its
-    connection, or when only one of the two connections was captured.
+    Silent when: the message has no message-id. The rule is also silent when the message is not among the
+    first messages of its connection. The rule is also silent when only one of the two connections was
+    captured.
     Only possible because: A broker may intend to change the message-annotations.
     How to mend it: Copy all message-annotations of the received message into the forwarded message, also
     those with unknown keys. Remove or change only annotations that the broker deliberately handles.
@@ -209,8 +211,8 @@ def sent_after_its_time(way: _Way, ttl: i64) -> Finding:
     Evidence: the ttl of the message, and the times of its arrival and of its delivery
     Why it matters: Receivers process a message that its sender no longer wanted to be read, for example an
     outdated order or price.
-    Silent when: either connection was not captured, or when the broker had the message for less than 1.1
-    times the ttl of the message.
+    Silent when: either connection was not captured. The rule is also silent when the broker had the message
+    for less than 1.1 times the ttl of the message.
     Possible because: The rule recognizes the two messages as one by their message-id. The sender of the
     second message may have created a message of its own.
     How to mend it: Compare the time since arrival with the ttl before each delivery. Drop or dead-letter the

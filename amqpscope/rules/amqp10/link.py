@@ -360,10 +360,10 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     possible, not certain, when an older grant of link-credit, which the sender may have used, allows the
     delivery. The finding is also only possible when the delivery is legal if aborted or resumed deliveries
     use no credit. The specification leaves open whether they use credit.
-    Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}:
-    the flow had reached the host of the {peer}, but no frame of the {peer} shows that the {peer} had read the
-    flow. The delivery is also no fault if aborted or resumed deliveries use no credit, which the
-    specification leaves open.
+    Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}.
+    The flow had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read
+    it. The delivery is also no fault if aborted or resumed deliveries use no credit, which the specification
+    leaves open.
     How to mend it: Compute the link-credit from each flow as the receiver's delivery-count plus its
     link-credit minus your own delivery-count. Count one credit per delivery, and stop starting deliveries at
     zero.

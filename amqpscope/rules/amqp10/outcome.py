@@ -208,8 +208,8 @@ def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> No
     Evidence: a sender's disposition with settled=true and an outcome that the receiver has not stated
     Why it matters: The receiver may already have processed the delivery. The receiver learns too late which
     outcome the sender has applied.
-    Silent when: the capture lacks octets that either peer sent after the begin of the session, or when the
-    receiver has stated any outcome.
+    Silent when: the capture lacks octets that either peer sent after the begin of the session. The rule is
+    also silent when the receiver has stated any outcome.
     How to mend it: Send the disposition with your outcome and settled=false first. Settle the delivery only
     after a disposition of the receiver confirms this outcome.
     """

@@ -45,8 +45,9 @@ def sent_again_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     Evidence: a second delivery of the message before the first delivery is settled
     Why it matters: The receiver already has the message and may be about to accept it. The receiver now has
     the message twice.
-    Silent when: the message has no message-id, when the message is not among the first messages of the
-    connection, or when the distribution-mode of the source is `copy`.
+    Silent when: the message has no message-id. The rule is also silent when the message is not among the
+    first messages of the connection. The rule is also silent when the distribution-mode of the source is
+    `copy`.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Keep a message acquired by the link until its delivery is settled or the link is detached.
@@ -281,8 +282,8 @@ def called_first_though_acquired(case: Case10, fate: Fate, count: int) -> None:
     Evidence: earlier deliveries with the same message-id, and the header of the message
     Why it matters: With first-acquirer=true, a receiver wrongly concludes that no other receiver can have
     processed the message.
-    Silent when: the message has no message-id, when the message is not among the first messages of the
-    connection, or when the other link belonged to another node.
+    Silent when: the message has no message-id. The rule is also silent when the message is not among the
+    first messages of the connection. The rule is also silent when the other link belonged to another node.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: Store with each message whether any link has acquired it. Set first-acquirer to false in
@@ -419,8 +420,8 @@ def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -
     Evidence: a settlement without a state, the default-outcome of the source, and later deliveries
     Why it matters: By the default-outcome of the source, the message was accepted. The receiver now processes
     the message twice.
-    Silent when: the message has no message-id, when the message is not among the first messages of the
-    connection, or when the source states no default-outcome.
+    Silent when: the message has no message-id. The rule is also silent when the message is not among the
+    first messages of the connection. The rule is also silent when the source states no default-outcome.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: When a delivery is settled without an outcome, apply the default-outcome of the source. If
@@ -454,8 +455,8 @@ def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
     Evidence: the default-outcome of the source, and later deliveries of the message
     Why it matters: By the default-outcome of the source, the message was accepted. The receiver gets an
     accepted message again.
-    Silent when: the message has no message-id, when the message is not among the first messages of the
-    connection, or when the source states no default-outcome.
+    Silent when: the message has no message-id. The rule is also silent when the message is not among the
+    first messages of the connection. The rule is also silent when the source states no default-outcome.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
     How to mend it: When a transaction is rolled back, check for each retired delivery whether the controller

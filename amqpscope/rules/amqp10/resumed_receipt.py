@@ -30,9 +30,9 @@ def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> N
     transfers
     Why it matters: Since the previous attach, the delivery counts as settled. A receiver that goes on listing
     the delivery keeps its state for ever.
-    Silent when: one of the attaches was not captured, when the sender's unsettled map was null or incomplete,
-    or when a delivery with this delivery-tag arrived later. The finding is only possible, not certain, when
-    the receiver may not have read the sender's attach.
+    Silent when: one of the attaches was not captured, or when the sender's unsettled map was null or
+    incomplete. The rule is also silent when a delivery with this delivery-tag arrived later. The finding is
+    only possible, not certain, when the receiver may not have read the sender's attach.
     How to mend it: When the sender's attach arrives, compare its unsettled map with your own. If the map is
     complete, treat each delivery that only your map lists as settled and remove it.
     """
@@ -69,8 +69,8 @@ def outcome_of_what_is_to_be_ignored(case: Case10, number: i64) -> None:
     Evidence: the receiver's unsettled map, and a later disposition of the receiver
     Why it matters: The receiver must ignore a resumed delivery that its attach does not list. The receiver
     may have received the message before, and the application may then get the message twice.
-    Silent when: one of the attaches was not captured, when the unsettled map of the receiver is incomplete,
-    or when the disposition also names other deliveries.
+    Silent when: one of the attaches was not captured, or when the unsettled map of the receiver is
+    incomplete. The rule is also silent when the disposition also names other deliveries.
     How to mend it: Look up the delivery-tag of each transfer with resume=true in your own unsettled map. If
     the map is complete and does not contain the tag, discard the delivery and send no disposition.
     """

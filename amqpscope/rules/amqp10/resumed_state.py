@@ -347,9 +347,10 @@ def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> Non
     Evidence: the receiver's state, and the payload of the resumed delivery
     Why it matters: The receiver takes the incomplete data for the whole message, so the application gets a
     truncated message.
-    Silent when: one of the attaches was not captured, when the receiver already has some of the delivery, or
-    when the earlier size of the delivery was not captured. The finding is only possible, not certain, when
-    the resumed delivery has some data, because the sender may have encoded the message in another way.
+    Silent when: one of the attaches was not captured, or when the receiver already has some of the delivery.
+    The rule is also silent when the earlier size of the delivery was not captured. The finding is only
+    possible, not certain, when the resumed delivery has some data, because the sender may have encoded the
+    message in another way.
     How to mend it: Omit data from a resumed delivery only as far as the received state in the receiver's
     unsettled map shows that the receiver has the data. For all other data, send the payload again.
     """

@@ -71,8 +71,8 @@ def resumed_without_being_unsettled(case: Case10, link: LinkEnd, body: Transfer)
     Evidence: the delivery-tag of the transfer, and the unsettled map in the sender's attach
     Why it matters: The receiver must ignore the delivery, or takes the delivery for another delivery that it
     holds. The message may be lost.
-    Silent when: the attach was not captured, when the capture lacks octets that were sent after the attach,
-    or when the unsettled map of the attach is incomplete.
+    Silent when: the attach was not captured, or when the capture lacks octets that were sent after the
+    attach. The rule is also silent when the unsettled map of the attach is incomplete.
     How to mend it: Set resume=true only for delivery-tags that the unsettled map of your latest attach lists.
     Send every other message as a new delivery without resume.
     """

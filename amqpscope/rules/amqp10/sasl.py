@@ -123,9 +123,10 @@ def header_after_failure(case: Case10, certainty: int) -> None:
     Evidence: octets after a sasl-outcome whose code is not 0
     Why it matters: A client that is not authenticated must not open an AMQP connection. A server that goes on
     may admit the client.
-    Silent when: the sasl-outcome was not captured, or when the capture lacks octets that the server sent
-    after the sasl-outcome, because a new connection may use the same ports. The finding is only possible, not
-    certain, when the client sends the header, because the client may not have read the sasl-outcome.
+    Silent when: the sasl-outcome was not captured. The rule is also silent when the capture lacks octets that
+    the server sent after the sasl-outcome, because a new connection may use the same ports. The finding is
+    only possible, not certain, when the client sends the header, because the client may not have read the
+    sasl-outcome.
     How to mend it: Check the code of sasl-outcome. If the code is not ok, send no protocol header. Shut down
     your outgoing stream, read until the other peer ends its stream, and then close the socket.
     """
@@ -417,8 +418,8 @@ def success_before_init(case: Case10) -> None:
     Evidence: the order of sasl-init and sasl-outcome
     Why it matters: The client has stated neither its identity nor its mechanism. The server accepts a login
     that did not take place.
-    Silent when: octets of either peer were not captured, or when the sasl-outcome is a failure, which a
-    server may send at any time.
+    Silent when: octets of either peer were not captured. The rule is also silent when the sasl-outcome is a
+    failure, which a server may send at any time.
     How to mend it: Send sasl-outcome with the code ok only after sasl-init was received and its credentials
     were checked.
     """

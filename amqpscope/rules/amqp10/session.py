@@ -216,9 +216,9 @@ def channel_that_is_not_the_lowest(case: Case10, body: Begin) -> None:
     Evidence: the channel of the begin, and the channels in use
     Why it matters: Receivers keep tables as large as the highest channel in use. The specification recommends
     the lowest unused channel, so that the receivers' tables stay small.
-    Silent when: the begin answers another begin, when octets were not captured, or when the rule has already
-    reported this peer on the connection. A channel counts as used as long as the other peer has not answered
-    its end.
+    Silent when: the begin answers another begin, or when octets were not captured. The rule is also silent
+    when the rule has already reported this peer on the connection. A channel counts as used as long as the
+    other peer has not answered its end.
     How to mend it: Allocate the lowest unused channel for each new session instead of counting upwards.
     Return a channel to the pool when both ends of its session have been exchanged.
     """
@@ -559,8 +559,9 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
     Source: transport.xml section sessions
     Evidence: two attaches with the same name and role on two sessions, with no detach between
     Why it matters: The other peer may treat the first attachment as stolen and detach it.
-    Silent when: the attach answers an attach of the other peer, or when the capture lacks octets that were
-    sent after the first attach. The rule is also silent when the peer has more than 256 sessions.
+    Silent when: the attach answers an attach of the other peer. The rule is also silent when the capture
+    lacks octets that were sent after the first attach. The rule is also silent when the peer has more than
+    256 sessions.
     Only possible because: The {peer} may move its own link to the new session, which is allowed.
     How to mend it: Detach a link before you attach the link on another session. Give each link of a container
     pair and direction its own name. Applications must not reuse one link name for several senders or

@@ -37,8 +37,8 @@ def sender_changes_its_outcome(case: Case10, delivery: Delivery) -> None:
     Evidence: the successive states that the sender gives to a delivery
     Why it matters: An outcome is final. The receiver may already have acted on the first outcome, so the two
     peers disagree about the message.
-    Silent when: the capture lacks octets that were sent after the attach, or when one of the two outcomes is
-    part of a transaction.
+    Silent when: the capture lacks octets that were sent after the attach. The rule is also silent when one of
+    the two outcomes is part of a transaction.
     How to mend it: Store the outcome that you state for a delivery and state the same outcome in all later
     transfers and dispositions of the delivery. Do not let two code paths state outcomes for one delivery.
     """
@@ -208,8 +208,8 @@ def receiver_changes_its_outcome(case: Case10, number: i64) -> None:
     Evidence: the successive states that the receiver gives to a delivery
     Why it matters: An outcome is final. The sender may already have acted on the first outcome, for example
     removed or redelivered the message.
-    Silent when: the capture lacks octets that were sent after the session's begin, or when one of the two
-    outcomes is part of a transaction.
+    Silent when: the capture lacks octets that were sent after the session's begin. The rule is also silent
+    when one of the two outcomes is part of a transaction.
     How to mend it: State one outcome per delivery and repeat only this outcome, for example when you settle.
     Applications must not accept a message and then reject or release it.
     """

@@ -153,8 +153,8 @@ def dynamic_source_requested_by_address(case: Case10) -> None:
     Evidence: a receiver's attach with source.dynamic=true and an address
     Why it matters: The sender generates the address of a dynamic node. A broker either refuses a request with
     an address as an error or ignores the address.
-    Silent when: the attach repeats the address of an earlier attach that it answers or resumes, or when
-    octets of either peer were not captured.
+    Silent when: the attach repeats the address of an earlier attach that it answers or resumes. The rule is
+    also silent when octets of either peer were not captured.
     How to mend it: Leave source.address null when source.dynamic is true, and read the generated address from
     the sender's attach. To use a node with a known name, set the address and leave dynamic false.
     """
@@ -174,8 +174,8 @@ def dynamic_target_requested_by_address(case: Case10) -> None:
     Evidence: a sender's attach with target.dynamic=true and an address
     Why it matters: The receiver generates the address of a dynamic node. A broker either refuses a request
     with an address as an error or ignores the address.
-    Silent when: the attach repeats the address of an earlier attach that it answers or resumes, or when
-    octets of either peer were not captured.
+    Silent when: the attach repeats the address of an earlier attach that it answers or resumes. The rule is
+    also silent when octets of either peer were not captured.
     How to mend it: Leave target.address null when target.dynamic is true, and read the generated address from
     the receiver's attach. To use a node with a known name, set the address and leave dynamic false.
     """

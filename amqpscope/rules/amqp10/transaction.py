@@ -67,8 +67,8 @@ def work_in_no_transaction(case: Case10, what: str, transaction: Transaction | N
     Evidence: the txn-ids of transfers, dispositions and flows
     Why it matters: The resource cannot assign the work to a transaction. The work fails, and the resource may
     end the link with amqp:transaction:unknown-id.
-    Silent when: octets of either peer were not captured and may contain the declaration, or when the
-    connection had more transactions than the rule remembers.
+    Silent when: octets of either peer were not captured and may contain the declaration. The rule is also
+    silent when the connection had more transactions than the rule remembers.
     How to mend it: Use a txn-id only after the declared outcome has arrived and before the discharge is sent.
     Applications must not share one transaction between threads that can commit while another thread still
     sends.

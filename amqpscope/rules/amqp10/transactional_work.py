@@ -37,8 +37,8 @@ def transfer_outside_its_transaction(case: Case10, delivery: Delivery) -> None:
     Evidence: the transactional-state of each transfer
     Why it matters: The resource cannot decide whether the delivery is part of the transaction, so a commit or
     rollback may apply to the wrong work.
-    Silent when: the capture lacks octets that were sent after the attach, when the transfer aborts the
-    delivery, or when the rule has already reported the delivery.
+    Silent when: the capture lacks octets that were sent after the attach, or when the transfer aborts the
+    delivery. The rule is also silent when the rule has already reported the delivery.
     How to mend it: Put the same transactional-state with the same txn-id into every transfer of the delivery,
     also into continuation transfers of a large message.
     """
@@ -228,8 +228,8 @@ def outcome_that_does_not_name_its_transaction(case: Case10, work: Work) -> None
     Evidence: the txn-ids of the transfer and of the disposition
     Why it matters: The controller takes the outcome for final, although only the discharge makes it final.
     After a rollback, the controller believes that a lost message was accepted.
-    Silent when: octets of either peer were not captured, when the transaction may already have been
-    discharged, or when the sender settled the delivery.
+    Silent when: octets of either peer were not captured, or when the transaction may already have been
+    discharged. The rule is also silent when the sender settled the delivery.
     How to mend it: Answer a delivery posted under a transaction with a transactional-state that carries the
     same txn-id and the provisional outcome. Send a plain outcome only after the discharge.
     """
@@ -442,8 +442,8 @@ def not_settled_after_the_discharge(case: Case10, work: Work, since: i64) -> Non
     Evidence: unsettled deliveries after the discharge
     Why it matters: The resource has to keep the delivery and its outcome in memory until the controller
     settles it, so memory grows with every transaction.
-    Silent when: the controller had not received the answer to the discharge, when either peer settled the
-    delivery or detached the link, or when octets were not captured.
+    Silent when: the controller had not received the answer to the discharge. The rule is also silent when
+    either peer settled the delivery or detached the link, or when octets were not captured.
     Only possible because: The specification gives no time limit for the settlement.
     How to mend it: Send a disposition with settled true for all unsettled deliveries of the transaction as
     soon as the answer to the discharge has arrived.

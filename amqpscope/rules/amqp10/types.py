@@ -103,7 +103,7 @@ would then decode the value as the newly specified type.
 Silent when: a part of the frame was not captured.
 Only possible because: A specification that this rule does not know may define the descriptor.
 How to mend it: Put the enterprise number of the type's owner into the upper 32 bits of the ulong descriptor
-of a private type, or use a symbolic descriptor with a domain of your own.
+of a private type. Or use a symbolic descriptor with a domain of your own.
 """
 
 

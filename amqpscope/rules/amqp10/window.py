@@ -32,9 +32,9 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
     begins. The rule is also silent when the window was larger before a flow that lacks the next-incoming-id
     that it must have. Other rules report a sender that counts the window from its own next-outgoing-id
-    (S-WIN-FORMULA and S-WIN-FORMULA-INIT) or does not count further transfers of a delivery (S-WIN-DECR). The
-    finding is only possible, not certain, when an older window, which the sender may have used, allows the
-    transfer.
+    (S-WIN-FORMULA and S-WIN-FORMULA-INIT). S-WIN-DECR reports a sender that does not count further transfers
+    of a delivery. The finding is only possible, not certain, when an older window, which the sender may have
+    used, allows the transfer.
     How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
     the window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.
@@ -145,8 +145,8 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     Evidence: the outgoing-window in the peer's begin and flows, and the number of its transfers
     Why it matters: The receiver may plan its buffers by the announced outgoing-window and may not be prepared
     for more transfers.
-    Silent when: the begin was not captured, when the capture lacks octets that were sent after the begin, or
-    when the rule has already reported the session.
+    Silent when: the begin was not captured, or when the capture lacks octets that were sent after the begin.
+    The rule is also silent when the rule has already reported the session.
     Only possible because: Each peer decides by local policy whether its outgoing-window counts down.
     How to mend it: Announce in begin and flow an outgoing-window that covers the transfers that you will
     send. Send a new flow before the window is exceeded.

@@ -61,8 +61,8 @@ def section_code_changed(case: CaseDraft2011, progress: Progress, fragment: Frag
     Evidence: section-code of fragments that have the same section-number
     Why it matters: The section-code states how the receiver has to read the octets of the section. The
     receiver cannot tell which kind of section arrives.
-    Silent when: the capture lacks octets that were sent after the attach of the link, or when a field of the
-    fragment could not be read.
+    Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
+    when a field of the fragment could not be read.
     How to mend it: Give all fragments of a section the section-code of its first fragment. Begin a new
     section, with the next section-number, where the format changes.
     """
@@ -89,8 +89,8 @@ def flags_against_the_numbers(case: CaseDraft2011, message: str, number: i64) ->
     Evidence: first, last and section-number of successive fragments of one delivery
     Why it matters: Only these flags show the receiver where a section begins and ends. Two sections are
     joined, or one section is cut in two.
-    Silent when: the capture lacks octets that were sent after the attach of the link, when a flag is null, or
-    when the delivery is resumed.
+    Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
+    when a flag is null, or when the delivery is resumed.
     How to mend it: Set first in the first fragment of every section and last in its last fragment. A section
     that is sent in one fragment has both flags. Leave both flags unset in all fragments between the first and
     the last one.
@@ -112,8 +112,8 @@ def offset_that_does_not_follow(case: CaseDraft2011, fragment: Fragment, expecte
     Evidence: section-offset and payload sizes of successive fragments of one section
     Why it matters: The receiver uses the section-offset to state how much of the section it holds. A transfer
     that is resumed then goes on at the wrong octet.
-    Silent when: the capture lacks octets that were sent after the attach of the link, when a field of the
-    fragment is null, or when the delivery is resumed.
+    Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
+    when a field of the fragment is null, or when the delivery is resumed.
     How to mend it: Begin each section with section-offset 0. The section-offset of each further fragment is
     the previous section-offset plus the payload size of the previous fragment.
     """

@@ -34,7 +34,7 @@ M_SECT_TYPE: Final = RULES.rule(
 )
 """A sender puts a value of the wrong type into a section.
 
-Demands: A header, properties or footer section is empty or holds the composite of that name, an amqp-map
+Demands: A header, properties or footer section is empty or holds the composite of that name. An amqp-map
 section is empty or holds a map, and an amqp-list section is empty or holds a list.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2.1
 Evidence: the descriptor or the format code of the value in a section that was captured completely

@@ -73,8 +73,8 @@ def more_received_than_was_sent(case: CaseDraft2011, transfer_id: int, stated: i
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.3
     Evidence: bytes-transferred in a receiver's disposition, and the payloads of the delivery's fragments
     Why it matters: If the sender resumes the delivery from there, the receiver misses octets.
-    Silent when: the capture lacks octets that were sent after the attach of the link, when the delivery was
-    resumed, or when the transfer-state has an outcome.
+    Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
+    when the delivery was resumed, or when the transfer-state has an outcome.
     Only possible because: The draft does not say what bytes-transferred counts in a message of several
     sections.
     How to mend it: Count the octets of the payloads of the fragments that you have stored.

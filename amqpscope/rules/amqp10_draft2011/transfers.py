@@ -28,8 +28,8 @@ def transfer_id_out_of_sequence(case: CaseDraft2011, value: int, expected: i64) 
     Evidence: the next-outgoing-id of the begin, and the transfer-ids of all transfers of the session
     Why it matters: The receiver counts its window from the transfer-id, and dispositions name ranges of
     transfer-ids. A disposition may settle the wrong transfers.
-    Silent when: the capture lacks octets that were sent after the session's begin, or when an earlier
-    transfer of the session broke the rule.
+    Silent when: the capture lacks octets that were sent after the session's begin. The rule is also silent
+    when an earlier transfer of the session broke the rule.
     How to mend it: Take the transfer-id from one counter of the session that all links share. Add one for
     every transfer frame, also for a transfer that continues a message.
     """

@@ -38,8 +38,8 @@ def value_with_a_later_code(case: Case10, problem: Problem) -> None:
     Evidence: the format code, and its offset in the frame
     Why it matters: A receiver that knows only the draft does not know the type of the value. The receiver
     cannot decode the frame and may close the connection with amqp:decode-error.
-    Silent when: a part of the frame was not captured, when the peer speaks the final specification, or when
-    the rule has already reported the peer on this connection.
+    Silent when: a part of the frame was not captured, or when the peer speaks the final specification. The
+    rule is also silent when the rule has already reported the peer on this connection.
     Only possible because: The peer may speak a revision between the draft and the final specification that
     already has the format code.
     How to mend it: Encode zero as 0x52 00 or 0x53 00, an empty list as 0xC0 01 00, and booleans as 0x41 and

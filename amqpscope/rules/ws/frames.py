@@ -13,12 +13,12 @@ WS_MASK: Final = RULES.rule("WS-MASK", "MUST", "keyword", by="client")
 Demands: A client masks all frames that it sends.
 Source: RFC 6455, section 5.1; RFC 6455, section 5.3
 Evidence: the bit MASK of the client's frames
-Why it matters: A server has to close the connection, usually with the close code 1002. A proxy may take
-octets of the frames for HTTP.
-Silent when: octets of the client were not captured before the frame, or when an extension was agreed that may
-give frames another form.
-How to mend it: Let the WebSocket library write the frames. A library for servers, used by a client, does not
-mask.
+Why it matters: A server has to close the connection, usually with the close code 1002. A proxy may treat
+octets of the frames as HTTP.
+Silent when: octets of the client were not captured before the frame. The rule is also silent when an
+extension was agreed that may give frames another form.
+How to mend it: Let the WebSocket library write the frames. A WebSocket library for servers does not mask
+frames, so a client must not use such a library.
 """
 
 
@@ -29,9 +29,9 @@ Demands: A server masks no frame.
 Source: RFC 6455, section 5.1
 Evidence: the bit MASK of the server's frames
 Why it matters: A client has to close the connection, usually with the close code 1002.
-Silent when: octets of the server were not captured before the frame, or when an extension was agreed that may
-give frames another form.
-How to mend it: Let the WebSocket library write the frames, in its role as server.
+Silent when: octets of the server were not captured before the frame. The rule is also silent when an
+extension was agreed that may give frames another form.
+How to mend it: Let the WebSocket library write the frames in the role of a server.
 """
 
 
@@ -42,12 +42,12 @@ Demands: The bits RSV1, RSV2 and RSV3 are 0 unless an extension was agreed that 
 permessage-deflate defines RSV1 of the first frame of a message.
 Source: RFC 6455, section 5.2; RFC 7692, section 6
 Evidence: the reserved bits, and Sec-WebSocket-Extensions of the response
-Why it matters: The receiver has to close the connection. Often the octets are no frame at all: the sender
-wrote a wrong length before, or compresses what the other peer cannot decompress.
+Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For example,
+the sender wrote a wrong length before, or compressed data that the other peer cannot decompress.
 Silent when: octets of this peer were not captured before the frame, or when an extension other than
 permessage-deflate was agreed.
-How to mend it: Compress only if permessage-deflate is in the server's response. Check the length of the frame
-before.
+How to mend it: Compress only if permessage-deflate is in the server's response. Check the length of the
+previous frame.
 """
 
 
@@ -57,11 +57,11 @@ WS_OPCODE: Final = RULES.rule("WS-OPCODE", "illegal", "definition")
 Demands: The opcode of a frame is 0, 1, 2, 8, 9 or 10.
 Source: RFC 6455, section 5.2
 Evidence: the opcode of the frame
-Why it matters: The receiver has to close the connection. Often the octets are no frame at all: the sender
-wrote a wrong length before, or wrote AMQP to the TCP connection without a WebSocket frame.
+Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For example,
+the sender wrote a wrong length before, or wrote AMQP to the TCP connection without a WebSocket frame.
 Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
 define the opcode.
-How to mend it: Send AMQP through the WebSocket library only. Check the length of the frame before.
+How to mend it: Send AMQP through the WebSocket library only. Check the length of the previous frame.
 """
 
 
@@ -72,8 +72,8 @@ Demands: A control frame (close, ping, pong) has at most 125 octets and is not f
 Source: RFC 6455, section 5.5
 Evidence: the opcode, the length and the bit FIN of the frame
 Why it matters: The receiver has to close the connection.
-Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
-give frames another form.
+Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
+was agreed that may give frames another form.
 How to mend it: Cut the reason of a close to 123 octets, and send nothing large in a ping.
 """
 
@@ -81,28 +81,28 @@ How to mend it: Cut the reason of a close to 123 octets, and send nothing large 
 WS_FRAGMENT: Final = RULES.rule("WS-FRAGMENT", "MUST", "keyword")
 """A peer mixes the fragments of messages.
 
-Demands: The frames of a message follow one another: the first one has the opcode of the message, each further
-one the opcode 0, and the last one the bit FIN. No other message begins between them.
+Demands: The first frame of a message has the opcode of the message, and each further frame has the opcode 0.
+The last frame has the bit FIN. No other message begins between the frames of a message.
 Source: RFC 6455, section 5.4
 Evidence: the opcodes and the bit FIN of the peer's data frames
-Why it matters: The receiver has to close the connection, or reads octets of two messages as one.
-Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
-give frames another form.
+Why it matters: The receiver has to close the connection, or joins octets of two messages.
+Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
+was agreed that may give frames another form.
 How to mend it: Let one writer at a time send a message. Take a lock if several threads send.
 """
 
 
 WS_LENGTH: Final = RULES.rule("WS-LENGTH", "MUST", "keyword")
-"""A peer writes the length of a frame with more octets than it needs, or a length of 2^63 or more.
+"""A peer writes the length of a frame with more octets than necessary, or writes a length of 2^63 or more.
 
 Demands: The length is written with the fewest octets possible, and its most significant bit is 0.
 Source: RFC 6455, section 5.2
 Evidence: the length of the frame
 Why it matters: Receivers may close the connection.
-Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
-give frames another form.
-How to mend it: Write lengths up to 125 in the second octet, lengths up to 65,535 in two octets, and only
-larger ones in eight octets.
+Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
+was agreed that may give frames another form.
+How to mend it: Write lengths up to 125 in the second octet, lengths up to 65,535 in two octets, and larger
+lengths in eight octets.
 """
 
 
@@ -113,10 +113,10 @@ Demands: The payload of a close frame is empty or begins with a close code of tw
 are not used, and 1005, 1006 and 1015 are never sent.
 Source: RFC 6455, section 5.5.1; RFC 6455, section 7.4.1; RFC 6455, section 7.4.2
 Evidence: the payload of the close frame
-Why it matters: The other peer closes with an error of the protocol and does not learn the reason.
-Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
-give frames another form.
-How to mend it: Do not pass on the code of another connection's end. Send 1000 for a usual end, and 1011 for
+Why it matters: The other peer closes with a protocol error and does not learn the reason.
+Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
+was agreed that may give frames another form.
+How to mend it: Do not forward the close code of another connection. Send 1000 for a normal end, and 1011 for
 an error of the server.
 """
 
@@ -127,10 +127,10 @@ WS_AFTER_CLOSE: Final = RULES.rule("WS-AFTER-CLOSE", "MUST NOT", "keyword")
 Demands: No data frame follows a close frame of the same peer.
 Source: RFC 6455, section 5.5.1
 Evidence: the order of the peer's frames
-Why it matters: The other peer ignores the frame: what it carries is lost.
-Silent when: octets of this peer were not captured before the frame, or when an extension was agreed that may
-give frames another form.
-How to mend it: Send all that waits, with the close of AMQP, before the close frame.
+Why it matters: The other peer ignores the frame, so the data of the frame are lost.
+Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
+was agreed that may give frames another form.
+How to mend it: Send all waiting data, including the close of AMQP, before the close frame.
 """
 
 
@@ -140,9 +140,10 @@ WS_BINARY: Final = RULES.rule("WS-BINARY", "MUST", "keyword")
 Demands: AMQP is sent in binary messages.
 Source: AMQP WebSocket Binding 1.0, section 2.4
 Evidence: the opcode of the frame
-Why it matters: A text message is UTF-8, which AMQP is not: the receiver closes the connection, or reads
-changed octets.
-Silent when: the WebSocket carries no AMQP 1.0, when octets of this peer were not captured before the frame,
-or when an extension was agreed that may give frames another form.
-How to mend it: Pass octets, not a string, to the function of the WebSocket library that sends.
+Why it matters: AMQP octets are not UTF-8, but a text message has to be UTF-8. The receiver closes the
+connection, or reads changed octets.
+Silent when: the WebSocket carries no AMQP 1.0. The rule is also silent when octets of this peer were not
+captured before the frame. The rule is also silent when an extension was agreed that may give frames another
+form.
+How to mend it: Pass octets, not a string, to the send function of the WebSocket library.
 """

@@ -10,15 +10,15 @@ RULES: Final = Rules("ws/handshake")
 WS_ACCEPT: Final = RULES.rule("WS-ACCEPT", "MUST", "keyword", by="server")
 """A server accepts a WebSocket handshake with a Sec-WebSocket-Accept that does not fit the client's key.
 
-Demands: Sec-WebSocket-Accept is the Base64 text of the SHA-1 digest of the client's Sec-WebSocket-Key and a
-fixed text.
+Demands: Sec-WebSocket-Accept is the Base64 form of a SHA-1 digest. The digest is computed from the client's
+Sec-WebSocket-Key and a fixed text.
 Source: RFC 6455, section 4.2.2
 Evidence: Sec-WebSocket-Key of the request, and Sec-WebSocket-Accept of the response
-Why it matters: The field proves that the server understood the request as WebSocket. Clients close the
-connection without it.
+Why it matters: The field proves that the server understood the request as WebSocket. Without a correct
+Sec-WebSocket-Accept, clients close the connection.
 Silent when: the request has no Sec-WebSocket-Key, or when the handshake was not captured whole.
-How to mend it: Compute the field from the key of this very request. Look for a proxy that answers from a
-cache.
+How to mend it: Compute Sec-WebSocket-Accept from the key of the same request. Look for a proxy that answers
+from a cache.
 """
 
 
@@ -26,13 +26,13 @@ WS_SUBPROTOCOL: Final = RULES.rule("WS-SUBPROTOCOL", "MUST", "keyword", by="serv
 """A server chooses a subprotocol that the client did not offer.
 
 Demands: The subprotocol that a server chooses is one of those that the client offers in
-Sec-WebSocket-Protocol. A server that chooses none leaves the field out.
+Sec-WebSocket-Protocol. A server that chooses no subprotocol leaves the field out.
 Source: RFC 6455, section 4.2.2; AMQP WebSocket Binding 1.0, section 2.1
 Evidence: Sec-WebSocket-Protocol of the request and of the response
 Why it matters: Browsers and most libraries close such a connection before any AMQP frame.
 Silent when: the names differ only in upper and lower case, or when the handshake was not captured whole.
-How to mend it: On the server, choose among the names of the request, and send no Sec-WebSocket-Protocol
-otherwise. On the client, offer `amqp`.
+How to mend it: On the server, choose one of the names in the request. Otherwise, send no
+Sec-WebSocket-Protocol. On the client, offer `amqp`.
 """
 
 
@@ -42,8 +42,8 @@ WS_EXTENSION: Final = RULES.rule("WS-EXTENSION", "MUST", "keyword", by="server")
 Demands: A server accepts only extensions that the client offers in Sec-WebSocket-Extensions.
 Source: RFC 6455, section 4.1; RFC 6455, section 9.1
 Evidence: Sec-WebSocket-Extensions of the request and of the response
-Why it matters: The client does not know the extension and closes the connection. If it does not, it cannot
-read frames that the extension changes.
+Why it matters: The client does not know the extension and closes the connection. A client that does not close
+the connection cannot read frames that the extension changes.
 Silent when: the handshake was not captured whole.
-How to mend it: On the server, or on the proxy before it, answer only extensions of the request.
+How to mend it: On the server, or on the proxy before it, accept only extensions that the request offers.
 """
