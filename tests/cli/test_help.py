@@ -36,7 +36,7 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "--help")
     listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:10])
     assert listed == {
-        "triage": "Say what is wrong, whose move it is, and what to do next.",
+        "triage": "Show what is wrong, who has to act, and what to do next.",
         "read": "Show the conversation, frame by frame.",
         "summary": "Summarize each connection and how it ended.",
         "check": "Report protocol violations: which peer, rule, packet and state.",
