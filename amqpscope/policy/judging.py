@@ -258,7 +258,6 @@ def _judge_one(
     hearer.opened(capture)
     policy = rulings.policy
     failed = False
-    found = False
     diagnoses = _diagnoses(policy.limits) if policy.diagnosing(hearer.diagnoses) else None
     if diagnoses is not None:
         capture.watch(diagnoses)
@@ -272,7 +271,6 @@ def _judge_one(
                     hearer.frames(records)
                 if diagnoses is not None:
                     diagnoses.judge(findings)
-                found = found or bool(findings)
                 if wanted is not None and findings:
                     wanted.start(capture.began)
                     findings = [finding for finding in findings if wanted.takes_finding(finding)]
@@ -308,7 +306,8 @@ def _judge_one(
         hearer.conclude(rulings.close(False))
         hearer.end()
         raise
-    empty = not found and not any_decoded(capture.protocols)
+    # A finding about who spoke no AMQP does not mean that there was any.
+    empty = not any_decoded(capture.protocols)
     if capture.failed:
         judged.outcome = CaptureOutcome.failure
         judged.reason = _reason(capture.mishaps)

@@ -43,6 +43,17 @@ def no_amqp() -> bytes:
     return capture.pcap()
 
 
+def http_to_amqp() -> bytes:
+    """An HTTP client on the port of a broker, which answers with its own header."""
+    capture = Capture()
+    tcp = capture.connection()
+    tcp.handshake()
+    tcp.client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    tcp.server.send(b"AMQP\x00\x00\x09\x01")
+    tcp.goodbye()
+    return capture.pcap()
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """All scripted captures, and files that are not to be checked."""
@@ -50,6 +61,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / f"{name}.pcap").write_bytes(dialogue().pcap())
     (tmp_path / "tls.pcap").write_bytes(tls())
     (tmp_path / "http.pcap").write_bytes(no_amqp())
+    (tmp_path / "http-to-amqp.pcap").write_bytes(http_to_amqp())
     (tmp_path / "no-packets.pcap").write_bytes(Capture().pcap())
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "text").write_bytes(b"this is no capture\n")
@@ -83,6 +95,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["no-close.pcap", "--strict", "--fail-on", "note"], 1),
         (["lost.pcap", "--fail-on", "never"], 0),
         (["tls.pcap"], 3),
+        (["http-to-amqp.pcap"], 1),
+        (["http-to-amqp.pcap", "--fail-on", "never"], 3),
+        (["http-to-amqp.pcap", "--ignore", "F-PROTO-HDR"], 3),
+        (["http-to-amqp.pcap", "--fail-on", "never", "--allow-empty"], 0),
         (["http.pcap"], 3),
         (["no-packets.pcap"], 3),
         (["tls.pcap", "--allow-empty"], 0),

@@ -84,6 +84,7 @@ class MarkdownWriter(FindingWriter):
 
     def close(self, nothing: str, reason: str) -> None:
         self._captures += 1
+        nothing = "" if self.tally.counts else nothing
         self._empty += bool(nothing)
         self._total.merge(self.tally)
         what = f"nothing to check ({nothing})" if nothing else self.outcome(reason)
