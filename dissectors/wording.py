@@ -1,6 +1,6 @@
 """Numbers of things in sentences."""
 
-__all__ = ["are", "count", "have", "were"]
+__all__ = ["are", "count", "were"]
 
 
 def count(number: int, noun: str) -> str:
@@ -15,11 +15,6 @@ def count(number: int, noun: str) -> str:
 def are(number: int) -> str:
     """The verb behind `count`."""
     return "is" if number == 1 else "are"
-
-
-def have(number: int) -> str:
-    """The verb behind `count`."""
-    return "has" if number == 1 else "have"
 
 
 def were(number: int) -> str:

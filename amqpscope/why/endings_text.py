@@ -21,7 +21,7 @@ from amqpscope.why.capture_ends import CaptureEnds, ConnectionEnds
 from amqpscope.why.diagnosed import shown_packets
 from amqpscope.why.endings import CauseStep, Ending
 from amqpscope.why.excerpts import ExplainedFrames, Wanted
-from dissectors.wording import count, have
+from dissectors.wording import count
 
 __all__ = ["endings_lines", "wanted_of"]
 
@@ -147,11 +147,14 @@ def _connection(
     reported: set[tuple[int, int]] = set()
     for ending in listed:
         yield from _ending(ending, of, reported)
-    still = len([ending for ending in endings if not ending.peer and ending not in listed])
+    still = [ending.thing for ending in endings if not ending.peer and ending not in listed]
     if still:
-        some = "nothing on it has" if still == len(endings) else f"{count(still, 'other')} {have(still)}"
-        yield [("dim", f"{some} ended before the end of the capture")], 4
-    left = len(endings) - len(listed) - still + following.more
+        named = [cut(printable(thing), _LONGEST) for thing in still[:_FEW]]
+        if len(still) > _FEW:
+            named.append(f"{len(still) - _FEW} more")
+        some = "nothing on it has ended" if len(still) == len(endings) else f"{', '.join(named)}: not ended"
+        yield [("dim", f"{some} before the end of the capture")], 4
+    left = len(endings) - len(listed) - len(still) + following.more
     if left:
         errors = len([ending for ending in endings if ending.condition and ending not in listed])
         how = f", {errors} with an error (--connection {_stream(one)})" if errors else " without an error"

@@ -405,6 +405,18 @@ def test_a_consumer_is_cancelled_when_its_queue_is_deleted(
     assert len(consumer["because"]) == reported
 
 
+def test_what_has_not_ended_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.declare("q")
+    d.consume("q", consumer_tag="c")
+    path = tmp_path / "open.pcap"
+    path.write_bytes(d.pcap())
+    lines = amqpscope(capsys, "why", "--end", path).lines
+    assert 'channel 1, consumer "c" on channel 1: not ended before the end of the capture' in lines
+
+
 def test_a_consumer_whose_tag_the_server_chooses_has_an_end(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
