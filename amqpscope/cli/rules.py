@@ -18,12 +18,21 @@ from amqpscope.conformance.coverage import (
     judged,
     standing,
 )
+from amqpscope.conformance.diagnosed import diagnosed
 from amqpscope.conformance.elements import DECODING, draft_elements
 from amqpscope.conformance.pairs import CLEAN, LEGAL, VIOLATING, CapturePairs
+from amqpscope.diagnoses.declaration import Kind
 from amqpscope.errors import FilterError
 from amqpscope.protocols import RULE_SPACES
 from amqpscope.report.capture_notes import note_lines, note_named, page_of_note
 from amqpscope.report.config_finding_text import page_of_remark, remark_lines, remark_named
+from amqpscope.report.diagnosis_page import (
+    DRAWN,
+    diagnosis_lines,
+    diagnosis_named,
+    drawn_lines,
+    page_of_diagnosis,
+)
 from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.line import Line
 from amqpscope.report.painter import painter
@@ -81,6 +90,7 @@ breaks the rule.
 Examples:
   amqpscope rules explain L-CREDIT
   amqpscope rules explain credit
+  amqpscope rules explain diag/credit-none
   amqpscope rules explain L-
   amqpscope rules explain amqp10/S-WIN-IN amqp10/D-TAG-LEN
   amqpscope rules explain --format markdown L-CREDIT > L-CREDIT.md
@@ -243,7 +253,8 @@ def explain(
             help="Explain the rule with this id. The protocol may be left out: L-CREDIT "
             "means amqp10/L-CREDIT. L- or L-* lists the rules with this beginning. Notes "
             "such as capture/gap and remarks such as config/ALLOW-EXPIRED are explained, "
-            f"too, and so are subjects: {', '.join(one.name for one in SUBJECTS)}.",
+            "too, and so are diagnoses such as diag/credit-none and subjects: "
+            f"{', '.join(one.name for one in SUBJECTS)}.",
         ),
     ],
     form: Annotated[
@@ -265,14 +276,19 @@ def explain(
     for given in rules:
         row, note, remark = rule_named(given), note_named(given), remark_named(given)
         subject, several = subject_named(given), rules_beginning(given)
-        if row is None and note is None and not remark and subject is None and not several:
+        kind = None if row is not None else diagnosis_named(given)
+        if not (row or note or remark or subject or several or kind):
             say(f"{given}: there is no such rule; {nearest(given)}")
             result = Status.FAILURE
             continue
         if shown:
             print()
         shown = True
-        if subject is not None:
+        if kind is not None and as_page:
+            print(page_of_diagnosis(kind, pairs, alone=True), end="")
+        elif kind is not None:
+            _explain_diagnosis(kind, pairs)
+        elif subject is not None:
             print(page_of_subject(subject, pairs), end="") if as_page else _print(subject_lines(subject))
         elif several:
             _list(several)
@@ -457,6 +473,19 @@ def _explain(row: Rule, pairs: CapturePairs) -> None:
     for pair in pairs.of(row.id)[:1]:
         _draw(pairs, pair.folder, VIOLATING, "Broken", shown_in(row.id))
         _draw(pairs, pair.folder, CLEAN, "Not broken", shown_in(row.id))
+
+
+def _explain_diagnosis(kind: Kind, pairs: CapturePairs) -> None:
+    """A diagnosis, and its captures."""
+    _print(diagnosis_lines(kind))
+    paint, width = painter()
+    for which, what in DRAWN:
+        name = f"{kind.code}/{which}.pcap"
+        frames, found = diagnosed(pairs.octets(kind.code, which), name)
+        print()
+        print(paint.paint([("rule", what), ("dim", f" (captures/rules/{name})")]))
+        for line in drawn_lines(frames, found, WIDTH if width is None else min(width, _WIDEST)):
+            print(paint.paint(line, 4))
 
 
 def _draw(pairs: CapturePairs, folder: str, which: str, what: str, spec: str = FINAL) -> None:

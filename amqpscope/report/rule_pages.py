@@ -7,6 +7,8 @@
     subjects/credit/README.md    how a mechanism of a protocol works: a few rules in their order
     capture/README.md            what notes about captures mean
     config/README.md             what is found in a configuration
+    diag/README.md               the diagnoses
+    diag/credit-none/README.md   a diagnosis, beside its captures
 
 That is the layout of captures/rules, where they lie in the source tree.
 """
@@ -16,10 +18,12 @@ from typing import Final
 
 from amqpscope.conformance.coverage import CHECKED, UNDECIDABLE, status
 from amqpscope.conformance.pairs import CLEAN, CUT, LEGAL, VIOLATING, CapturePairs
+from amqpscope.diagnoses.registry import kinds
 from amqpscope.policy.config_finding import REMARKS
 from amqpscope.protocols import RULE_SPACES
 from amqpscope.report.capture_notes import CAPTURE_NOTES, page_of_note
 from amqpscope.report.config_finding_text import page_of_remark
+from amqpscope.report.diagnosis_page import DRAWN, index_of_diagnoses, page_of_diagnosis
 from amqpscope.report.rule_page import PAGE, escaped, page_of_dialogue, page_of_rule
 from amqpscope.report.rule_text import row_shown, severity_words, weight_shown
 from amqpscope.report.subject_text import page_of_subject
@@ -44,7 +48,8 @@ The folder of a rule that is checked has three captures of the same short dialog
 
 A second dialogue for the same rule has a folder of its own, such as `L-CREDIT-2`. If the dialogue of another
 rule breaks a rule, too, that rule has no folder, and its page draws the other dialogue. A legal pattern,
-which only looks like a fault, has one file, `legal.pcap`, in which amqpscope finds nothing.
+which only looks like a fault, has one file, `legal.pcap`, in which amqpscope finds nothing. A folder of a
+diagnosis has `troubled.pcap`, with the diagnosis, and `fine.pcap`, with none.
 
 `expected.tsv` in `captures/rules` has a row for each finding: `rule`; `captures`, the folder; `peer` at
 fault; `packet` with the offending frame's first octet, as Wireshark counts; `certainty`; `cut`, the expected
@@ -71,6 +76,9 @@ def pages(pairs: CapturePairs) -> Iterator[tuple[str, str]]:
         yield f"subjects/{subject.name}/{PAGE}", MARK + page_of_subject(subject, pairs)
     for row in (*catalogue().values(), *guards().values()):
         yield f"{row.id}/{PAGE}", MARK + page_of_rule(row, pairs)
+    yield f"diag/{PAGE}", MARK + index_of_diagnoses()
+    for kind in kinds().values():
+        yield f"{kind.code}/{PAGE}", MARK + page_of_diagnosis(kind, pairs)
     for pair in pairs.pairs.values():
         if pair.folder not in catalogue():
             yield f"{pair.folder}/{PAGE}", MARK + page_of_dialogue(pair, pairs)
@@ -83,6 +91,9 @@ def captures_of(pairs: CapturePairs) -> Iterator[tuple[str, str, str]]:
             yield f"{folder}/{which}.pcap", folder, which
     for guard in guards():
         yield f"{guard}/{LEGAL}.pcap", guard, LEGAL
+    for code in (kind.code for kind in kinds().values()):
+        for which, _ in DRAWN:
+            yield f"{code}/{which}.pcap", code, which
 
 
 def _protocols() -> list[str]:
@@ -112,6 +123,7 @@ def _first_page() -> str:
     count = sum(len(note.codes) for note in CAPTURE_NOTES)
     lines.append(f"- [Notes about captures](capture/{PAGE}): {count}; they accuse no peer")
     lines.append(f"- [Findings about the configuration](config/{PAGE}): {len(REMARKS)}")
+    lines.append(f"- [Diagnoses](diag/{PAGE}): {len(kinds())}; who waits for whom, and why")
     subjects = [
         f"- [{one.title}](subjects/{one.name}/{PAGE}) ({protocol_name(one.protocol)})" for one in SUBJECTS
     ]

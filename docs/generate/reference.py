@@ -134,8 +134,13 @@ def diagnoses() -> str:
         "`[diagnosis-limits]` of the configuration sets the limits.\n"
     )
     for kind in kinds().values():
-        words = [f"**{head}.** {escaped(words)}\n" for head, words in kind.sections().items()]
+        words = [
+            f"**{head}.** {escaped(words)}\n" for head, words in kind.sections().items() if head != "Threads"
+        ]
         text += f"\n## {kind.code}\n\n{escaped(kind.sentence)}\n\n" + "\n".join(words)
+        text += (
+            f"\nTwo captures, drawn, and threads of users: [{kind.code}](../rules/{kind.code}/README.md).\n"
+        )
         if kind.limits:
             rows = [
                 (f"`{kind.name}.{one.name}`", f"{one.value:g}", escaped(one.reason)) for one in kind.limits

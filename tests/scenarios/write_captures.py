@@ -10,6 +10,7 @@ writes any more are removed.
     amqp10/L-CREDIT-2/...                               if a second dialogue tells the same rule
     amqp10/T-LIST0/legal.pcap
     amqp091/F-FRAME-END/...                             the same of the other protocol
+    diag/credit-none/troubled.pcap, fine.pcap           the pair of a diagnosis
     expected.tsv                                        what must be found in them, a finding a row
 """
 
@@ -29,6 +30,7 @@ DRAFT2011 = ROOT / "captures" / "draft2011"
 if __name__ == "__main__":
     sys.path[:0] = [str(HERE.parent), str(ROOT)]
 
+from scenarios.diagnoses.troubles import troubles  # noqa: E402
 from scenarios.pairs import SILENT, Scenario, scenarios  # noqa: E402
 
 from amqpscope.rules.catalogue import guards  # noqa: E402
@@ -47,6 +49,9 @@ def files() -> dict[str, bytes]:
             guard = f"{scenario.namespace}/{scenario.rules[0]}"
             if guard in guards():
                 _add(written, f"{guard}/legal.pcap", scenario.dialogue().pcap())
+    for name, told in troubles().items():
+        _add(written, f"diag/{name}/troubled.pcap", told(True).pcap())
+        _add(written, f"diag/{name}/fine.pcap", told(False).pcap())
     table = io.StringIO()
     writer = csv.writer(table, delimiter="\t", quoting=csv.QUOTE_NONE, lineterminator="\n")
     writer.writerow(HEAD)

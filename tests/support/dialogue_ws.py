@@ -66,6 +66,7 @@ class DialogueWs(Dialogue):
         choose: str = "amqp",
         extensions: tuple[str, str] = ("", ""),
         key: str = "",
+        status: str = "101 Switching Protocols",
     ) -> Said:
         """The handshake. extensions: offered, and agreed. key: what the server takes for the client's key."""
         offered, agreed = extensions
@@ -87,7 +88,7 @@ class DialogueWs(Dialogue):
             "Sec-WebSocket-Extensions": agreed,
         }
         self.client.raw(_head("GET /amqp HTTP/1.1", request)).called("request")
-        return self.server.raw(_head("HTTP/1.1 101 Switching Protocols", response)).called("response")
+        return self.server.raw(_head(f"HTTP/1.1 {status}", response)).called("response")
 
 
 def _head(line: str, fields: dict[str, str]) -> bytes:
