@@ -59,6 +59,7 @@ VERSION_MISMATCH: Final = declare(
     Server: RabbitMQ before 4.0 needs its plugin rabbitmq_amqp1_0.
     Not reported when: the client continues in the version of the answer, or repeats its header after SASL or
     TLS.
+    Threads: Azure/amqpnetlite#319, achilleasa/dart_amqp#67, amqp/rhea#122
     """,
 )
 
@@ -73,6 +74,7 @@ NO_COMMON_MECHANISM: Final = declare(
     Client: Configure a mechanism that the server offers, or connect over TLS.
     Server: Offer another mechanism.
     Not reported when: the server ends the connection, or the capture ends.
+    Threads: amqp-node/amqplib#604, eclipse-hono/hono#1186, pma/amqp#30
     """,
 )
 
@@ -89,6 +91,7 @@ LOGIN_REFUSED: Final = declare(
     Client: Check the credentials and the virtual host.
     Server: Read the log of the server, because no frame gives the reason.
     Not reported when: a channel is closed with 403, or the server shuts down.
+    Threads: amqp-node/amqplib#574, alanxz/rabbitmq-c#490, amqp-node/amqplib#237
     """,
 )
 
@@ -103,6 +106,7 @@ PROXY_HEADER: Final = declare(
     Client: The client needs no change.
     Server: A server that does not expect the header treats it as a bad protocol header.
     Not reported when: the AMQP header comes first.
+    Threads: mholt/caddy-l4#35, cloudamqp/amqproxy#114
     """,
 )
 

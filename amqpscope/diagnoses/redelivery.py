@@ -22,6 +22,7 @@ REDELIVERY_LOOP: Final = declare(
     each message.
     Server: Set a delivery limit. RabbitMQ's quorum queues have a limit of 20.
     Not reported when: the messages differ, or return only a few times.
+    Threads: rabbitmq/rabbitmq-server#1020, amqp-node/amqplib#293, alanxz/rabbitmq-c#743
     """,
     Limit("times", 5, "a few retries are usual"),
 )

@@ -28,6 +28,7 @@ CONNECTION_CHURN: Final = declare(
     Client: Keep one connection, or put a proxy before the broker that keeps one.
     Server: The server needs no change.
     Not reported when: logins are refused, or the host opens only a few connections, or opens them slowly.
+    Threads: aznamier/keycloak-event-listener-rabbitmq#27, amqp-node/amqplib#284
     """,
     Limit("connections", 20, "fewer cost nothing"),
     Limit("messages", 2, "a connection for a batch is no waste"),

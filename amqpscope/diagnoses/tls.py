@@ -26,6 +26,7 @@ TLS_ALERT: Final = declare(
     Client: Trust the authority of the server's certificate. Connect by the name in the certificate.
     Server: Renew the certificate. Send the whole certificate chain.
     Not reported when: the alert is the usual close_notify, or cannot be read.
+    Threads: rabbitmq/rabbitmq-server#3663, docker-library/rabbitmq#532
     """,
 )
 
@@ -40,6 +41,7 @@ TLS_UNANSWERED: Final = declare(
     Client: Check the port and the host name.
     Server: Read the log of the proxy.
     Not reported when: the server sends any answer.
+    Threads: rabbitmq/rabbitmq-server#2944, rabbitmq/rabbitmq-server#13559
     """,
 )
 

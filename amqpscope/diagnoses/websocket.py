@@ -19,6 +19,7 @@ WEBSOCKET_REFUSED: Final = declare(
     Client: Check the path, the host and the subprotocol.
     Server: Read the log of the program that answered.
     Not reported when: the server accepts the upgrade.
+    Threads: Azure/azure-service-bus-emulator-installer#51, amqp/rhea#69
     """,
 )
 

@@ -16,6 +16,7 @@ from support.sampling import share
 from amqpscope.cli.rule_page_writer import RulePageWriter
 from amqpscope.conformance.coverage import judged
 from amqpscope.conformance.pairs import CapturePairs
+from amqpscope.diagnoses.registry import kinds
 from amqpscope.policy.config_finding import REMARKS
 from amqpscope.protocols import RULE_SPACES
 from amqpscope.report.capture_notes import CAPTURE_NOTES, note_named
@@ -79,6 +80,7 @@ def test_there_is_a_page_for_every_rule_and_guard_and_further_dialogue() -> None
     expected |= {"README.md", "capture/README.md", *(f"{protocol}/README.md" for protocol in RULE_SPACES)}
     expected.add("config/README.md")
     expected |= {f"subjects/{one.name}/README.md" for one in SUBJECTS}
+    expected |= {"diag/README.md", *(f"{code}/README.md" for code in kinds())}
     assert set(PAGES) == expected
 
 

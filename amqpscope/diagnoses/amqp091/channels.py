@@ -68,6 +68,7 @@ CHANNEL_FLOW_STOPPED: Final = declare(
     Client: Wait for channel.flow with active=1.
     Server: Send channel.flow with active=1 when the load is over.
     Not reported when: the channel continues in time.
+    Threads: alanxz/rabbitmq-c#811, postwait/node-amqp#347
     """,
     Limit("seconds", 5, "flow control for less than a second is normal"),
 )
@@ -101,6 +102,7 @@ PREFETCH_FULL: Final = declare(
     Server: The server needs no change.
     Not reported when: the client acknowledges in time, the channel is transactional, or the consumer is
     cancelled.
+    Threads: MassTransit/MassTransit#1988, corvus-ch/rabbitmq-cli-consumer#54
     """,
     Limit("seconds", 10, "a handler may take seconds for one message"),
 )
@@ -134,6 +136,7 @@ CONSUMER_CANCELLED: Final = declare(
     Client: Handle basic.cancel: declare the queue again and start a new consumer, or report an error.
     Server: The server needs no change.
     Not reported when: the client cancels its consumer itself, or consumes again.
+    Threads: onebeyond/rascal#52, php-amqplib/php-amqplib#704, vert-x3/vertx-rabbitmq-client#10
     """,
     Limit("seconds", 5, "clients that handle it consume again at once"),
 )

@@ -41,6 +41,7 @@ GET_LOOP: Final = declare(
     Client: Use basic.consume, so that the server sends each message at once.
     Server: The server needs no change.
     Not reported when: the client empties a queue by basic.get, or sends only a few basic.get.
+    Threads: node-ts/bus#175
     """,
     Limit("gets", 50, "fewer cost nothing"),
     Limit("empty-part", 0.9, "a queue that has messages may be emptied that way"),

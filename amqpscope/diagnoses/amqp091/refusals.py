@@ -61,6 +61,7 @@ REMOVED_FEATURE: Final = declare(
     global flag.
     Server: The configuration key deprecated_features.permit can permit some of these features for a while.
     Not reported when: the queue is exclusive or durable, or basic.qos does not set the global flag.
+    Threads: celery/kombu#2237, eosrio/hyperion-history-api#156, runtipi/runtipi#2592
     """,
 )
 

@@ -48,6 +48,7 @@ LINK_REFUSED: Final = declare(
     Client: Check the address and the permissions. Declare the queue first.
     Server: State in the error which address would be correct.
     Not reported when: the link was attached for a longer time, or deliveries were sent on the link.
+    Threads: rabbitmq/rabbitmq-tutorials#793, vcabbage/amqp#158
     """,
     Limit("within-seconds", 1, "a refusal follows the attach at once; later ends have other causes"),
 )
@@ -63,6 +64,7 @@ LINK_STOLEN: Final = declare(
     Client: Give each process its own container-id, or let the library choose one.
     Server: The server needs no change.
     Not reported when: the first link was detached in the normal way before.
+    Threads: vcabbage/amqp#43, Azure/azure-sdk-for-java#12483, Azure/azure-event-hubs-go#181
     """,
 )
 
@@ -80,6 +82,7 @@ FILTER_IGNORED: Final = declare(
     Server: Support the filter, or refuse the link.
     Not reported when: no filter was requested, the link is refused, or the answer gives the same filter
     another name.
+    Threads: rabbitmq/rabbitmq-server#2592, apache/artemis#827
     """,
 )
 

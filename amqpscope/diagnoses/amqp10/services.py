@@ -66,6 +66,7 @@ TOKEN_UNANSWERED: Final = declare(
     Client: Use a time-out for put-token, and open a new connection.
     Server: Answer with a status, if necessary with 500.
     Not reported when: the link for the answers has no credit, because the client then has to grant credit.
+    Threads: Azure/azure-service-bus-java#401, Azure/azure-sdk-for-java#12044
     """,
     Limit("seconds", 10, "checking a token may take a request to another service"),
 )
@@ -82,6 +83,7 @@ MANAGEMENT_FAILED: Final = declare(
     Client: Change the request.
     Server: Read the log of the server.
     Not reported when: a look-up (GET) finds nothing.
+    Threads: Azure/azure-sdk-for-java#25121, Azure/azure-sdk-for-go#17382
     """,
 )
 

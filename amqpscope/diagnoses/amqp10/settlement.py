@@ -65,6 +65,7 @@ SETTLEMENT_SLOW: Final = declare(
     Server: Check the disk and the replication of the queue.
     Not reported when: the sender settles its deliveries itself, or fewer deliveries than the limit were
     settled.
+    Threads: Azure/azure-service-bus-dotnet#378
     """,
     Limit("seconds", 5, "the median: a single slow delivery is none of this"),
     Limit("deliveries", 5, "fewer say nothing about a median"),
