@@ -52,6 +52,6 @@ def test_a_diagnosis_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_captures_are_those_of_the_conversations() -> None:
-    for name, told in troubles().items():
+    for name, speak in troubles().items():
         for which, troubled in ((TROUBLED, True), (FINE, False)):
-            assert (FOLDER / "diag" / name / f"{which}.pcap").read_bytes() == told(troubled).pcap(), name
+            assert (FOLDER / "diag" / name / f"{which}.pcap").read_bytes() == speak(troubled).pcap(), name

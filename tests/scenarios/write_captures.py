@@ -49,9 +49,9 @@ def files() -> dict[str, bytes]:
             guard = f"{scenario.namespace}/{scenario.rules[0]}"
             if guard in guards():
                 _add(written, f"{guard}/legal.pcap", scenario.dialogue().pcap())
-    for name, told in troubles().items():
-        _add(written, f"diag/{name}/troubled.pcap", told(True).pcap())
-        _add(written, f"diag/{name}/fine.pcap", told(False).pcap())
+    for name, speak in troubles().items():
+        _add(written, f"diag/{name}/troubled.pcap", speak(True).pcap())
+        _add(written, f"diag/{name}/fine.pcap", speak(False).pcap())
     table = io.StringIO()
     writer = csv.writer(table, delimiter="\t", quoting=csv.QUOTE_NONE, lineterminator="\n")
     writer.writerow(HEAD)

@@ -18,23 +18,23 @@ from support.conversation import Conversation
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
 
-Told = Callable[[bool], Conversation]
+Speak = Callable[[bool], Conversation]
 
-_TROUBLES: dict[str, Told] = {}
+_TROUBLES: dict[str, Speak] = {}
 
 
-def trouble(name: str) -> Callable[[Told], Told]:
+def trouble(name: str) -> Callable[[Speak], Speak]:
     """A conversation with, or without, the trouble that this diagnosis names."""
 
-    def take(told: Told) -> Told:
+    def take(speak: Speak) -> Speak:
         assert name not in _TROUBLES, name
-        _TROUBLES[name] = told
-        return told
+        _TROUBLES[name] = speak
+        return speak
 
     return take
 
 
-def troubles() -> dict[str, Told]:
+def troubles() -> dict[str, Speak]:
     """The conversations by the names of their diagnoses."""
     for file in sorted(Path(__file__).parent.glob("*.py")):
         if file.stem != "troubles":
