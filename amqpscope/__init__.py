@@ -1,7 +1,8 @@
 """amqpscope: what AMQP peers said to each other, from captured traffic, and who broke the protocol.
 
-`read(path)` gives the frames of a capture one by one, `check(path)` what was found wrong; `Capture` also its
-connections and notes. `judge(paths, load_policy())` applies a configuration, as the command `check` does.
+`read(path)` gives the frames of a capture one by one, `check(path)` what was found wrong, `diagnose(path)`
+who waits for whom; `Capture` also its connections and notes. `judge(paths, load_policy())` applies a
+configuration, as the command `check` does.
 
 What is listed here is for users. Modules of the package are not, and may change with any release; only the
 typed bodies of frames, in `dissectors.amqp10.performatives` and its neighbours, keep their places, too.
@@ -19,6 +20,7 @@ _PLACES = {
     "Capture": "amqpscope.input.capture",
     "CaptureOptions": "amqpscope.input.capture",
     "CheckRun": "amqpscope.policy",
+    "Diagnosis": "amqpscope.model.diagnosis",
     "Finding": "amqpscope.model.finding",
     "FrameRecord": "amqpscope.model.records",
     "JudgedCapture": "amqpscope.policy",
@@ -26,6 +28,7 @@ _PLACES = {
     "Policy": "amqpscope.policy",
     "check": "amqpscope.input.capture",
     "check_dicts": "amqpscope.report.objects",
+    "diagnose": "amqpscope.input.diagnosing",
     "judge": "amqpscope.policy",
     "load_policy": "amqpscope.policy",
     "read": "amqpscope.input.capture",
@@ -40,6 +43,7 @@ __all__ = [
     "CaptureOptions",
     "CheckRun",
     "ConfigurationError",
+    "Diagnosis",
     "FilterError",
     "Finding",
     "FrameRecord",
@@ -48,6 +52,7 @@ __all__ = [
     "Policy",
     "check",
     "check_dicts",
+    "diagnose",
     "judge",
     "load_policy",
     "read",
@@ -57,6 +62,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     from amqpscope.input.capture import Capture, CaptureOptions, check, read
+    from amqpscope.input.diagnosing import diagnose
+    from amqpscope.model.diagnosis import Diagnosis
     from amqpscope.model.finding import Finding
     from amqpscope.model.note import Note
     from amqpscope.model.records import FrameRecord

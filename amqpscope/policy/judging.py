@@ -100,15 +100,16 @@ class _File:
 class JudgedCapture:
     """One capture, judged.
 
-    findings: those to be shown, if they are gathered, in the order in which they were complete. ignored: how
-    many others there were. reason: why it was not read to its end, or "". capture: as it was read, if
-    findings are gathered and it could be opened.
+    findings: those to be shown, if they are gathered, in the order in which they were complete. diagnoses:
+    if they are made and gathered. ignored: how many other findings there were. reason: why it was not read to
+    its end, or "". capture: as it was read, if findings are gathered and it could be opened.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.outcome = CaptureOutcome.fine
         self.findings: list[Finding] = []
+        self.diagnoses: list[Diagnosis] = []
         self.ignored = 0
         self.reason = ""
         self.capture: Capture | None = None
@@ -193,20 +194,21 @@ def judge(
     hearer: Hearer | None = None,
     gather: bool = True,
     context: bool = False,
+    diagnoses: bool = False,
     wanted: Wanted | None = None,
     meter: Metering = unmeasured,
 ) -> CheckRun:
     """Judge captures, one after the other, each on its own.
 
     captures: paths, or what can be opened. hearer: is given meanwhile. gather: keep the findings; context:
-    with the frames around them. wanted: which findings are asked for, None for all. meter: what is to be
-    around the reading of a capture, and is notified of its blocks. What cannot be read is an outcome, no
-    exception.
+    with the frames around them. diagnoses: make them, even if no hearer wants them. wanted: which findings
+    are asked for, None for all. meter: what is to be around the reading of a capture, and is notified of its
+    blocks. What cannot be read is an outcome, no exception.
     """
     run = CheckRun(policy)
     rulings = Rulings(policy)
     listening = hearer or Hearer()
-    diagnose = policy.diagnosing(listening.diagnoses)
+    diagnose = policy.diagnosing(diagnoses or listening.diagnoses)
     options = CaptureOptions(
         keep=False,
         ended=listening.connections or diagnose or wanted is not None,
@@ -223,7 +225,7 @@ def judge(
         listening.begin(source.name)
         try:
             with source.open(options) as capture:
-                _judge_one(capture, judged, rulings, listening, gather, wanted, meter)
+                _judge_one(capture, judged, rulings, listening, gather, diagnose, wanted, meter)
         except CaptureError as error:
             judged.outcome = CaptureOutcome.failure
             judged.reason = str(error)
@@ -248,6 +250,7 @@ def _judge_one(
     rulings: Rulings,
     hearer: Hearer,
     gather: bool,
+    diagnose: bool,
     wanted: Wanted | None,
     meter: Metering,
 ) -> None:
@@ -258,7 +261,7 @@ def _judge_one(
     hearer.opened(capture)
     policy = rulings.policy
     failed = False
-    diagnoses = _diagnoses(policy.limits) if policy.diagnosing(hearer.diagnoses) else None
+    diagnoses = _diagnoses(policy.limits) if diagnose else None
     if diagnoses is not None:
         capture.watch(diagnoses)
     listed = hearer.connections or diagnoses is not None or wanted is not None
@@ -289,6 +292,7 @@ def _judge_one(
                     diagnosed = [] if diagnoses is None else diagnoses.end(analysis)
                     if diagnosed and analysis in over:
                         hearer.diagnosed(diagnosed, analysis.order)
+                        judged.diagnoses += diagnosed if gather else []
                         failed = failed or any(policy.fails_for(one) for one in diagnosed)
                 if over and hearer.connections:
                     hearer.over(over)
@@ -299,6 +303,7 @@ def _judge_one(
         if diagnoses is not None and wanted is None:
             diagnosed = diagnoses.finish()
             hearer.diagnosed(diagnosed, 0)
+            judged.diagnoses += diagnosed if gather else []
             failed = failed or any(policy.fails_for(one) for one in diagnosed)
     except KeyboardInterrupt:
         # What was found so far is worth having, above all of a live capture.

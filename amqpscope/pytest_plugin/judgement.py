@@ -11,11 +11,13 @@ from rich.console import Console
 from amqpscope.input.capture import Capture, CaptureOptions, together
 from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import MAX_TEST_FINDINGS
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.policy import CaptureOutcome, Policy
 from amqpscope.policy import judge as judge_under
 from amqpscope.policy.config_finding import EXPIRED, RunConclusion
 from amqpscope.policy.policy import ALLOW
+from amqpscope.report.diagnosis_text import diagnosis_line
 from amqpscope.report.line import Line
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
@@ -36,7 +38,8 @@ class Judgement:
     """What is to be said of a capture.
 
     findings: the first of all that were found, as `amqpscope.check` gives them. failed: whether a test fails
-    for it: for a finding that counts, or because there was nothing to check or the capture cannot be read.
+    for it: for a finding or a diagnosis that counts, or because there was nothing to check or the capture
+    cannot be read.
     text: the report; its first line says the worst of it. expired: what is to be said of entries of the
     allow-list that have.
     """
@@ -62,9 +65,10 @@ def judge(
     reported = Judgement()
     reported.findings = report.findings
     reported.expired = report.expired
-    reported.failed = report.worst is not None or judged.outcome in (
-        CaptureOutcome.failure,
-        CaptureOutcome.empty,
+    reported.failed = (
+        report.worst is not None
+        or report.failing is not None
+        or judged.outcome in (CaptureOutcome.failure, CaptureOutcome.empty)
     )
     reported.text = report.text(hint, source.alone)
     return reported
@@ -96,11 +100,14 @@ class _Report(FindingWriter):
     """Takes what is found in one capture, and puts it in words: in full what counts, the rest in numbers."""
 
     context = True
+    diagnoses = True
 
     def __init__(self, policy: Policy, allowed: Callable[[Finding], bool]) -> None:
         super().__init__()
         self.findings: list[Finding] = []
         self.worst: Finding | None = None
+        # The first diagnosis for which the test fails, if the configuration has `fail-on-diagnosis`.
+        self.failing: Diagnosis | None = None
         self.expired: list[str] = []
         self._policy = policy
         self._allowed = allowed
@@ -125,6 +132,11 @@ class _Report(FindingWriter):
         elif not finding.assessment.suppressed_by:
             self._others.add(finding)
 
+    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
+        super().diagnosed(found, order)
+        counting = [one for one in found if self._policy.fails_for(one)]
+        self.failing = self.failing or next(iter(counting), None)
+
     def close(self, nothing: str, reason: str) -> None:
         self._nothing, self._reason = nothing, printable(reason)
 
@@ -140,6 +152,8 @@ class _Report(FindingWriter):
             counted = sum(self._counting.tally.counts.values())
             more = f" (and {counted - 1} more)" if counted > 1 else ""
             parts.append(_painted([([*headline(worst), ("", more)], 4)]))
+        elif self.failing is not None:
+            parts.append(_painted([(diagnosis_line(self.failing), 4)]))
         elif self._reason:
             parts.append(f"{name}: {self._reason}")
         elif self._nothing:

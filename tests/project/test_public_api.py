@@ -76,3 +76,17 @@ def test_the_notebook_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     for cell in cells:
         exec(compile(cell, "findings.ipynb", "exec"), names)
     assert len(names["findings"]) == 3 and len(names["frames"]) > 10  # type: ignore[arg-type]
+
+
+SITUATION = str(ROOT / "captures" / "situations" / "credit-starved.pcap")
+
+
+def test_diagnoses_are_those_of_check() -> None:
+    (one,) = amqpscope.diagnose(SITUATION)
+    assert (one.code, one.whose_move, one.packet) == ("diag/credit-starved", "client", 32)
+    run = amqpscope.judge([SITUATION], amqpscope.load_policy(None), diagnoses=True)
+    assert [two.json() for two in run.captures[0].diagnoses] == [one.json()]
+    assert amqpscope.judge([SITUATION], amqpscope.load_policy(None)).captures[0].diagnoses == []
+    assert list(amqpscope.diagnose(SITUATION, limits={"credit-starved.waiting-seconds": 100})) == []
+    with pytest.raises(amqpscope.FilterError):
+        amqpscope.diagnose(SITUATION, limits={"credit-starved.hours": 1})

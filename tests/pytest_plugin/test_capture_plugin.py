@@ -233,3 +233,31 @@ def test_options_are_reported_and_looked_at(tmp_path: Path) -> None:
     (folder / "pytest.ini").write_text("[pytest]\namqpscope_record = maybe\n")
     done = run(folder)
     assert "amqpscope_record: must be one of if-permitted, required, off, not 'maybe'" in done.stdout
+
+
+DIAGNOSED = """
+import amqpscope
+
+SITUATION = CAPTURES / "situations" / "acks-missing.pcap"
+
+def test_a_diagnosis_fails_no_test(amqp_capture):
+    amqp_capture.check(SITUATION)
+
+def test_the_report_has_the_diagnosis(amqp_capture):
+    amqp_capture.check(CAPTURES / "pika-two-threads.pcap")
+"""
+
+
+def test_a_report_has_diagnoses(tmp_path: Path) -> None:
+    result = run(suite(tmp_path / "repository", DIAGNOSED), "-q")
+    assert "1 failed, 1 passed" in result.stdout
+    assert "the client has to act: channel 1: " in result.stdout
+    assert "[diag/threads-share-channel]" in result.stdout.replace("\n", "")
+
+
+def test_a_diagnosis_fails_the_test_if_the_configuration_says_so(tmp_path: Path) -> None:
+    folder = suite(tmp_path / "repository", DIAGNOSED)
+    (folder / "amqpscope.toml").write_text('fail-on-diagnosis = ["acks-missing"]\n')
+    result = run(folder, "-q", "-k", "fails_no_test")
+    assert "1 failed" in result.stdout
+    assert "has to act: channel 1: " in result.stdout

@@ -161,6 +161,8 @@ def reported_by_sarif(text: str) -> Counter[Reported]:
         properties = result["properties"]
         location = result["locations"][0]
         packet = location["physicalLocation"]["region"]["startLine"]
+        if result["ruleId"].startswith("diag/"):
+            continue
         if result["ruleId"].startswith("config/"):
             path = sarif_path(location["physicalLocation"])
             reported[remark(result["level"], result["ruleId"], path, packet)] += 1
@@ -234,7 +236,11 @@ def reported_by_junit(text: str) -> Counter[Reported]:
 # Block and inline tokens that our Markdown has; no text of a peer may bring others.
 _OURS = {"heading", "paragraph", "bullet_list", "list_item", "table", "thead", "tbody", "tr", "th", "td"}
 _INLINE = {"text", "code_inline", "link_open", "link_close"}
-_LINKED = ("https://docs.oasis-open.org/amqp/", "https://www.rabbitmq.com/")
+_LINKED = (
+    "https://docs.oasis-open.org/amqp",
+    "https://www.rabbitmq.com/",
+    "https://www.rfc-editor.org/rfc/",
+)
 
 
 def markdown_blocks(text: str) -> list[tuple[str, str]]:

@@ -7,6 +7,9 @@ packet, and of which connection. Everything else that JSON has of the finding is
 with a number behind it where several have the same. What is possible is at most a warning, as it is no
 failure.
 
+A diagnosis is a result, too, of level `note`, as it accuses nobody.
+`helpUri` is the first public thread about it.
+
 Results are written as they come; rules, which were met by then, behind them. The order of names in an object
 has no meaning.
 
@@ -20,12 +23,16 @@ every log to the schema of OASIS.
 
 import json
 import os
+import re
 import urllib.parse
 from typing import Any, Final, TextIO
 
 from amqpscope import __version__
+from amqpscope.diagnoses.declaration import KINDS, Kind
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
+from amqpscope.model.volatile import normalize_address
 from amqpscope.policy.config_finding import REMARKS, RunConclusion
 from amqpscope.policy.paths import slashes
 from amqpscope.report.findings import decided_object
@@ -55,8 +62,14 @@ _REPORTED = ("rule", "message", "capture", "packets", "fingerprint", "suppressed
 _PROBLEM = {"error": "error", "warning": "warning", "note": "recommendation"}
 
 
+_THREAD: Final = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
+"""A public thread about a diagnosis: its repository and number."""
+
+
 class SarifWriter(FindingWriter):
     """One log with one run."""
+
+    diagnoses = True
 
     def __init__(self, out: TextIO, options: ReportOptions) -> None:
         super().__init__()
@@ -86,6 +99,11 @@ class SarifWriter(FindingWriter):
 
     def add(self, finding: Finding) -> None:
         self._write(self._result(finding))
+
+    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
+        super().diagnosed(found, order)
+        for one in found:
+            self._write(self._result_of_diagnosis(one))
 
     def close(self, nothing: str, reason: str) -> None:
         for note in self.notes:
@@ -146,6 +164,40 @@ class SarifWriter(FindingWriter):
             ]
         return result
 
+    def _result_of_diagnosis(self, one: Diagnosis) -> dict[str, Any]:
+        import hashlib  # only where there is something to be known again
+
+        subject = normalize_address(one.subject)
+        known = hashlib.sha256(
+            f"{one.code} {subject} {one.whose_move}".encode("utf-8", "backslashreplace")
+        ).hexdigest()[:16]
+        who = f"the {one.whose_move} has to act" if one.whose_move else "nobody has to act"
+        reported = one.json()
+        result: dict[str, Any] = {
+            "ruleId": one.code,
+            "ruleIndex": self._index(one.code, ""),
+            "level": "note",
+            "message": _message(f"Diagnosis, {who}: {one.message}."),
+            # A capture may not show since when: code scanning wants a line all the same.
+            "locations": [self._location(one.packet or next(iter(one.packets), 1), one.connection)],
+            "partialFingerprints": self._known_by(known),
+            "suppressions": [],
+            "properties": _visible(
+                {
+                    name: value
+                    for name, value in reported.items()
+                    if name not in ("code", "message", "packets")
+                }
+            ),
+        }
+        others = [packet for packet in one.packets if packet != one.packet]
+        if others:
+            result["relatedLocations"] = [
+                {"id": place, **self._location(packet, ""), "message": _message(f"packet {packet}")}
+                for place, packet in enumerate(others, 1)
+            ]
+        return result
+
     def conclude(self, closing: RunConclusion) -> None:
         self._fingerprints = {}
         for remark in closing.remarks:
@@ -178,8 +230,12 @@ class SarifWriter(FindingWriter):
         index = self._rules.get(rule)
         if index is None:
             index = self._rules[rule] = len(self._descriptors)
-            remark = rule in REMARKS
-            self._descriptors.append(_descriptor_of_remark(rule) if remark else _descriptor(rule, edition))
+            if rule in KINDS:
+                self._descriptors.append(_descriptor_of_diagnosis(KINDS[rule]))
+            elif rule in REMARKS:
+                self._descriptors.append(_descriptor_of_remark(rule))
+            else:
+                self._descriptors.append(_descriptor(rule, edition))
         return index
 
     def _location(self, packet: int, connection: str) -> dict[str, Any]:
@@ -256,6 +312,25 @@ def _descriptor_of_remark(id: str) -> dict[str, Any]:
         "help": {"text": f"Why it matters: {kind.matters}"},
         "defaultConfiguration": {"level": kind.severity},
         "properties": {"tags": ["configuration"], "problem.severity": _PROBLEM[kind.severity]},
+    }
+
+
+def _descriptor_of_diagnosis(kind: Kind) -> dict[str, Any]:
+    """What a diagnosis is."""
+    words = kind.sections()
+    addresses = [
+        f"https://github.com/{repository}/issues/{number}"
+        for repository, number in _THREAD.findall(words.get("Threads", ""))
+    ]
+    sentence = _plain(kind.sentence)
+    return {
+        "id": kind.code,
+        **({"helpUri": addresses[0]} if addresses else {}),
+        "shortDescription": {"text": sentence},
+        "fullDescription": {"text": sentence},
+        "help": {"text": "\n".join(f"{head}: {_plain(text)}" for head, text in words.items())},
+        "defaultConfiguration": {"level": "note"},
+        "properties": {"tags": ["AMQP", "diagnosis"], "problem.severity": _PROBLEM["note"]},
     }
 
 
