@@ -47,7 +47,10 @@ def change_not_seen(operation: TopologyOperation, what: str, name: str, known: T
     How to mend it: Make a declaration visible to all connections of the virtual host before sending
     declare-ok. In a cluster, wait until the node that answers and all other nodes know the change.
     """
-    message = f"{what} {shown(name)} is not found, although the server confirmed it to {known.connection.id}"
+    message = (
+        f"{what} {shown(name)} is not found, although the server confirmed it to connection "
+        f"{known.connection.id}"
+    )
     return about_answer(CH_VISIBLE, POSSIBLE, message, operation, known)
 
 
@@ -135,7 +138,7 @@ def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -
     connection, or use a server-named queue.
     """
     refused = operation.outcome.refused and operation.outcome.code == 405
-    message = f"queue {shown(operation.queue)} belongs exclusively to {made.connection.id}"
+    message = f"queue {shown(operation.queue)} belongs exclusively to connection {made.connection.id}"
     return about_request(Q_EXCL_ACCESS, CERTAIN if refused else POSSIBLE, message, operation, made)
 
 
@@ -164,7 +167,8 @@ def exclusive_queue_outlives(operation: TopologyOperation, made: TopologyOperati
     breaks without connection.close.
     """
     message = (
-        f"exclusive queue {shown(operation.queue)} exists {seconds} s after the end of {made.connection.id}"
+        f"exclusive queue {shown(operation.queue)} still exists {seconds} s after the end of "
+        f"connection {made.connection.id}"
     )
     return about_answer(Q_EXCL_DELETE, POSSIBLE, message, operation, made)
 
@@ -247,7 +251,8 @@ def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
     506. Raise the server's limit on exchanges if a limit is configured.
     """
     message = (
-        f"the server refuses exchange {shown(operation.exchange)}, although only {known} exchanges are known"
+        f"the server refuses exchange {shown(operation.exchange)}, although amqpscope knows only "
+        f"{known} exchanges"
     )
     return about_answer(X_MIN_16, POSSIBLE, message, operation)
 

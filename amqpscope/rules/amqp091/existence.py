@@ -277,9 +277,9 @@ def missing(
         if refused and gone.connection is operation.connection:
             certainty = CERTAIN
         how = f"after {gone.method}" if gone.outcome.ok else "as the server said"
-        message += f", {how} in packet {int((gone.outcome.answer or gone.spot).packet)}"
+        message += f" {how} in packet {int((gone.outcome.answer or gone.spot).packet)}"
         if gone.connection is not operation.connection:
             message += f" of {gone.connection.id}"
     if refused:
-        message += f"; the server answers {int(operation.outcome.code)}"
+        message += f", and the server answers with {int(operation.outcome.code)}"
     return about_request(rule, certainty, message, operation, gone)

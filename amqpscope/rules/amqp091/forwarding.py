@@ -138,7 +138,7 @@ def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
     How to mend it: Include the virtual host in every lookup of exchanges, queues and bindings. Make sure that
     entities with the same name in two virtual hosts never share storage.
     """
-    message = f"the message was published in another virtual host, on {came.connection.id}"
+    message = f"the message was published in another virtual host, on connection {came.connection.id}"
     return _finding(C_OPEN_VHOST_SEPARATION, message, content, came)
 
 

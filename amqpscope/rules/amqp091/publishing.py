@@ -42,7 +42,7 @@ def odd_delivery_mode(case: Case091, value: i64) -> None:
     Source: XML class basic field delivery-mode (label)
     Evidence: the property delivery-mode
     Why it matters: RabbitMQ treats every value other than 2 as transient, so the message may be lost at a
-    restart. Other brokers may treat values other than 1 and 2 differently.
+    restart. Other brokers may treat a delivery-mode other than 1 or 2 differently.
     Silent when: a server delivers the message, because a server repeats what was published. The rule reports
     the fault only once per connection.
     How to mend it: Set delivery-mode to 2 for messages that must survive a broker restart, and to 1 for all
@@ -195,7 +195,8 @@ def return_not_asked_for(case: Case091, certainty: i64) -> None:
     """
     case.report(
         B_RETURN_FLAGGED,
-        "no message with the mandatory or immediate flag is outstanding on this channel",
+        "basic.return is sent, but no message with the mandatory or immediate flag is outstanding "
+        "on this channel",
         certainty,
     )
 

@@ -107,7 +107,8 @@ def unlike_exchange_accepted(
     existing exchange. If the properties differ, send channel.close instead of exchange.declare-ok.
     """
     message = (
-        f"{named(operation)} exists with another {' and '.join(what)}, but the server accepts the declaration"
+        f"{named(operation)} exists with different {' and '.join(what)}, but the server accepts "
+        "the declaration"
     )
     return about_answer(X_DECL_EQUIV, POSSIBLE, message, operation, made)
 
@@ -134,7 +135,8 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     the existing queue. If the properties differ, send channel.close instead of queue.declare-ok.
     """
     message = (
-        f"{named(operation)} exists with another {' and '.join(what)}, but the server accepts the declaration"
+        f"{named(operation)} exists with different {' and '.join(what)}, but the server accepts "
+        "the declaration"
     )
     return about_answer(Q_DECL_EQUIV, POSSIBLE, message, operation, made)
 
@@ -166,7 +168,7 @@ def queue_declared_otherwise(
     message = f"the server refuses the declaration of {named(operation)} with {int(operation.outcome.code)}"
     if made is not None:
         message = (
-            f"{named(operation)} is declared with another {' and '.join(what)} than before, "
+            f"{named(operation)} is declared with different {' and '.join(what)} than before, "
             f"and the server refuses it with {int(operation.outcome.code)}"
         )
         if made.connection is operation.connection:
@@ -199,7 +201,10 @@ def other_auto_delete_refused(operation: TopologyOperation, made: TopologyOperat
     avoid the refusal if all clients declare the queue with the same auto-delete value, or declare it
     passively.
     """
-    message = f"{named(operation)} exists; the server refuses its declaration because of another auto-delete"
+    message = (
+        f"{named(operation)} exists; the server refuses its declaration because of a different "
+        "auto-delete bit"
+    )
     return about_answer(Q_DECL_AUTODEL_IGNORE, POSSIBLE, message, operation, made)
 
 

@@ -174,7 +174,7 @@ P_OPEN_MAND: Final = RULES.rule(
 
 Demands: An open has a container-id.
 Source: transport.xml section performatives > open
-Evidence: the field container-id of the open, null or missing
+Evidence: whether the field container-id of the open is null or missing
 Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
 links. The other peer may close the connection with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -190,7 +190,7 @@ P_BEGIN_MAND: Final = RULES.rule(
 
 Demands: A begin has next-outgoing-id, incoming-window and outgoing-window.
 Source: transport.xml section performatives > begin
-Evidence: next-outgoing-id, incoming-window and outgoing-window of the begin, null or missing
+Evidence: whether next-outgoing-id, incoming-window and outgoing-window of the begin are null or missing
 Why it matters: Without these fields the peers cannot count transfers or apply flow control. The other peer
 may refuse the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -206,7 +206,7 @@ P_ATTACH_MAND: Final = RULES.rule(
 
 Demands: An attach has name, handle and role.
 Source: transport.xml section performatives > attach
-Evidence: name, handle and role of the attach, null or missing
+Evidence: whether name, handle and role of the attach are null or missing
 Why it matters: The other peer cannot distinguish the link from other links, or does not know the
 direction of the link. The other peer may end the session.
 Silent when: a part of the frame was not captured.
@@ -222,7 +222,7 @@ P_FLOW_MAND: Final = RULES.rule(
 
 Demands: A flow has incoming-window, next-outgoing-id and outgoing-window.
 Source: transport.xml section performatives > flow
-Evidence: incoming-window, next-outgoing-id and outgoing-window of the flow, null or missing
+Evidence: whether incoming-window, next-outgoing-id and outgoing-window of the flow are null or missing
 Why it matters: The other peer does not learn the state of the session. The other peer may keep a wrong
 window, or end the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -244,7 +244,7 @@ P_TRANSFER_MAND: Final = RULES.rule(
 
 Demands: A transfer has a handle.
 Source: transport.xml section performatives > transfer
-Evidence: the field handle of the transfer, null or missing
+Evidence: whether the field handle of the transfer is null or missing
 Why it matters: The receiver cannot assign the transfer to a link. The message is lost, and the receiver may
 end the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -260,7 +260,7 @@ P_DISP_MAND: Final = RULES.rule(
 
 Demands: A disposition has role and first.
 Source: transport.xml section performatives > disposition
-Evidence: role and first of the disposition, null or missing
+Evidence: whether role and first of the disposition are null or missing
 Why it matters: The disposition names no deliveries. The deliveries that the peer meant stay unsettled, and
 the other peer may end the session.
 Silent when: a part of the frame was not captured.
@@ -276,7 +276,7 @@ P_DETACH_MAND: Final = RULES.rule(
 
 Demands: A detach has a handle.
 Source: transport.xml section performatives > detach
-Evidence: the field handle of the detach, null or missing
+Evidence: whether the field handle of the detach is null or missing
 Why it matters: The detach names no link. The link stays attached on the other peer, or the other peer ends
 the session with amqp:invalid-field.
 Silent when: a part of the frame was not captured.
@@ -297,7 +297,7 @@ P_ERROR_MAND: Final = RULES.rule(
 
 Demands: An error has a condition.
 Source: transport.xml section definitions > error
-Evidence: the field condition of the error, null or missing
+Evidence: whether the field condition of the error is null or missing
 Why it matters: The error shows that something failed, but not what failed. The other peer cannot decide
 whether a retry makes sense.
 Silent when: a part of the frame was not captured.
@@ -318,7 +318,7 @@ P_RECEIVED_MAND: Final = RULES.rule(
 
 Demands: The delivery state received has section-number and section-offset.
 Source: messaging.xml section delivery-state > received
-Evidence: section-number and section-offset of the delivery state, null or missing
+Evidence: whether section-number and section-offset of the delivery state are null or missing
 Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. The
 sender has to send the whole message again.
 Silent when: a part of the frame was not captured.
@@ -340,7 +340,7 @@ P_DECLARED_MAND: Final = RULES.rule(
 
 Demands: The outcome declared has a txn-id.
 Source: transactions.xml section coordination > declared
-Evidence: the field txn-id of the outcome, null or missing
+Evidence: whether the field txn-id of the outcome is null or missing
 Why it matters: The controller has no txn-id, so it cannot use or discharge the transaction.
 Silent when: a part of the frame was not captured.
 How to mend it: Set txn-id in every declared outcome to the binary id of the new transaction. If no
@@ -361,7 +361,7 @@ P_DISCHARGE_MAND: Final = RULES.rule(
 
 Demands: A discharge has a txn-id.
 Source: transactions.xml section coordination > discharge
-Evidence: the field txn-id of the discharge, null or missing
+Evidence: whether the field txn-id of the discharge is null or missing
 Why it matters: The discharge ends no transaction. The work of the transaction is neither committed nor rolled
 back until the control link closes.
 Silent when: a part of the frame was not captured.
@@ -382,7 +382,7 @@ P_TXSTATE_MAND: Final = RULES.rule(
 
 Demands: A transactional-state has a txn-id.
 Source: transactions.xml section coordination > transactional-state
-Evidence: the field txn-id of the transactional-state, null or missing
+Evidence: whether the field txn-id of the transactional-state is null or missing
 Why it matters: The work belongs to no transaction, so a commit or rollback does not include it. The other
 peer may refuse the frame.
 Silent when: a part of the frame was not captured.
@@ -414,7 +414,7 @@ P_SASLCHAL_MAND: Final = RULES.rule(
 
 Demands: A sasl-challenge has a challenge, which may be empty but not null.
 Source: security.xml section sasl > sasl-challenge
-Evidence: the field challenge of the sasl-challenge, null or missing
+Evidence: whether the field challenge of the sasl-challenge is null or missing
 Why it matters: The client has no challenge to answer. The SASL exchange stops, and the connection fails.
 Silent when: a part of the frame was not captured.
 How to mend it: Set challenge in every sasl-challenge to the binary that the SASL mechanism produces. Encode
@@ -429,7 +429,7 @@ P_SASLRESP_MAND: Final = RULES.rule(
 
 Demands: A sasl-response has a response, which may be empty but not null.
 Source: security.xml section sasl > sasl-response
-Evidence: the field response of the sasl-response, null or missing
+Evidence: whether the field response of the sasl-response is null or missing
 Why it matters: The server cannot continue the SASL exchange without the response, and the connection fails.
 Silent when: a part of the frame was not captured.
 How to mend it: Set response in every sasl-response to the binary that the SASL mechanism produces. Encode an
@@ -444,7 +444,7 @@ P_SASLOUT_MAND: Final = RULES.rule(
 
 Demands: A sasl-outcome has a code.
 Source: security.xml section sasl > sasl-outcome
-Evidence: the field code of the sasl-outcome, null or missing
+Evidence: whether the field code of the sasl-outcome is null or missing
 Why it matters: The client does not learn whether it is authenticated, and may close the connection.
 Silent when: a part of the frame was not captured.
 How to mend it: Set code in every sasl-outcome as a ubyte. Encode code 0 (ok) explicitly, not as null and

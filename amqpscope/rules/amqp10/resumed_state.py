@@ -53,7 +53,8 @@ def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, cer
     """
     case.report(
         M_RES_TERMRCV_STATE,
-        f"the receiver holds {state_name(theirs)}, but the transfer with resume=true states no outcome",
+        f"the receiver holds the outcome {state_name(theirs)}, but the transfer with resume=true "
+        "states no outcome",
         certainty,
         {"receiver_state": state_name(theirs)},
         [int(link.attachment.packet)],
@@ -79,7 +80,7 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     """
     case.report(
         M_RES_BOTHTERM,
-        f"both ends hold {state_name(theirs)}, but the delivery is resumed without settled=true",
+        f"both ends hold the outcome {state_name(theirs)}, but the delivery is resumed without settled=true",
         POSSIBLE,
         {"receiver_state": state_name(theirs), "sender_state": state_name(theirs)},
         [int(link.attachment.packet)],
@@ -106,8 +107,8 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     """
     case.report(
         M_RES_DIFFER,
-        f"the receiver holds {state_name(theirs)}, the sender {state_name(own)}, which the transfer does "
-        "not state",
+        f"the receiver holds {state_name(theirs)} and the sender holds {state_name(own)}, but the "
+        "transfer does not state the outcome of the sender",
         certainty,
         {"receiver_state": state_name(theirs), "sender_state": state_name(own)},
         [int(link.attachment.packet)],
@@ -158,7 +159,8 @@ def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object)
     """
     case.report(
         M_RES_TERMMAP,
-        f"the sender lists {state_name(own)} for a delivery, but sends data of the delivery again",
+        f"the sender lists the outcome {state_name(own)} for a delivery, but sends data of the "
+        "delivery again",
         POSSIBLE,
         {"sender_state": state_name(own)},
         [int(link.attachment.packet)],
@@ -190,8 +192,8 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     """
     case.report(
         M_RES_ABORT_LOST,
-        f"the sender holds {state_name(own)}, but does not abort a delivery that is incomplete at the "
-        "receiver",
+        f"the sender holds the outcome {state_name(own)}, but does not abort a delivery that is "
+        "incomplete at the receiver",
         certainty,
         {"sender_state": state_name(own)},
         [int(link.attachment.packet)],

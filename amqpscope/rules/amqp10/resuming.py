@@ -85,7 +85,7 @@ def resumed_without_being_unsettled(case: Case10, link: LinkEnd, body: Transfer)
     if not link.resumption.listed or tag not in link.resumption.listed:
         case.report(
             D_RESUME_LOCAL,
-            "a delivery is resumed that the sender's attach does not list as unsettled",
+            "the sender resumes a delivery that its attach does not list as unsettled",
             CERTAIN,
             {"unsettled": 0 if not link.resumption.listed else len(link.resumption.listed)},
             [int(link.attachment.packet)],
@@ -160,7 +160,7 @@ def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certa
     """
     case.report(
         M_RES_RESEND_NEW,
-        "a delivery is resumed although the receiver's attach does not list the delivery",
+        "the sender resumes a delivery that the receiver's attach does not list",
         certainty,
         {"resume": True},
         [int(link.attachment.packet)],

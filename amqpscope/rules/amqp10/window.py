@@ -155,8 +155,8 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     session.outgoing.own_reported = True
     case.report(
         S_WIN_OUT,
-        f"transfer-id {raw(session.outgoing.next_id)} is beyond the outgoing-window "
-        "that its sender last announced",
+        f"transfer-id {raw(session.outgoing.next_id)} exceeds the outgoing-window that its sender "
+        "announced last",
         POSSIBLE,
         {"next_outgoing_id": int(raw(session.outgoing.next_id))},
     )

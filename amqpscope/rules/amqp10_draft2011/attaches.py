@@ -32,10 +32,10 @@ def unsettled_map_of_other_types(case: CaseDraft2011, what: str) -> None:
     Evidence: the types of the keys and values in the unsettled map
     Why it matters: The other peer cannot match the entry to a delivery, or cannot tell how much of the
     message is still needed. The message may be lost or arrive twice.
-    Silent when: a part of the frame was not captured, or a value has a descriptor that the draft does not
-    define.
+    Silent when: a part of the frame was not captured, or when a value has a descriptor that the draft does
+    not define.
     How to mend it: Encode each key as binary, and each value as a transfer-state. The final specification
-    sends outcomes there without a transfer-state around them.
+    sends outcomes without a transfer-state around them.
     """
     case.report(L_UNSETTLED_TYPES, what)
 
@@ -53,8 +53,8 @@ def source_without_address(case: CaseDraft2011) -> None:
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.5.3
     Evidence: a sender's attach whose source has no address
     Why it matters: The receiver does not know from which node the messages come. If the node was created
-    dynamically, the receiver cannot use it for anything else.
-    Silent when: the source is null, or a part of the frame was not captured.
+    dynamically, the receiver cannot use the node for anything else.
+    Silent when: the source is null, or when a part of the frame was not captured.
     How to mend it: Write the address of the node into source.address of every attach that you send as a
     sender. Send a null source if there is no node.
     """
@@ -74,8 +74,8 @@ def target_without_address(case: CaseDraft2011) -> None:
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.5.4
     Evidence: a receiver's attach whose target has no address
     Why it matters: The sender does not know to which node the messages go. If the node was created
-    dynamically, the sender cannot name it to others.
-    Silent when: the target is null or a coordinator, or a part of the frame was not captured.
+    dynamically, the sender cannot name the node to other peers.
+    Silent when: the target is null or a coordinator, or when a part of the frame was not captured.
     How to mend it: Write the address of the node into target.address of every attach that you send as a
     receiver. Send a null target if there is no node.
     """
@@ -99,8 +99,8 @@ def source_without_distribution_mode(case: CaseDraft2011) -> None:
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.5.3
     Evidence: a sender's attach whose source has no distribution-mode
     Why it matters: The receiver does not know whether messages that it accepts stay at the node.
-    Silent when: the source is null, a part of the frame was not captured, or the rule has already reported
-    the peer on this connection.
+    Silent when: the source is null, when a part of the frame was not captured, or when the rule has already
+    reported the peer on this connection.
     Only possible because: Section 4.5.2 of the draft calls the distribution-mode optional.
     How to mend it: Set distribution-mode to `move` or `copy` in the source of every attach that you send as a
     sender.

@@ -29,12 +29,12 @@ def condition_that_the_draft_lacks(case: CaseDraft2011, condition: str) -> None:
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.8.12 to 3.8.16 and 5.2.5
     Evidence: an error condition that the draft does not define
     Why it matters: Programs choose their reaction by the error condition. A program of the draft does not
-    know conditions that came later, and takes a general fallback or none.
+    know later conditions, and uses a general fallback or none.
     Silent when: the condition does not begin with `amqp:`.
     Only possible because: Another specification may have defined the condition.
-    How to mend it: Use a condition of the draft. For a handle that is not attached or already in use the
-    draft has `amqp:invalid-field`. Redirects, stolen links and frames that are too small have no condition of
-    their own.
+    How to mend it: Use a condition of the draft. For a handle that is not attached or already in use, the
+    draft defines `amqp:invalid-field`. The draft has no conditions for redirects, stolen links and too small
+    frames.
     """
     where = "only the final specification defines it"
     if condition not in final.ERROR_CONDITIONS:

@@ -18,9 +18,10 @@ D_DISP_ROLE: Final = RULES.rule("D-DISP-ROLE", "MUST", "keyword", usual_answer="
 
 
 def disposition_of_the_other_direction(case: CaseDraft2011, first: int, role: str, mine: str) -> None:
-    """A peer sends a disposition whose role is that of the other end of the transfers that it names.
+    """A peer sends a disposition with the role of the other peer for the transfers that the disposition
+    names.
 
-    Demands: All transfers of a disposition have the direction that its role states.
+    Demands: All transfers of a disposition have the direction that the role of the disposition states.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
     Evidence: the role and the range of the disposition, and the transfers of each direction
     Why it matters: The disposition names transfers of the other direction, or none. The transfers that the
@@ -47,7 +48,7 @@ D_DISP_UNKNOWN: Final = RULES.rule(
 
 
 def disposition_of_unknown_transfers(case: CaseDraft2011, first: int, message: str) -> None:
-    """A peer sends a disposition that names no transfer that was ever sent in the direction of its role.
+    """A peer sends a disposition that names only transfers that were never sent in the direction of its role.
 
     Demands: A disposition names transfers of its session. The transfer-ids of an earlier session have no
     meaning.
@@ -82,7 +83,7 @@ def judge_disposition(case: CaseDraft2011, session: SessionEnd, body: Dispositio
     if begun == following and opposite > 0:
         disposition_of_the_other_direction(case, first, "receiver" if body.role else "sender", mine)
         return
-    known = "none" if begun == following else f"{raw(begun)} to {raw(following - 1)}"
+    known = "none" if begun == following else f"only transfers {raw(begun)} to {raw(following - 1)}"
     disposition_of_unknown_transfers(
-        case, first, f"a disposition names transfer {first}, but its sender has {mine} {known}"
+        case, first, f"a disposition names transfer {first}, but this peer has {mine} {known}"
     )

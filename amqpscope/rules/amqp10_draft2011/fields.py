@@ -18,7 +18,7 @@ P_FLOW_MAND: Final = RULES.rule(
 
 Demands: A flow has incoming-window, next-outgoing-id and outgoing-window.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.4
-Evidence: the elements 2 to 4 of the list, null or missing
+Evidence: whether the elements 2 to 4 of the list are null or missing
 Why it matters: The receiver computes its window from these three values. Without these values, the receiver
 may stop sending.
 Silent when: the dialect of the sender is not known.
@@ -40,9 +40,9 @@ P_TRANSFER_MAND: Final = RULES.rule(
 
 Demands: Every transfer has handle, delivery-tag, transfer-id and message-format.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.5
-Evidence: the elements 1, 2, 3 and 10 of the list, null or missing
-Why it matters: The receiver cannot tell which link, delivery or transfer the frame belongs to, or how the
-message is to be read.
+Evidence: whether the elements 1, 2, 3 and 10 of the list are null or missing
+Why it matters: The receiver cannot tell to which link, delivery or transfer the frame belongs, or how to read
+the message.
 Silent when: the dialect of the sender is not known.
 How to mend it: Set handle, delivery-tag, transfer-id and message-format in every transfer, also in a transfer
 that continues a message.
@@ -56,7 +56,7 @@ P_SASLINIT_MAND: Final = RULES.rule(
 
 Demands: A sasl-init has a mechanism.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 6.3.3.2
-Evidence: the first element of the list, null or missing
+Evidence: whether the first element of the list is null or missing
 Why it matters: The server cannot know how the client wants to authenticate. The SASL exchange fails.
 Silent when: the dialect of the sender is not known.
 How to mend it: Set mechanism to one of the mechanisms that the server offered.
@@ -74,14 +74,14 @@ P_OPEN_MAND: Final = RULES.rule(
 )
 """A peer sends an open without container-id.
 
-Demands: An open has container-id.
+Demands: An open has a container-id.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.1
-Evidence: the element 1 of the list, null or missing
+Evidence: whether element 1 of the list is null or missing
 Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
 links.
-Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
-Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
-the revision before the draft and in the final specification.
+Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
+revision before the draft and in the final specification, the fields are mandatory.
 How to mend it: Set container-id in every open to a string that identifies the container.
 """
 
@@ -99,12 +99,13 @@ P_BEGIN_MAND: Final = RULES.rule(
 
 Demands: A begin has next-outgoing-id, incoming-window and outgoing-window.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.2
-Evidence: the elements 2 to 4 of the list, null or missing
-Why it matters: Without these fields the other peer cannot compute how many transfers it may send.
-Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
-Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
-the revision before the draft and in the final specification.
-How to mend it: Set the three fields in every begin. Encode the number 0 and not null.
+Evidence: whether the elements 2 to 4 of the list are null or missing
+Why it matters: Without these fields, the other peer cannot compute how many transfers it may send.
+Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
+revision before the draft and in the final specification, the fields are mandatory.
+How to mend it: Set next-outgoing-id, incoming-window and outgoing-window in every begin. Encode the number 0
+explicitly and not as null.
 """
 
 
@@ -121,12 +122,12 @@ P_ATTACH_MAND: Final = RULES.rule(
 
 Demands: An attach has name, handle and role.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.3
-Evidence: the elements 1 to 3 of the list, null or missing
-Why it matters: The other peer cannot tell which link is attached, in which direction, and by which handle
-later frames will name it.
-Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
-Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
-the revision before the draft and in the final specification.
+Evidence: whether the elements 1 to 3 of the list are null or missing
+Why it matters: The other peer does not learn the name or the direction of the link, or the handle that later
+frames use.
+Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
+revision before the draft and in the final specification, the fields are mandatory.
 How to mend it: Set name, handle and role in every attach.
 """
 
@@ -144,11 +145,11 @@ P_DISP_MAND: Final = RULES.rule(
 
 Demands: A disposition has role and first.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
-Evidence: the elements 1 and 3 of the list, null or missing
-Why it matters: The other peer cannot tell which transfers the disposition is about.
-Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
-Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
-the revision before the draft and in the final specification.
+Evidence: whether the elements 1 and 3 of the list are null or missing
+Why it matters: The other peer cannot tell which transfers the disposition names.
+Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
+revision before the draft and in the final specification, the fields are mandatory.
 How to mend it: Set role and first in every disposition.
 """
 
@@ -164,13 +165,13 @@ P_DETACH_MAND: Final = RULES.rule(
 )
 """A peer sends a detach without handle.
 
-Demands: A detach has handle.
+Demands: A detach has a handle.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.7
-Evidence: the element 1 of the list, null or missing
+Evidence: whether element 1 of the list is null or missing
 Why it matters: The other peer cannot tell which link is detached.
-Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
-Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
-the revision before the draft and in the final specification.
+Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
+revision before the draft and in the final specification, the fields are mandatory.
 How to mend it: Set handle in every detach to the handle of your attach.
 """
 
@@ -186,12 +187,12 @@ P_ERROR_MAND: Final = RULES.rule(
 )
 """A peer sends an error without condition.
 
-Demands: An error has condition.
+Demands: An error has a condition.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.8.12
-Evidence: the element 0 of the list, null or missing
-Why it matters: Programs choose their reaction by the condition. Without a condition they can only guess.
-Silent when: a part of the frame was not captured, or the dialect of the sender is not known.
-Only possible because: The surviving text of the draft lost which fields are mandatory. They are mandatory in
-the revision before the draft and in the final specification.
+Evidence: whether element 0 of the list is null or missing
+Why it matters: Programs choose their reaction by the condition. Without a condition, programs can only guess.
+Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
+Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
+revision before the draft and in the final specification, the fields are mandatory.
 How to mend it: Set condition in every error, for example to amqp:internal-error.
 """

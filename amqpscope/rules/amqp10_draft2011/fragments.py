@@ -87,8 +87,8 @@ def flags_against_the_numbers(case: CaseDraft2011, message: str, number: i64) ->
     fragment that ends the section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2, 3.6.14 and 3.8.9
     Evidence: first, last and section-number of successive fragments of one delivery
-    Why it matters: Only these flags show the receiver where a section begins and ends. Two sections are
-    joined, or one section is cut in two.
+    Why it matters: Only these flags show the receiver where a section begins and ends. The receiver joins two
+    sections, or splits one section.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
     when a flag is null, or when the delivery is resumed.
     How to mend it: Set first in the first fragment of every section and last in its last fragment. A section
@@ -110,8 +110,8 @@ def offset_that_does_not_follow(case: CaseDraft2011, fragment: Fragment, expecte
     Demands: The section-offset is the offset of the payload within the section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2 and 3.8.9
     Evidence: section-offset and payload sizes of successive fragments of one section
-    Why it matters: The receiver uses the section-offset to state how much of the section it holds. A transfer
-    that is resumed then goes on at the wrong octet.
+    Why it matters: The receiver uses the section-offset to state how much of the section it holds. A resumed
+    transfer then continues at the wrong octet.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
     when a field of the fragment is null, or when the delivery is resumed.
     How to mend it: Begin each section with section-offset 0. The section-offset of each further fragment is
@@ -131,13 +131,13 @@ M_SECT_ORDER: Final = RULES.rule(
 
 
 def section_at_the_wrong_place(case: CaseDraft2011, name: str, why: str) -> None:
-    """A sender sends a header, properties or footer section at a place where it may not stand.
+    """A sender sends a header, properties or footer section at a wrong place.
 
     Demands: The header is the first section, the properties are the second, and the footer is the last.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2 and 4.2.1
     Evidence: section-code and section-number of the fragments of one delivery
-    Why it matters: A receiver looks for these sections at their places. The receiver may take the sections
-    for data of the application, or not find the sections.
+    Why it matters: A receiver expects the header first, the properties second and the footer last. The
+    receiver may take the sections for data of the application, or not find the sections.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
     when a field of the fragment could not be read. The rule is also silent when the message has another
     message-format than 0. The rule does not report a missing section, because the draft contradicts itself

@@ -40,12 +40,12 @@ def data_left_out(case: CaseDraft2011, link: LinkEnd, what: str, transferred: in
     Evidence: bytes-transferred in the receiver's unsettled map, and the section-number and section-offset of
     the first fragment of the resumed delivery
     Why it matters: The receiver joins the fragments to the octets that it has. The message has a hole.
-    Silent when: one of the two attaches was not captured, the receiver's transfer-state has an outcome or a
-    txn-id, or the transfer aborts the delivery.
+    Silent when: one of the two attaches was not captured, or when the transfer aborts the delivery. The rule
+    is also silent when the receiver's transfer-state has an outcome or a txn-id.
     Only possible because: The draft does not say what bytes-transferred counts in a message of several
     sections, and a section that is left out may be empty.
-    How to mend it: Go on with the octet after those that bytes-transferred of the receiver's unsettled map
-    counts. Send the message from its start if the receiver's transfer-state says nothing.
+    How to mend it: Continue with the octet after the last octet that bytes-transferred in the receiver's
+    unsettled map counts. If the receiver's transfer-state gives no position, send the message from its start.
     """
     case.report(
         D_RESUME_OMIT,
@@ -69,10 +69,10 @@ M_RECEIVED_POS: Final = RULES.rule(
 def more_received_than_was_sent(case: CaseDraft2011, transfer_id: int, stated: int, sent: i64) -> None:
     """A receiver states more octets in bytes-transferred than the sender has sent of the delivery.
 
-    Demands: bytes-transferred counts octets of the message that the sender has sent.
+    Demands: The value bytes-transferred counts octets of the message that the sender has sent.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.3
     Evidence: bytes-transferred in a receiver's disposition, and the payloads of the delivery's fragments
-    Why it matters: If the sender resumes the delivery from there, the receiver misses octets.
+    Why it matters: If the sender resumes the delivery from this position, the receiver misses octets.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
     when the delivery was resumed, or when the transfer-state has an outcome.
     Only possible because: The draft does not say what bytes-transferred counts in a message of several

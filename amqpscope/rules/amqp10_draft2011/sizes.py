@@ -13,7 +13,7 @@ RULES: Final = Rules("amqp10_draft2011/sizes")
 C_OPEN_SIZE: Final = RULES.rule("C-OPEN-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
 """A peer sends an open of more than 4096 octets before it has received the other peer's open.
 
-Demands: An open sent before the partner's open has arrived may not exceed 4096 octets.
+Demands: Before the other peer's open has arrived, an open may not exceed 4096 octets.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.4.1 and 3.8.22
 Evidence: the size of the open, and the order of the two opens
 Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 4096
@@ -28,7 +28,7 @@ or capabilities. Send a larger open only after the other peer's open has arrived
 C_PIPE_SIZE: Final = RULES.rule("C-PIPE-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
 """A peer sends a frame of more than 4096 octets before it has received the other peer's open.
 
-Demands: Frames pipelined before the partner's open arrives may not exceed 4096 octets.
+Demands: Before the other peer's open has arrived, a frame may not exceed 4096 octets.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.4.1, 3.4.2 and 3.8.22
 Evidence: the sizes of the frames that were captured before the other peer's open
 Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 4096

@@ -32,8 +32,8 @@ T_CODE_LATER: Final = RULES.rule("T-CODE-LATER", "MUST", "definition", usual_ans
 def value_with_a_later_code(case: Case10, problem: Problem) -> None:
     """A peer that speaks the draft sends a value with a format code that only later revisions assign.
 
-    Demands: Every constructor has a format code of the list of encodings, which has no 0x43, 0x44, 0x45 and
-    0x56.
+    Demands: Every constructor has a format code of the draft's list of encodings. The list does not contain
+    0x43, 0x44, 0x45 and 0x56.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.2.5
     Evidence: the format code, and its offset in the frame
     Why it matters: A receiver that knows only the draft does not know the type of the value. The receiver
@@ -71,7 +71,7 @@ T_COMP_TYPE: Final = RULES.rule("T-COMP-TYPE", "MUST", "definition", usual_answe
 
 
 def value_of_another_type(case: Case10, problem: Problem) -> None:
-    """A peer sends a field with a value of another type than the field has.
+    """A peer sends a field with a value of another type than the field declares.
 
     Demands: Each element of a composite's list has the type of the field at its position.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.3 and 2.3.1
@@ -97,7 +97,7 @@ def several_values_without_true(case: Case10, problem: Problem) -> None:
     Demands: Several values of a field stand in a list whose descriptor is the boolean true.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.3
     Evidence: a list or an array without the descriptor true, in a field that may have several values
-    Why it matters: The receiver takes the list for one value of a wrong type and may close the connection
+    Why it matters: The receiver treats the list as one value of a wrong type and may close the connection
     with amqp:decode-error.
     Silent when: a part of the frame was not captured, or when the type of the field is not known.
     Possible because: The surviving text of the draft does not give the definition of the field. The rule
@@ -114,7 +114,7 @@ T_COMP_MULT_NULL: Final = RULES.rule(
 )
 """A peer sends null as one of several values of a field.
 
-Demands: A list that is described by true has no null entries.
+Demands: A list with the descriptor true has no null entries.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.3
 Evidence: the null in the list
 Why it matters: The receiver does not know whether the value is missing or wrong, and may close the connection
@@ -132,7 +132,7 @@ T_COMP_LIST: Final = RULES.rule(
     usual_answer="amqp:decode-error",
     proved="possible",
 )
-"""A peer sends a composite as another type than a list, although its descriptor names a list.
+"""A peer encodes a composite as another type than a list, although its descriptor names a list.
 
 Demands: A composite whose symbolic descriptor ends in `:list` is encoded as a described list.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.3 and 2.3.1
@@ -140,8 +140,8 @@ Evidence: the format code after the descriptor of the composite
 Why it matters: The receiver finds the fields by their positions in a list. The receiver may close the
 connection with amqp:decode-error.
 Silent when: a part of the frame was not captured.
-Only possible because: The surviving text of the draft lost the descriptors of most composites. Some of them
-are maps in the revision before the draft.
+Only possible because: The surviving text of the draft does not give the descriptors of most composites. In
+the revision before the draft, some composites are maps.
 How to mend it: Encode every composite as its descriptor and a list of its fields, in the order of the
 definition.
 """
@@ -157,7 +157,7 @@ T_COMP_EXTRA: Final = RULES.rule(
 )
 """A peer sends a composite whose list has more elements than the composite has fields.
 
-Demands: Each element of a composite's list has the position of a field.
+Demands: Each element of a composite's list stands at the position of a field.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.3.1
 Evidence: the number of elements, and the number of fields
 Why it matters: The receiver does not know what the extra elements mean, and may refuse the frame.
@@ -180,10 +180,11 @@ def expiry_policy_that_is_none(case: Case10, problem: Problem) -> None:
     Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or
     be kept for ever.
     Silent when: a part of the frame was not captured.
-    Possible because: The surviving text of the draft lost the type of the field of a target. The type is that
-    of the field of a source.
-    How to mend it: Set expiry-policy to `session`, `connection` or `never`, or leave it null for session. The
-    names session-end, connection-close and link-detach are those of the final specification.
+    Possible because: The surviving text of the draft does not give the type of the field of a target. The
+    rule takes the type from the same field of a source.
+    How to mend it: Set expiry-policy to `session`, `connection` or `never`. For the default session, the
+    field may be null. The names session-end, connection-close and link-detach belong to the final
+    specification.
     """
     proved(case, T_ENUM_EXPIRY, problem, certainty_of(problem))
 
@@ -196,19 +197,19 @@ T_COMP_REQUIRES: Final = RULES.rule(
     usual_answer="amqp:invalid-field",
     proved="possible",
 )
-"""A peer sends a value that is not of the kind that its field requires, for example true in the field
-dynamic.
+"""A peer sends a value that is not of the kind that its field requires, for example the value true in the
+field dynamic.
 
-Demands: A field that requires a kind of type takes only values of types that provide it: source, target,
-transfer-state, outcome, lifetime-policy and address.
+Demands: A field that requires a kind of type takes only values of types that provide this kind. The kinds are
+source, target, transfer-state, outcome, lifetime-policy and address.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.7.5 and 4.5.3
 Evidence: the descriptor or the primitive type of the value
 Why it matters: The receiver cannot use the field and may refuse the frame.
 Silent when: a part of the frame was not captured, or when the value has a descriptor that the draft does not
 define.
-Only possible because: The surviving text of the draft lost which other types may provide the kind.
-How to mend it: Send a transfer-state where the final specification has a delivery state, and one of the
-delete-on-* types in the field dynamic, where the final specification has a boolean.
+Only possible because: The surviving text of the draft does not say which other types may provide the kind.
+How to mend it: Send a transfer-state where the final specification has a delivery state. In the field
+dynamic, send one of the delete-on-* types instead of the boolean of the final specification.
 """
 
 
@@ -220,14 +221,14 @@ M_FILTER_VALUE: Final = RULES.rule(
     usual_answer="amqp:invalid-field",
     proved="certain",
 )
-"""A peer sends a filter-set with a value that has no descriptor and so is no filter.
+"""A peer sends a filter-set with a value that has no descriptor and is therefore no filter.
 
 Demands: Every value of a filter-set is a filter, which is a composite.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.5.7 and 4.5.8
 Evidence: the values of the filter in the source
 Why it matters: The other peer cannot tell which filter is meant. Messages may arrive unfiltered, or the other
 peer may refuse the attach.
-Silent when: a part of the frame was not captured, or the value is null.
+Silent when: a part of the frame was not captured, or when the value is null.
 How to mend it: Encode each value of the filter-set as a filter with its descriptor.
 """
 
