@@ -18,6 +18,7 @@ from amqpscope.rules.amqp10_draft2011 import (
     dispositions,
     fragments,
     resuming,
+    transactional,
     transfers,
     types,
 )
@@ -32,6 +33,7 @@ from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.summary import Amqp10Summary
 from amqpscope.tracking.amqp10_draft2011.sections import UNKNOWN, Fragment, Progress, SentOctets
+from amqpscope.tracking.amqp10_draft2011.transactions import NOBODY, Transactions
 from amqpscope.tracking.amqp10_draft2011.translation import octets_of, translated
 from amqpscope.tracking.correlation_budget import CorrelationBudget
 from amqpscope.tracking.serial import nearest, raw
@@ -69,6 +71,8 @@ class JudgeDraft2011(Judge10):
         self.next_ids: dict[tuple[int, int], int] = {}
         # The octets of the deliveries that were sent.
         self.octets: SentOctets = SentOctets()
+        # What is declared on control links.
+        self.transactions: Transactions = Transactions()
         # Deliveries under way of which some fragments were sent, by direction, channel and handle.
         self.progress: dict[tuple[int, int, int], Progress] = {}
 
@@ -112,6 +116,8 @@ class JudgeDraft2011(Judge10):
         session = case.session
         if session is None:
             return
+        if self.transactions.controller != NOBODY or isinstance(sent, draft.Attach):
+            transactional.follow(own, self.transactions, session, sent)
         if isinstance(body, Transfer):
             self.judge_transfer(own, session, body)
         elif isinstance(body, Disposition):
@@ -238,17 +244,19 @@ class JudgeDraft2011(Judge10):
             tuple(self.next_ids.items()),
             tuple((key, progress.dump()) for key, progress in self.progress.items()),
             self.octets.dump(),
+            self.transactions.dump(),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...], connection: Connection, findings: list[Finding]) -> "JudgeDraft2011":
         """A judge that goes on where `dump` left off."""
-        final, next_ids, progress, octets = state
+        final, next_ids, progress, octets, transactions = state
         judge = JudgeDraft2011(connection, findings, False)
         judge.restore(final)
         judge.next_ids = dict(next_ids)
         judge.progress = {key: Progress.load(one) for key, one in progress}
         judge.octets = SentOctets.load(octets)
+        judge.transactions = Transactions.load(transactions)
         return judge
 
 

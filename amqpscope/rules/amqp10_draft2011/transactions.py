@@ -1,0 +1,312 @@
+"""Transactions (sections 5.1 and 5.2): control links, txn-ids, and work that names them."""
+
+from typing import Final
+
+from amqpscope.model.certainty import CERTAIN, POSSIBLE
+from amqpscope.rules.amqp10_draft2011.case import CaseDraft2011
+from amqpscope.rules.declaration import Rules
+
+__all__ = [
+    "another_transaction_named",
+    "capability_that_is_none",
+    "discharge_of_no_transaction",
+    "request_in_another_form",
+    "request_not_rejected",
+    "several_transactions_on_a_session",
+    "work_in_no_transaction",
+    "work_on_another_session",
+]
+
+RULES: Final = Rules("amqp10_draft2011/transactions")
+
+_LIMITS: Final = (
+    "The specification permits the behaviour only within limits, and the peer exceeds these limits."
+)
+
+TX_CAPS_VALUE: Final = RULES.rule(
+    "TX-CAPS-VALUE",
+    "MUST",
+    "definition",
+    warning="A capture can suggest this fault but never prove it.",
+    usual_answer="amqp:invalid-field",
+)
+
+
+def capability_that_is_none(case: CaseDraft2011, capability: str) -> None:
+    """A peer sends a coordinator whose capabilities have a symbol that begins with `amqp:` but is not one of
+    the six capabilities of the draft.
+
+    Demands: The capabilities of a coordinator are txn-capabilities.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.2.1 and 5.2.4
+    Evidence: the capabilities of the coordinator in an attach
+    Why it matters: The other peer does not know the capability, and the two peers do not agree on what the
+    coordinator can do.
+    Silent when: the symbol does not begin with `amqp:`, or a part of the frame was not captured.
+    Only possible because: Another specification may define the capability.
+    How to mend it: Use the six symbols of the draft, for example `amqp:local-transactions`.
+    """
+    case.report(
+        TX_CAPS_VALUE,
+        "the coordinator has a capability that begins with amqp:, but the draft does not define it",
+        POSSIBLE,
+        {"capability": capability},
+    )
+
+
+TX_DECLARE_BODY: Final = RULES.rule(
+    "TX-DECLARE-BODY",
+    "MUST",
+    "keyword",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
+    usual_answer="amqp:decode-error",
+)
+
+
+def declare_in_another_form(case: CaseDraft2011, what: str) -> None:
+    """A controller sends a declare in another form than one amqp-data section with one value.
+
+    Demands: The body of a declare message is a single amqp-data section with exactly one value.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
+    Evidence: the sections of a message on the link to the coordinator
+    Why it matters: The coordinator may not find the declare, or may ignore it. The work that follows is done
+    outside of any transaction.
+    Silent when: a part of the message was not captured.
+    Only possible because: The surviving text of the draft lost the descriptor of declare. The descriptor is
+    that of the final specification.
+    How to mend it: Send the declare alone in one section with the section-code 4 (amqp-data).
+    """
+    case.report(TX_DECLARE_BODY, f"a declare is sent {what}", POSSIBLE)
+
+
+TX_DISCHARGE_BODY: Final = RULES.rule(
+    "TX-DISCHARGE-BODY",
+    "MUST",
+    "keyword",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
+    usual_answer="amqp:decode-error",
+)
+
+
+def discharge_in_another_form(case: CaseDraft2011, what: str) -> None:
+    """A controller sends a discharge in another form than one amqp-data section with one value.
+
+    Demands: The body of a discharge message is a single amqp-data section with exactly one value.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
+    Evidence: the sections of a message on the link to the coordinator
+    Why it matters: The coordinator may not find the discharge. The transaction stays open until it times out.
+    Silent when: a part of the message was not captured.
+    Only possible because: The surviving text of the draft lost the descriptor of discharge. The descriptor is
+    that of the final specification.
+    How to mend it: Send the discharge alone in one section with the section-code 4 (amqp-data).
+    """
+    case.report(TX_DISCHARGE_BODY, f"a discharge is sent {what}", POSSIBLE)
+
+
+def request_in_another_form(case: CaseDraft2011, name: str, what: str) -> None:
+    """The rule about the form of a declare or a discharge."""
+    if name == "declare":
+        declare_in_another_form(case, what)
+    else:
+        discharge_in_another_form(case, what)
+
+
+TX_DECLARE_FAIL_REJECT: Final = RULES.rule(
+    "TX-DECLARE-FAIL-REJECT",
+    "MUST",
+    "definition",
+    by="receiver",
+    warning="A capture can suggest this fault but never prove it.",
+)
+
+
+def declare_not_rejected(case: CaseDraft2011, what: str) -> None:
+    """A coordinator answers a failed declare with something else than rejected and a transaction error.
+
+    Demands: A coordinator that cannot do what a declare asks rejects the message with a transaction error.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1 and 5.2.5
+    Evidence: the outcome that the coordinator states for a declare, and its error
+    Why it matters: The controller does not learn why there is no transaction.
+    Silent when: the declare was not captured completely.
+    Only possible because: The sentence of the draft has no keyword, and the coordinator may have another
+    reason to refuse the message.
+    How to mend it: State rejected with an error whose condition begins with `amqp:transaction:`.
+    """
+    case.report(TX_DECLARE_FAIL_REJECT, f"the coordinator answers a declare with {what}", POSSIBLE)
+
+
+TX_DISCHARGE_FAIL_REJECT: Final = RULES.rule(
+    "TX-DISCHARGE-FAIL-REJECT",
+    "MUST",
+    "definition",
+    by="receiver",
+    warning="A capture can suggest this fault but never prove it.",
+)
+
+
+def discharge_not_rejected(case: CaseDraft2011, what: str) -> None:
+    """A coordinator answers a failed discharge with something else than rejected and a transaction error.
+
+    Demands: A coordinator that cannot do what a discharge asks rejects the message with a transaction error.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1 and 5.2.5
+    Evidence: the outcome that the coordinator states for a discharge, and its error
+    Why it matters: The controller does not learn whether its work was committed.
+    Silent when: the discharge was not captured completely.
+    Only possible because: The sentence of the draft has no keyword, and the coordinator may have another
+    reason to refuse the message.
+    How to mend it: State rejected with an error whose condition begins with `amqp:transaction:`.
+    """
+    case.report(TX_DISCHARGE_FAIL_REJECT, f"the coordinator answers a discharge with {what}", POSSIBLE)
+
+
+def request_not_rejected(case: CaseDraft2011, name: str, what: str) -> None:
+    """The rule about the outcome of a declare or a discharge that fails."""
+    if name == "declare":
+        declare_not_rejected(case, what)
+    else:
+        discharge_not_rejected(case, what)
+
+
+TX_DISCHARGE_KNOWN: Final = RULES.rule(
+    "TX-DISCHARGE-KNOWN",
+    "MUST",
+    "definition",
+    by="sender",
+    warning="A capture can suggest this fault but never prove it.",
+    answer="amqp:transaction:unknown-id",
+)
+
+
+def discharge_of_no_transaction(case: CaseDraft2011, txn_id: bytes, why: str) -> None:
+    """A controller sends a discharge for a transaction that was not declared or that is already discharged.
+
+    Demands: A discharge names a transaction that is declared and not yet discharged.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.2.3 and 5.2.5
+    Evidence: the txn-id in the transfer-state of the discharge, and the txn-ids of all declares before
+    Why it matters: The coordinator can only reject the discharge. Work that the application believes
+    committed is not committed.
+    Silent when: octets of either peer were not captured, or a declare or discharge before has no txn-id.
+    Only possible because: The transaction may have been declared on another connection of the same container.
+    How to mend it: Discharge each transaction once, with the txn-id of its declare.
+    """
+    case.report(
+        TX_DISCHARGE_KNOWN,
+        f"a discharge names txn-id 0x{txn_id.hex()}, which {why}",
+        POSSIBLE,
+        {"txn_id": txn_id.hex()},
+    )
+
+
+TX_STATE_KNOWN: Final = RULES.rule(
+    "TX-STATE-KNOWN",
+    "MUST",
+    "definition",
+    warning="A capture can suggest this fault but never prove it.",
+    answer="amqp:transaction:unknown-id",
+)
+
+
+def work_in_no_transaction(case: CaseDraft2011, txn_id: bytes, why: str) -> None:
+    """A controller names a transaction for its work that was not declared or that is already discharged.
+
+    Demands: The txn-id in a transfer-state, or in the options of a flow, names a transaction that is declared
+    and not yet discharged.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1, 5.1.1 and 5.2.5
+    Evidence: the txn-id of the frame, and the txn-ids of all declares and discharges before
+    Why it matters: The resource cannot assign the work to a transaction. It may refuse the work, or do it
+    outside of any transaction.
+    Silent when: octets of either peer were not captured, the connection has no link to a coordinator, or a
+    declare or discharge before has no txn-id.
+    Only possible because: The transaction may have been declared on another connection of the same container.
+    How to mend it: Declare a transaction before its txn-id is used, and stop using the txn-id with the
+    discharge.
+    """
+    case.report(
+        TX_STATE_KNOWN,
+        f"{case.sent.frame.name} names txn-id 0x{txn_id.hex()}, which {why}",
+        POSSIBLE,
+        {"txn_id": txn_id.hex()},
+    )
+
+
+TX_MULTI_PER_SSN: Final = RULES.rule(
+    "TX-MULTI-PER-SSN", "MAY-limits", "definition", by="sender", warning=_LIMITS
+)
+
+
+def several_transactions_on_a_session(case: CaseDraft2011, live: int) -> None:
+    """A controller declares a transaction while another one of the same session is live, although the
+    coordinator states capabilities without amqp:multi-txns-per-ssn.
+
+    Demands: A controller has several live transactions on one session only if the coordinator offers
+    amqp:multi-txns-per-ssn.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.2.4
+    Evidence: the capabilities in the coordinator's attach, and the declares and discharges of the session
+    Why it matters: The coordinator may refuse the declare, or assign the work of both transactions to one of
+    them.
+    Silent when: octets of either peer were not captured, the coordinator states no capabilities, or a declare
+    or discharge before has no txn-id.
+    Only possible because: The coordinator may have rejected the earlier declare.
+    How to mend it: Discharge a transaction before you declare the next one on the session, or begin a session
+    for each transaction.
+    """
+    case.report(
+        TX_MULTI_PER_SSN,
+        "a second live transaction is declared on the session, but the coordinator does not offer "
+        "amqp:multi-txns-per-ssn",
+        POSSIBLE,
+        {"live_transactions": live},
+    )
+
+
+TX_SCOPE_SESSION: Final = RULES.rule(
+    "TX-SCOPE-SESSION", "MAY-limits", "definition", by="sender", warning=_LIMITS
+)
+
+
+def work_on_another_session(case: CaseDraft2011, txn_id: bytes) -> None:
+    """A controller names a transaction on another session than that of its control link, although the
+    coordinator states capabilities without amqp:multi-ssns-per-txn.
+
+    Demands: A controller uses a txn-id on several sessions only if the coordinator offers
+    amqp:multi-ssns-per-txn.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.2.4
+    Evidence: the capabilities in the coordinator's attach, and the sessions of the declare and of the work
+    Why it matters: The resource may refuse the work, or do it outside of the transaction.
+    Silent when: octets of either peer were not captured, the coordinator states no capabilities, or it offers
+    amqp:multi-conns-per-txn.
+    Only possible because: The coordinator may support more than it states.
+    How to mend it: Attach the links of the work on the session of the control link.
+    """
+    case.report(
+        TX_SCOPE_SESSION,
+        "work on another session names the transaction, but the coordinator does not offer "
+        "amqp:multi-ssns-per-txn",
+        POSSIBLE,
+        {"txn_id": txn_id.hex()},
+    )
+
+
+TX_RES_ID: Final = RULES.rule("TX-RES-ID", "MUST", "keyword", by="receiver")
+
+
+def another_transaction_named(case: CaseDraft2011, named: bytes, posted: bytes | None) -> None:
+    """A resource states an outcome under another transaction than the one under which the message was sent.
+
+    Demands: The txn-id in a resource's disposition is that of the transaction with which the work is
+    associated, if it is associated with one.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
+    Evidence: the txn-id in the controller's transfer, and the txn-id in the resource's disposition
+    Why it matters: The controller takes the outcome for provisional within the wrong transaction. It may
+    count work that is never committed.
+    Silent when: octets of either peer were not captured, or the disposition has no txn-id.
+    How to mend it: Keep the txn-id of each transfer, and state it with the outcome.
+    """
+    what = "no transaction" if posted is None else f"txn-id 0x{posted.hex()}"
+    case.report(
+        TX_RES_ID,
+        f"the disposition names txn-id 0x{named.hex()}, but the message was sent under {what}",
+        CERTAIN,
+        {"txn_id": named.hex()},
+    )
