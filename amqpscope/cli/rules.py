@@ -409,7 +409,8 @@ def _show_elements(form: TextOrJson) -> None:
     width = max(len(one.name) for one in elements)
     for one in elements:
         agrees = f" (as {one.agrees})" if one.agrees else ""
-        print(f"{one.section:8} {one.kind:10} {one.name:{width}} {one.status}{agrees}")
+        reason = f": {one.reason}" if one.reason else ""
+        print(f"{one.section:8} {one.kind:10} {one.name:{width}} {one.status}{agrees}{reason}")
 
 
 def _print(lines: list[tuple[Line, int]]) -> None:

@@ -1,9 +1,11 @@
 """What the text of the draft of April 2011 defines, element by element, and how each is decoded.
 
 The rows come from the table that the dissector is generated from (`dissectors/spec/amqp10_draft2011`), and
-from the rules that are checked on connections that speak the draft.
+from the rules: those that are checked on connections that speak the draft, and of all others of the final
+specification why they are not (`amqpscope/rules/data/amqp10-draft2011.tsv`).
 """
 
+import csv
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from importlib import resources
@@ -11,7 +13,6 @@ from typing import Final, NamedTuple
 
 from amqpscope.protocols import DIALECTS
 from amqpscope.rules.catalogue import catalogue
-from amqpscope.rules.registry import checked
 from dissectors.amqp10_draft2011.frame import DRAFT_2011
 
 __all__ = ["DECODING", "Element", "draft_elements"]
@@ -20,16 +21,30 @@ DEFINED: Final = "as defined"
 FEBRUARY: Final = "from 2011-02"
 GENERIC: Final = "generically"
 RULE: Final = "rule checked"
-UNSEEN: Final = "rule not checked"
 
 DECODING: Final = {
     DEFINED: "decoded as the draft defines it",
     FEBRUARY: "lost in the draft's text, decoded as in the XML of February 2011",
     GENERIC: "lost in both, decoded generically; a descriptor is the final specification's",
-    RULE: "rule of the draft that is checked",
-    UNSEEN: "rule of the draft that is not checked",
+    RULE: "rule that is checked on connections that speak the draft",
+    "rule covered": "rule of the draft that another rule checks",
+    "rule before": "rule of the draft about what comes before the dialect shows, checked by the final's id",
+    "rule not checked": "rule of the draft that a capture could show, and that is not checked",
+    "rule not observable": "rule of the draft that a capture does not show",
+    "rule lost": "rule of the final whose counterpart the draft's text lost",
+    "rule absent": "rule of the final that the draft does not have",
 }
 """What each status says."""
+
+_RULES: Final = {
+    "covered": "rule covered",
+    "before": "rule before",
+    "unchecked": "rule not checked",
+    "unobservable": "rule not observable",
+    "lost": "rule lost",
+    "absent": "rule absent",
+}
+"""The status of a rule by the word of the table."""
 
 _STATUS: Final = {"": DEFINED, "2011-02": FEBRUARY, "open": GENERIC}
 
@@ -37,8 +52,8 @@ _STATUS: Final = {"": DEFINED, "2011-02": FEBRUARY, "open": GENERIC}
 class Element(NamedTuple):
     """One element of the draft: a type, an encoding, a descriptor, a field, a choice, a constant or a rule.
 
-    section: of the draft's text, "" of a rule. status: a key of `DECODING`. agrees: what has the same
-    definition, where the draft's own is lost.
+    section: of the draft's text, "" where it is not known. status: a key of `DECODING`. agrees: what has the
+    same definition, where the draft's own is lost. reason: why a rule is not checked.
     """
 
     kind: str
@@ -46,6 +61,7 @@ class Element(NamedTuple):
     section: str
     status: str
     agrees: str = ""
+    reason: str = ""
 
 
 def draft_elements() -> list[Element]:
@@ -78,11 +94,20 @@ def _parts(parent: ElementTree.Element, section: str) -> Iterator[Element]:
 
 
 def _rules() -> Iterator[Element]:
-    namespace = next(name for (_, dialect), name in DIALECTS.items() if dialect == DRAFT_2011)
-    known = checked()
-    for name in catalogue():
+    """The rules of the draft in the order of the catalogue, then those of the final that it has not."""
+    namespace, final = next(
+        (name, usual) for (usual, dialect), name in DIALECTS.items() if dialect == DRAFT_2011
+    )
+    for name, one in catalogue().items():
         if name.startswith(namespace + "/"):
-            yield Element("rule", name.partition("/")[2], "", RULE if name in known else UNSEEN)
+            section = one.source.rpartition("section")[2].lstrip("s ").partition(" ")[0].strip(",")
+            yield Element("rule", name.partition("/")[2], section, RULE)
+    text = resources.files("amqpscope.rules").joinpath(f"data/{namespace}.tsv").read_text("utf-8")
+    for row in csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE):
+        reason = row["reason"]
+        if not reason and row["status"] == "unobservable":
+            reason = catalogue()[f"{final}/{row['id']}"].reason
+        yield Element("rule", row["id"], "", _RULES[row["status"]], "", reason)
 
 
 def _kind(element: ElementTree.Element) -> str:
