@@ -17,6 +17,7 @@ _REGISTRY = Registry()
 TOO_SOON = (
     "begin_before_open",
     "challenge_before_init",
+    "close_before_open",
     "client_sends_outcome",
     "init_before_mechanisms",
     "open_in_the_sasl_layer",

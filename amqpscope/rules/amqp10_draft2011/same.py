@@ -81,7 +81,6 @@ _SAME: Final[dict[str, str]] = {
     "SA-SEQ-OUTCOME": "6.3.2",
     "SA-FAIL-CLOSE": "6.1",
     "SA-FRAME-EMPTY": "6.3.1",
-    "SA-HDR": "6.3",
     "SA-FRAME-TYPE": "6.3.1",
     "SA-FRAME-BODY": "6.3.1",
     "SA-MECH-NONEMPTY": "6.3.3.1",

@@ -194,22 +194,6 @@ def empty_list_of_mechanisms(d: Dialogue2011) -> None:
     d.goodbye()
 
 
-@pair("SA-HDR", "C-HDR-UNSUP")
-def sasl_header_of_another_version(d: Dialogue2011) -> None:
-    said = d.client.header(3, minor=9 if d.wrong else 0)
-    d.server.header(3)
-    if d.wrong:
-        said.breaks("SA-HDR")
-        d.server.mechanisms().may_break("C-HDR-UNSUP")
-        d.tcp.goodbye()
-        return
-    d.server.mechanisms()
-    d.client.init()
-    d.server.outcome()
-    d.opened()
-    d.goodbye()
-
-
 @pair("SA-FRAME-BODY")
 def open_in_a_sasl_frame(d: Dialogue2011) -> None:
     d.client.header(3)

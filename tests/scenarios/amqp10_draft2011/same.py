@@ -70,7 +70,6 @@ OWN = (
     "resumed_without_resume",
     "sa_mech_nonempty",
     "sasl_frame_with_another_body",
-    "sasl_header_of_another_version",
     "sasl_value_in_an_amqp_frame",
     "sender_without_initial_delivery_count",
     "session_flow_with_available",
