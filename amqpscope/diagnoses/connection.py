@@ -5,6 +5,8 @@ What is not known is not diagnosed: where octets are missing, all that lasts is 
 which it was seen, and all that was known is forgotten.
 """
 
+from typing import Final
+
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.amqp091.numbers import Numbers091
 from amqpscope.diagnoses.amqp091.watches import watches as watches091
@@ -33,6 +35,11 @@ from dissectors.wire import i64
 __all__ = ["ConnectionDiagnosis"]
 
 
+# mypyc: null objects, of connections to which nobody listens. Nothing appends to them.
+_NONE10: Final[list[Watch10]] = []
+_NONE091: Final[list[Watch091]] = []
+
+
 class ConnectionDiagnosis:
     """Watches one connection. several: shared by all connections of the capture.
 
@@ -51,9 +58,9 @@ class ConnectionDiagnosis:
         # What follows it, by its protocol, and who listens to that.
         self.conversation: Conversation
         self.spoken10: Conversation10 | None = None
-        self.listeners10: list[Watch10] = []
+        self.listeners10: list[Watch10] = _NONE10
         self.numbers10: Numbers10 | None = None
-        self.listeners091: list[Watch091] = []
+        self.listeners091: list[Watch091] = _NONE091
         spoken = protocol_of(connection.protocol).conversation()
         self.follows: bool = spoken is not None or conversation is None
         if isinstance(spoken, Conversation091):

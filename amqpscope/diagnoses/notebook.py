@@ -49,13 +49,17 @@ class Heard:
         return max(self.time, self.segment_time)
 
 
+# mypyc: null object, of connections without a diagnosis. Nothing appends to it.
+_NOTHING: Final[list[Diagnosis]] = []
+
+
 class Notebook:
     """Takes the diagnoses of one connection. limits: the configured ones."""
 
     def __init__(self, connection: Connection, limits: Limits) -> None:
         self.connection: Connection = connection
         self.limits: Limits = limits
-        self.found: list[Diagnosis] = []
+        self.found: list[Diagnosis] = _NOTHING
         # What was captured of each side.
         self.client: Heard = Heard()
         self.server: Heard = Heard()
@@ -132,6 +136,8 @@ class Notebook:
         """Make a diagnosis. whose: `client`, `server` or ""."""
         if len(self.found) >= MAX_DIAGNOSED:
             return
+        if self.found is _NOTHING:
+            self.found = []
         shown = sorted({one for one in (int(packet), *packets, int(ended)) if one > 0})
         name = self.connection.id
         self.found.append(

@@ -92,6 +92,10 @@ class _Sent:
         self.end: i64 = end
 
 
+# mypyc: null object, of a side that has sent nothing. Nothing appends to it.
+_NOT_SENT: Final[list[_Sent]] = []
+
+
 class _Side:
     """What one side has to keep to, and its silences. Times in ns."""
 
@@ -109,14 +113,16 @@ class _Side:
         self.frames: i64 = 0
         self.since_gap: i64 = 0
         # The last frames, each at its number modulo `_KEPT`.
-        self.recent: list[_Sent] = []
+        self.recent: list[_Sent] = _NOT_SENT
 
     def sends(self, packet: i64, time: i64, end: i64) -> None:
         """Its next frame."""
         at = self.frames % _KEPT
         self.frames += 1
         self.since_gap += 1
-        if at >= len(self.recent):
+        if self.frames <= _KEPT:
+            if at == 0:
+                self.recent = []
             self.recent.append(_Sent(packet, time, end))
             return
         # The oldest one is written over: an object for each frame would cost more than all else here.

@@ -2,8 +2,9 @@
 
 Each WAY is a command line without the path, words parted by spaces. First all of them run on a small harmless
 capture, so that what is loaded once does not count. Prints JSON: for each way its exit status, the seconds of
-processor time, the characters written, and those among them that may not be written; and `growth`, the octets
-by which the process grew beyond what the harmless capture took.
+processor time, the characters written, and those among them that may not be written; `growth`, the octets by
+which the process grew beyond what the harmless capture took; and `interpreted`, whether the code was not
+compiled.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:1] = [str(HERE.parent), str(HERE.parents[1])]
+sys.path[:1] = [str(HERE.parent)]  # amqpscope is the installed one, which may be compiled
 
 from fuzz.bounds import most_memory  # noqa: E402
 from support import amqp10_encode as amqp  # noqa: E402
 from support.tcp_writer import Capture  # noqa: E402
 
+from amqpscope.capture.words import INTERPRETED  # noqa: E402
 from amqpscope.cli.main import run  # noqa: E402
 from amqpscope.input.garbage import calm_collector  # noqa: E402
 
@@ -91,7 +93,8 @@ def main() -> None:
             command(way, str(warm))
     before = most_memory()
     results = {way: command(way, path) for way in ways}
-    print(json.dumps({"growth": most_memory() - before, "ways": results}))
+    growth = most_memory() - before
+    print(json.dumps({"growth": growth, "interpreted": INTERPRETED, "ways": results}))
 
 
 if __name__ == "__main__":

@@ -73,6 +73,7 @@ def test_scene(name: str, tmp_path: Path) -> None:
     )
     assert ran.stderr == ""
     measured = json.loads(ran.stdout)
+    assert measured["interpreted"] == INTERPRETED
     # A second for each MB, compiled, is what it takes at most (measure.py shows that); four times as much
     # here, for a machine with much else to do. Interpreted, and in a small file, where starting counts, more.
     megabytes = max(path.stat().st_size, 4_000_000 if name == "bomb" else 0) / 1_000_000

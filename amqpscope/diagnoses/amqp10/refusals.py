@@ -147,9 +147,9 @@ class RefusalWatch(Watch10):
         self.links: dict[Link, _Attached] = {}
         # The same by session.
         self.of_session: dict[Session, dict[Link, _Attached]] = {}
-        # Of each side, the last of its frames that may be refused.
-        self.client: _Last = _Last()
-        self.server: _Last = _Last()
+        # Of each direction, the last of its frames that may be refused.
+        self.first: _Last = _Last()
+        self.second: _Last = _Last()
         # What may have been legal: the side that refuses, the packet, the condition, the refused frame.
         self.complaints: list[tuple[int, int, str, str, int, str]] = []
         # For other connections: the links that are attached here.
@@ -263,7 +263,7 @@ class RefusalWatch(Watch10):
             newest = [one for one in links.values() if one.side != side and not one.used()]
             if (
                 not newest
-                or self._last(1 - side).name not in ("attach", "flow")
+                or self._last(1 - record.direction).name not in ("attach", "flow")
                 or not self._refused(record, newest[-1], body.error)
             ):
                 self._complain(record, body.error)
@@ -292,18 +292,18 @@ class RefusalWatch(Watch10):
 
     def _said(self, record: FrameRecord) -> None:
         frame = record.frame
-        last = self.client if side_of(record) == 0 else self.server
+        last = self._last(record.direction)
         last.packet = record.packet
         last.name = frame.name
         last.end = frame.offset + frame.size
 
-    def _last(self, side: i64) -> _Last:
-        return self.client if side == 0 else self.server
+    def _last(self, direction: i64) -> _Last:
+        return self.first if direction == 0 else self.second
 
     def _complain(self, record: FrameRecord, error: Error) -> None:
         """A peer says that the other one has broken a rule."""
         side = side_of(record)
-        last = self._last(1 - side)
+        last = self._last(1 - record.direction)
         name = last.name
         condition = str(error.condition)
         if (

@@ -54,6 +54,11 @@ __all__ = ["Conversation10"]
 _BOTH: Final = 3
 
 
+# mypyc: null objects, of connections without a session. Nothing writes to them.
+_NO_HALVES: Final[dict[int, SessionHalf]] = {}
+_NOBODY: Final[dict[int, list[Session]]] = {}
+
+
 class Conversation10(Conversation):
     """One connection. listeners: who takes its events; to be subscribed before its first frame.
 
@@ -68,10 +73,10 @@ class Conversation10(Conversation):
         self.client_container: str = ""
         self.server_container: str = ""
         # By side and channel; and the sessions that only one peer has begun so far, the oldest first.
-        self._halves: dict[int, SessionHalf] = {}
+        self._halves: dict[int, SessionHalf] = _NO_HALVES
         # The half that a frame named last, None for none.
         self._last: SessionHalf | None = None
-        self._unanswered: dict[int, list[Session]] = {}
+        self._unanswered: dict[int, list[Session]] = _NOBODY
         # Octets are missing. Bits of the sides that have sent close.
         self._gap: bool = False
         self._closed: i64 = 0
@@ -206,9 +211,9 @@ class Conversation10(Conversation):
 
     def _restart(self) -> None:
         """A protocol header behind both closes: all begins anew."""
-        self._halves = {}
+        self._halves = _NO_HALVES
         self._last = None
-        self._unanswered = {}
+        self._unanswered = _NOBODY
         self._closed = 0
         self._newer = 0
         self._unsettled = 0
@@ -242,6 +247,8 @@ class Conversation10(Conversation):
         if body.remote_channel is None:
             self.sessions += 1
             session = Session(PEERS[side])
+            if self._unanswered is _NOBODY:
+                self._unanswered = {}
             waiting = self._unanswered.setdefault(_key(side, channel), [])
             if len(waiting) < MAX_UNANSWERED:
                 waiting.append(session)
@@ -280,6 +287,8 @@ class Conversation10(Conversation):
 
     def _put(self, half: SessionHalf) -> None:
         """A half of a session takes its channel."""
+        if self._halves is _NO_HALVES:
+            self._halves = {}
         key = _key(half.side, half.channel)
         known = self._halves.pop(key, None)
         if known is not None:
