@@ -275,12 +275,12 @@ def test_a_note_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert (result.status, result.err) == (0, "")
     assert result.lines == [
         "capture/joined  note, about the capture itself",
-        "  means     several capture files were concatenated",
-        "  follows   all of them are read; packets are neither sorted nor deduplicated",
+        "  means     The file consists of several capture files that were concatenated.",
+        "  follows   All of them are read. Packets are neither sorted nor deduplicated.",
     ]
     result = amqpscope(capsys, "rules", "explain", "--format", "markdown", "capture/joined")
     assert result.lines[0] == "# capture/joined"
-    assert "- **What it means:** several capture files were concatenated." in result.lines
+    assert "- **What it means:** The file consists of several capture files that were concatenated." in result.lines
 
 
 # ---- writing them ----------------------------------------------------------------------------------------
