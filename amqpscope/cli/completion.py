@@ -267,6 +267,12 @@ def _rules(begun: str, everything: bool) -> list[tuple[str, str]]:
 
         codes = [(code, note.means) for note in CAPTURE_NOTES for code in note.codes]
         found += [(code, means) for code, means in codes if code.startswith(begun.lower())]
+        if len(begun) > 1 and begun.lower().startswith("diag/"[: len(begun)]):
+            from amqpscope.diagnoses.registry import kinds
+
+            found += [
+                (code, kind.sentence) for code, kind in kinds().items() if code.startswith(begun.lower())
+            ]
     return [
         (value, reported if len(reported) <= _WIDEST else f"{reported[: _WIDEST - 1]}…")
         for value, reported in dict(reversed(found)).items()  # two protocols may have a rule of one short id

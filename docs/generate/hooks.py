@@ -50,7 +50,10 @@ def _rule_page(text: str) -> str:
     """A page of a rule. What the drawings say is not searched: there are too many frames in them."""
     text = text.removeprefix(MARK)  # so that the page begins with its title
     return re.sub(
-        r"^(## (?:Broken|Not broken|Cut|Legal).*)$", r"\1 { data-search-exclude }", text, flags=re.MULTILINE
+        r"^(## (?:Broken|Not broken|Cut|Legal|With the trouble|Without the trouble).*)$",
+        r"\1 { data-search-exclude }",
+        text,
+        flags=re.MULTILINE,
     )
 
 

@@ -72,6 +72,7 @@ def in_bash(command: Path, home: Path, *words: str) -> subprocess.CompletedProce
     [
         (["ch"], ["check"]),
         (["rules", "exp"], ["explain"]),
+        (["rules", "explain", "diag/credit-n"], ["diag/credit-none"]),
         (["rules", "explain", "l-credit-o"], ["L-CREDIT-OWNER"]),
         (["rules", "explain", "amqp10/S-WIN-IN"], ["amqp10/S-WIN-IN"]),
         (["check", "--format", "j"], ["json", "junit"]),

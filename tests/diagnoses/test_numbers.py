@@ -13,6 +13,7 @@ from rich.console import Console
 from support.commands import amqpscope
 from support.dialogue import RECEIVER, SENDER, Dialogue
 from support.dialogue091 import Dialogue091
+from support.network import PROTOCOLS, Tap, captured, converse
 
 from amqpscope.diagnoses.latency import Histogram
 from amqpscope.report.painter import Painter
@@ -187,6 +188,26 @@ def test_all_lines_of_a_connection_that_was_asked_for_fit_80_columns(
     text = asked.text(d, "--connection", "0")
     assert "who waited" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_each_message_has_one_outcome_or_is_left(
+    protocol: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    counted = 0
+    for number in range(4):
+        file = tmp_path / f"{number}.pcap"
+        conversation = converse(f"numbers-{number}", protocol=protocol)
+        file.write_bytes(captured(conversation, Tap(seed="whole")).octets)
+        written = amqpscope(capsys, "summary", "--format", "json", file)
+        for connection in json.loads(written.out)["connections"]:
+            flows = [link["deliveries"] for link in connection["links"]]
+            for channel in connection["channels"]:
+                flows += [consumer["deliveries"] for consumer in channel["consumers"]]
+            for flow in flows:
+                counted += flow["messages"]
+                assert sum(flow["outcomes"].values()) + flow["unsettled"] >= flow["messages"]
+    assert counted > 10
 
 
 def _narrow() -> tuple[Painter, int]:

@@ -238,7 +238,8 @@ class Numbers091(Watch091):
         else:
             return
         deliveries.volume.add(int(content.octets), record.packet, record.time)
-        if content.delivery is not None and content.delivery.no_ack:
+        delivery, consumer = content.delivery, content.consumer
+        if (delivery is not None and delivery.no_ack) or (consumer is not None and consumer.no_ack):
             deliveries.ended("no-ack")
 
     def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
