@@ -280,7 +280,8 @@ def test_a_note_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     result = amqpscope(capsys, "rules", "explain", "--format", "markdown", "capture/joined")
     assert result.lines[0] == "# capture/joined"
-    assert "- **What it means:** The file consists of several capture files that were concatenated." in result.lines
+    means = "The file consists of several capture files that were concatenated."
+    assert f"- **What it means:** {means}" in result.lines
 
 
 # ---- writing them ----------------------------------------------------------------------------------------
