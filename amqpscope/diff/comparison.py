@@ -11,13 +11,13 @@ from typing import NamedTuple
 from amqpscope.diff.alignment import AlignedStep, aligned
 from amqpscope.diff.forms import CanonicalFrame, CanonicalFrameTable, Change, changes
 from amqpscope.diff.pairing import paired
-from amqpscope.diff.run import ComparedRun, Found
+from amqpscope.diff.run import ComparedRun, Found, FoundDiagnosis
 from amqpscope.diff.transcript import DELIVERIES, OUTCOMES, SETTLEMENTS, Strand, Transcript, TranscriptPart
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.limits import MAX_DIFFERENCES
 from amqpscope.policy.policy import Policy, Rulings
 
-__all__ = ["ComparedFinding", "Comparison", "Difference", "Meeting", "compare"]
+__all__ = ["ComparedDiagnosis", "ComparedFinding", "Comparison", "Difference", "Meeting", "compare"]
 
 # What two peers agree on, or tell each other to agree on, at the beginning of something.
 _NEGOTIATING = frozenset(
@@ -119,8 +119,15 @@ class ComparedFinding(NamedTuple):
     counts: bool
 
 
+class ComparedDiagnosis(NamedTuple):
+    """A diagnosis of each run, with the same key; None for the run that has none. It makes no difference."""
+
+    a: FoundDiagnosis | None
+    b: FoundDiagnosis | None
+
+
 class Comparison:
-    """Both runs, their connections, and their findings by fingerprint."""
+    """Both runs, their connections, their findings by fingerprint, and their diagnoses by key."""
 
     def __init__(self, a: ComparedRun, b: ComparedRun, table: CanonicalFrameTable) -> None:
         self.a = a
@@ -128,6 +135,8 @@ class Comparison:
         self.table = table
         self.meetings = _meetings(a.stories, b.stories, table)
         self.findings = _findings(a, b)
+        keys = dict.fromkeys((*a.diagnoses, *b.diagnoses))
+        self.diagnoses = [ComparedDiagnosis(a.diagnoses.get(key), b.diagnoses.get(key)) for key in keys]
 
     @property
     def same(self) -> bool:
@@ -144,7 +153,7 @@ def compare(a: ReplayableCapture, b: ReplayableCapture, policy: Policy) -> Compa
     runs = []
     for material in (a, b):
         run = ComparedRun(material.name, table, Rulings(policy))
-        with material.capture(judge=True) as capture:
+        with material.capture(judge=True, ended=True) as capture:
             run.read(capture)
         runs.append(run)
     return Comparison(runs[0], runs[1], table)

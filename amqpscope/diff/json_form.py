@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amqpscope.diff.comparison import ComparedFinding, Comparison, Difference, Meeting
+from amqpscope.diff.comparison import ComparedDiagnosis, ComparedFinding, Comparison, Difference, Meeting
 from amqpscope.diff.excerpts import CONTEXT, ComparedFrames
 from amqpscope.diff.run import ComparedRun
 from amqpscope.diff.transcript import Transcript
@@ -24,6 +24,16 @@ def comparison_object(comparison: Comparison, a: ComparedFrames, b: ComparedFram
         "b": _run(comparison.b),
         "connections": [_meeting(one, a, b) for one in comparison.meetings],
         "findings": [_judged(one, comparison) for one in comparison.findings],
+        "diagnoses": [_diagnosed(one) for one in comparison.diagnoses],
+    }
+
+
+def _diagnosed(compared: ComparedDiagnosis) -> dict[str, Any]:
+    known = compared.a or compared.b
+    return {
+        "a": 0 if compared.a is None else compared.a.count,
+        "b": 0 if compared.b is None else compared.b.count,
+        "diagnosis": None if known is None else known.first.json(),
     }
 
 

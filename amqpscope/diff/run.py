@@ -1,20 +1,32 @@
 """One capture, read to be compared: the story of each of its connections, and its findings by fingerprint."""
 
-from collections.abc import Iterable
-
+from amqpscope.diagnoses.capture import CaptureDiagnoses
 from amqpscope.diff.forms import CanonicalFrameTable
 from amqpscope.diff.transcript import Names, Room, Transcript
 from amqpscope.input.capture import Capture
 from amqpscope.limits import MAX_COMPARED_CONNECTIONS, MAX_DIFFERENCES
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.model.volatile import normalize_address
 from amqpscope.policy.policy import Rulings
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.links import LinkNames
 from amqpscope.rules.fingerprint import fingerprint
 
-__all__ = ["ComparedRun", "Found"]
+__all__ = ["ComparedRun", "DiagnosisKey", "Found", "FoundDiagnosis"]
+
+DiagnosisKey = tuple[str, str, str]
+"""The code of a diagnosis, its subject without random parts, and who has to act: the same in both runs."""
+
+
+class FoundDiagnosis:
+    """A diagnosis, and how many there are with its key."""
+
+    def __init__(self, first: Diagnosis) -> None:
+        self.first = first
+        self.count = 0
 
 
 class Found:
@@ -30,7 +42,8 @@ class ComparedRun:
     """What a capture holds. stories: of its connections with AMQP, in the order in which they began.
 
     encrypted: connections of which nothing can be read. left_out: those beyond the bound. findings: by
-    fingerprint, the first of many; findings_left_out: how many are not among them.
+    fingerprint, the first of many; findings_left_out: how many are not among them. diagnoses: by their keys,
+    the first of many.
     """
 
     def __init__(self, name: str, table: CanonicalFrameTable, rulings: Rulings) -> None:
@@ -43,6 +56,8 @@ class ComparedRun:
         self.left_out = 0
         self.findings: dict[str, Found] = {}
         self.findings_left_out = 0
+        self.diagnoses: dict[DiagnosisKey, FoundDiagnosis] = {}
+        self._watches = CaptureDiagnoses(rulings.policy.limits)
         self._rulings = rulings
         names, room = Names(), Room()
         self._links = LinkNames()
@@ -54,10 +69,17 @@ class ComparedRun:
 
     def read(self, capture: Capture) -> None:
         """Take all of a capture, which judges and keeps no connections."""
+        capture.watch(self._watches)
         for records in capture.blocks():
             capture.each(records, self._take)
             self._find(capture.take_findings())
+            for analysis in capture.take_ended():
+                try:
+                    self._diagnose(self._watches.end(analysis))
+                except Exception as error:
+                    capture.fail(analysis.connection, error)
         self._find(capture.take_findings())
+        self._diagnose(self._watches.finish())
         for transcript in self.stories:
             transcript.finish()
         self._known.clear()
@@ -100,7 +122,18 @@ class ComparedRun:
         self.stories.append(transcript)
         return transcript
 
-    def _find(self, found: Iterable[Finding]) -> None:
+    def _diagnose(self, found: list[Diagnosis]) -> None:
+        for one in found:
+            key = (one.code, normalize_address(one.subject), one.whose_move)
+            known = self.diagnoses.get(key)
+            if known is None:
+                if len(self.diagnoses) >= MAX_DIFFERENCES:
+                    continue
+                known = self.diagnoses[key] = FoundDiagnosis(one)
+            known.count += 1
+
+    def _find(self, found: list[Finding]) -> None:
+        self._watches.judge(found)
         for finding in found:
             if not self._rulings.decide(finding):
                 continue

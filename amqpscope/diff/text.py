@@ -22,6 +22,7 @@ from amqpscope.diff.run import ComparedRun
 from amqpscope.diff.transcript import Transcript
 from amqpscope.diff.words import subject, values
 from amqpscope.model.records import CLIENT
+from amqpscope.report.diagnosis_text import diagnosis_line
 from amqpscope.report.findings import link_name
 from amqpscope.report.line import Line
 from amqpscope.report.printable import in_quotes, printable
@@ -63,6 +64,7 @@ def comparison_lines(
     if len(same) > _SAME_SHOWN and not whole:
         shown += [([], -1), ([("", f"{count(len(same), 'connection')} say the same")], 2)]
     shown += _findings(comparison, whole)
+    shown += _diagnoses(comparison, whole)
     shown += [([], -1), (_end(comparison), 2)]
     return shown
 
@@ -216,6 +218,27 @@ def _findings(comparison: Comparison, whole: bool) -> list[tuple[Line, int]]:
             shown.append(_labelled("", [("", f"and {left} more only in {letter} (--all shows them)")]))
     if whole:
         shown += [_finding(one, "in both") for one in both]
+    return shown
+
+
+def _diagnoses(comparison: Comparison, whole: bool) -> list[tuple[Line, int]]:
+    """Who waits for whom in one run only. Diagnoses make no difference."""
+    only_a = [one.a for one in comparison.diagnoses if one.a is not None and one.b is None]
+    only_b = [one.b for one in comparison.diagnoses if one.b is not None and one.a is None]
+    both = [one.a for one in comparison.diagnoses if one.a is not None and one.b is not None]
+    if not comparison.diagnoses:
+        return []
+    title = f"diagnoses: {len(only_a)} only in A, {len(only_b)} only in B, {len(both)} in both"
+    shown: list[tuple[Line, int]] = [([], -1), ([("rule", title)], 2)]
+    for label, found in (("only in A", only_a), ("only in B", only_b), ("in both", both if whole else [])):
+        for one in found if whole else found[:_SHOWN_FINDINGS]:
+            line = diagnosis_line(one.first)
+            if one.count > 1:
+                line.append(("dim", f" ({one.count}×)"))
+            shown.append(_labelled(label, line))
+        if len(found) > _SHOWN_FINDINGS and not whole:
+            left = len(found) - _SHOWN_FINDINGS
+            shown.append(_labelled("", [("", f"and {left} more {label} (--all shows them)")]))
     return shown
 
 

@@ -686,6 +686,10 @@ SCHEMAS: Final[dict[str, Schema]] = {
                     {"fingerprint": TEXT, "a": INDEX, "b": INDEX, "counts": FLAG, "finding": named("finding")}
                 )
             ),
+            "diagnoses": said(
+                listed(record({"a": INDEX, "b": INDEX, "diagnosis": _DIAGNOSIS})),
+                "how often each run has a diagnosis; diagnoses make no difference",
+            ),
         },
         "`diff --format json`",
     ),
