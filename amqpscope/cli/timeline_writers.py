@@ -20,7 +20,7 @@ from amqpscope.report.settlements import Answered, SettlementLog
 from amqpscope.report.summary_text import connection_lines
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.report.verdict import answer, headline, kind
-from amqpscope.rules.peer_error import FIN, RST
+from amqpscope.rules.peer_error import is_objection
 from amqpscope.rules.profiles import weight
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wording import count
@@ -159,7 +159,7 @@ class TimelineWriter(FrameWriter):
         if finding.rule.partition("/")[2] not in (at.codes if at is not None else ()):
             self._below(at, [("problem", "  !! "), *headline(finding)])
         reaction = finding.reaction
-        if reaction.condition or reaction.frame in (FIN, RST):
+        if is_objection(reaction):
             answered = self._packets.get((connection, 1 - direction, int(reaction.packet)), at)
             self._answer(
                 answered, f"packet {finding.packet}, {kind(finding)} {finding.rule}", answer(finding)

@@ -32,7 +32,7 @@ from amqpscope.report.summary_table import ConnectionFindings, SummaryRow
 from amqpscope.report.verdict import short_message
 from amqpscope.report.who import peer_line, short_name, who
 from amqpscope.rules.explanation import explanation
-from amqpscope.rules.peer_error import FIN, RST
+from amqpscope.rules.peer_error import FIN, RST, is_objection
 from amqpscope.rules.profiles import weight
 from dissectors.wording import count
 
@@ -122,7 +122,7 @@ class Triage:
                 continue
             known = self._findings.setdefault(finding.connection, ConnectionFindings())
             known.add(finding)
-            answered = bool(finding.reaction.frame)
+            answered = is_objection(finding.reaction)
             if not finding.certain and not answered:
                 self._possible += 1
                 continue
@@ -330,9 +330,9 @@ def _violation(finding: Finding) -> Line:
     followed = ""
     if reaction.frame in (FIN, RST):
         followed = f"; the {other} cut the connection in packet {reaction.packet}"
-    elif reaction.frame:
-        condition = f" {cut(printable(reaction.condition), 60)}" if reaction.condition else ""
-        followed = f"; the {other} answered {reaction.frame}{condition} in packet {reaction.packet}"
+    elif reaction.condition:
+        condition = cut(printable(reaction.condition), 60)
+        followed = f"; the {other} answered {reaction.frame} {condition} in packet {reaction.packet}"
     fault = "breaks a rule" if finding.certain else "may break a rule"
     return [
         ("problem", f"the {peer} {fault}: "),

@@ -2,9 +2,10 @@
 
 from typing import Any, Final
 
+from amqpscope.model.reaction import Reaction
 from dissectors.wire import i64
 
-__all__ = ["FIN", "RST", "PeerError"]
+__all__ = ["FIN", "RST", "PeerError", "is_objection"]
 
 FIN: Final = "FIN"
 RST: Final = "RST"
@@ -56,3 +57,8 @@ class PeerError:
         error = PeerError(peer, name, condition, packet, time, read, processed)
         error.channel, error.link, error.link_sender, error.method = what
         return error
+
+
+def is_objection(reaction: Reaction) -> bool:
+    """Whether the other peer named an error or cut the connection. A close without an error is neither."""
+    return bool(reaction.condition) or reaction.frame in (FIN, RST)

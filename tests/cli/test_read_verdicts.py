@@ -12,6 +12,7 @@ from support.commands import DEMO, amqpscope
 from amqpscope import Capture, CaptureOptions
 from amqpscope.cli.timeline_writers import TimelineWriter
 from amqpscope.report.links import LinkNames
+from amqpscope.report.settlements import SettlementLog
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 ATTACH = CAPTURES / "rhea-transfer-before-attach.pcap"
@@ -100,7 +101,8 @@ def test_a_ladder_is_text(capsys: pytest.CaptureFixture[str]) -> None:
 def test_findings_of_one_kind_in_a_packet_share_their_answer(capsys: pytest.CaptureFixture[str]) -> None:
     writer = TimelineWriter("r", 0, False, True, True)
     with Capture(ATTACH, CaptureOptions(judge=True)) as capture:
-        writer.begin(capture, LinkNames())
+        names = LinkNames()
+        writer.begin(capture, names, SettlementLog(names, {}))
         for records in capture.blocks():
             writer.block(records)
             findings = [one for one in capture.take_findings() if one.packet == 17]
