@@ -133,7 +133,7 @@ def _summarise(
                 known, found = gathered.take(analysis)
                 asked_for = wanted is None or wanted.takes(connection)
                 if asked_for:
-                    writer.diagnoses.add(found, analysis.order)
+                    writer.diagnoses.add(found, analysis.order, connection)
                 if asked_for and (everything or connection.frames or is_amqp(connection.protocol)):
                     writer.taken += 1
                     try:

@@ -144,8 +144,9 @@ class Hearer:
         """These connections are over, if they are wanted. What they are compared with others for may still
         come; all else that is found on them has come."""
 
-    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
-        """The next diagnoses, if they are wanted. order: of their connection in the capture."""
+    def diagnosed(self, found: list[Diagnosis], order: int, connection: Connection | None) -> None:
+        """The next diagnoses, if they are wanted. order: of their connection in the capture. connection: None
+        if they are about several."""
 
     def ignore(self, count: int) -> None:
         """So many others are not to be shown."""
@@ -291,7 +292,7 @@ def _judge_one(
                 for analysis in ended:
                     diagnosed = [] if diagnoses is None else diagnoses.end(analysis)
                     if diagnosed and analysis in over:
-                        hearer.diagnosed(diagnosed, analysis.order)
+                        hearer.diagnosed(diagnosed, analysis.order, analysis.connection)
                         judged.diagnoses += diagnosed if gather else []
                         failed = failed or any(policy.fails_for(one) for one in diagnosed)
                 if over and hearer.connections:
@@ -302,7 +303,7 @@ def _judge_one(
                 progress.update()
         if diagnoses is not None and wanted is None:
             diagnosed = diagnoses.finish()
-            hearer.diagnosed(diagnosed, 0)
+            hearer.diagnosed(diagnosed, 0, None)
             judged.diagnoses += diagnosed if gather else []
             failed = failed or any(policy.fails_for(one) for one in diagnosed)
     except KeyboardInterrupt:

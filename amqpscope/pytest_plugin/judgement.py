@@ -13,6 +13,7 @@ from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import MAX_TEST_FINDINGS
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
+from amqpscope.model.records import Connection
 from amqpscope.policy import CaptureOutcome, Policy
 from amqpscope.policy import judge as judge_under
 from amqpscope.policy.config_finding import EXPIRED, RunConclusion
@@ -132,8 +133,8 @@ class _Report(FindingWriter):
         elif not finding.assessment.suppressed_by:
             self._others.add(finding)
 
-    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
-        super().diagnosed(found, order)
+    def diagnosed(self, found: list[Diagnosis], order: int, connection: Connection | None) -> None:
+        super().diagnosed(found, order, connection)
         counting = [one for one in found if self._policy.fails_for(one)]
         self.failing = self.failing or next(iter(counting), None)
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from amqpscope.model.diagnosis import Diagnosis
+from amqpscope.model.records import Connection
 from amqpscope.report.backlog import Backlog
 from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
+from amqpscope.report.who import short_name
 
 __all__ = ["DiagnosisBacklog", "diagnosis_line", "is_trouble", "worst_first"]
 
@@ -34,15 +36,23 @@ def worst_first(found: list[Diagnosis]) -> list[Diagnosis]:
     return sorted(found, key=_weight)
 
 
-def diagnosis_line(one: Diagnosis) -> Line:
-    """One diagnosis in a line: who has to act, what is the matter, since which packet, and its code."""
+def diagnosis_line(one: Diagnosis, connection: Connection | None = None) -> Line:
+    """One diagnosis in a line: who has to act, what is the matter, since which packet, and its code.
+
+    connection: the one that it is about, if that is not clear from what stands above it.
+    """
     move = f"the {one.whose_move} has to act" if one.whose_move else "nobody has to act"
-    since = f" (since packet {one.packet}" if one.packet else " ("
+    if connection is not None:
+        name = (
+            f"the {one.whose_move} {short_name(connection, one.whose_move)}" if one.whose_move else "nobody"
+        )
+        move = f"conn {connection.stream}: {name} has to act"
+    since = f" (since packet {one.packet})" if one.packet else ""
     if one.ended_packet:
-        since += f", until packet {one.ended_packet}"
+        since = f" (packets {one.packet} to {one.ended_packet})"
     return [
         ("warning", f"{move}: "),
-        ("", f"{printable(one.message)}{since})"),
+        ("", f"{printable(one.message)}{since}"),
         ("dim", f" [{one.code}]"),
     ]
 
@@ -52,17 +62,26 @@ class DiagnosisBacklog:
 
     def __init__(self) -> None:
         self._all = Backlog()
-        self._worst: list[Diagnosis] = []
+        # The worst ones for people, each as a line.
+        self._worst: list[tuple[Diagnosis, Line]] = []
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def add(self, found: list[Diagnosis], order: int) -> None:
-        """Those of one connection. order: of the connection in the capture."""
+    def add(self, found: list[Diagnosis], order: int, connection: Connection | None = None) -> None:
+        """Those of one connection, or of several if it is None. order: of the connection in the capture."""
         for one in found:
             self._all.put(int(order), json.dumps(one.json()))
         if found:
-            self._worst = heapq.nsmallest(_SHOWN, [*self._worst, *found], key=_weight)
+            named = [
+                (one, diagnosis_line(one, connection)) for one in heapq.nsmallest(_SHOWN, found, _weight)
+            ]
+            self._worst = heapq.nsmallest(_SHOWN, [*self._worst, *named], key=lambda pair: _weight(pair[0]))
+
+    @property
+    def first_packet(self) -> int:
+        """The packet of the worst diagnosis, 0 if there is none."""
+        return self._worst[0][0].packet if self._worst else 0
 
     def json(self) -> Iterator[str]:
         """Each as JSON, connection by connection. Nothing may be added after that."""
@@ -71,7 +90,7 @@ class DiagnosisBacklog:
 
     def lines(self) -> list[Line]:
         """The worst ones for people, the worst first, and how many others there are."""
-        lines = [diagnosis_line(one) for one in self._worst]
+        lines = [line for _, line in self._worst]
         more = len(self) - len(lines)
         if more > 0:
             lines.append([("dim", f"and {more} more")])

@@ -141,6 +141,7 @@ def _wrapped(line: Line, width: int, hang: int) -> Line:
                     wrapped.append((before, last.rstrip(" ")))
                 wrapped.append(("", indent))
                 column = hang
+                piece = piece.lstrip(" ")
             wrapped.append((style, piece))
             column += cells(piece)
     return wrapped

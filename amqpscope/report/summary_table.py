@@ -1,7 +1,7 @@
 """The connections of a capture as a table: who, what goes where, what was found, how each ended.
 
-conn  client             traffic   amqp   findings  ended
-  62  till (Pika 1.4.4)  → crates  0-9-1  4 errors  server closed: 505:unexpected-frame, packet 3266
+conn  client             traffic   amqp   findings  packet  ended
+  62  till (Pika 1.4.4)  → crates  0-9-1  4 errors    3251  server closed: 505:unexpected-frame, packet 3266
 """
 
 from typing import Final
@@ -34,7 +34,8 @@ _COLUMNS = (
     TableColumn("traffic", least=10, optional=True),
     TableColumn("amqp", optional=True),
     TableColumn("findings"),
-    TableColumn("ended", least=28),
+    TableColumn("packet", right=True),
+    TableColumn("ended", least=16),
 )
 
 _NAME = 24
@@ -130,6 +131,13 @@ class SummaryRow:
             return style, text
         return "note", self._trouble.code.removeprefix("diag/")
 
+    def _packet(self) -> int:
+        """The packet to look at first: that of the worst finding, else of the worst diagnosis; 0 for none."""
+        worst = self.findings.worst
+        if worst is not None and weight(worst) != "note" and (worst.certain or self._trouble is None):
+            return int(worst.packet)
+        return 0 if self._trouble is None else self._trouble.packet
+
     def cells(self) -> list[tuple[str, str]]:
         """The texts of the row with their styles."""
         return [
@@ -138,6 +146,7 @@ class SummaryRow:
             ("", self.traffic),
             ("dim", self.version),
             self._found(),
+            ("", str(self._packet() or "")),
             ("error" if self.ended_badly else "", self.ended),
         ]
 

@@ -186,6 +186,11 @@ class Verdicts:
         """Whether there are too many findings to show all in full."""
         return not self._full and self._cases.kept > _FULL
 
+    @property
+    def of_several(self) -> bool:
+        """Whether findings of several connections are shown in full, which takes more than a screen."""
+        return not self.brief and len(worst_first(self._cases)) > 1
+
     def add(self, finding: Finding) -> None:
         """One more finding."""
         self.tally.add(finding)

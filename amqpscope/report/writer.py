@@ -47,9 +47,9 @@ class FindingWriter(Hearer):
         self.troubles = 0
         self.diagnosis_list = DiagnosisBacklog()
 
-    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
+    def diagnosed(self, found: list[Diagnosis], order: int, connection: Connection | None) -> None:
         self.troubles += sum(is_trouble(one) for one in found)
-        self.diagnosis_list.add(found, order)
+        self.diagnosis_list.add(found, order, connection)
 
     def add(self, finding: Finding) -> None:
         """One more finding."""
@@ -157,8 +157,8 @@ class Writers(Hearer):
     def over(self, analyses: list[ConnectionAnalysis]) -> None:
         self._each(lambda hearer: hearer.over(analyses))
 
-    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
-        self._each(lambda hearer: hearer.diagnosed(found, order))
+    def diagnosed(self, found: list[Diagnosis], order: int, connection: Connection | None) -> None:
+        self._each(lambda hearer: hearer.diagnosed(found, order, connection))
 
     def ignore(self, count: int) -> None:
         self._each(lambda hearer: hearer.ignore(count))

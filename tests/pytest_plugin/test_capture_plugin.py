@@ -251,7 +251,7 @@ def test_the_report_has_the_diagnosis(amqp_capture):
 def test_a_report_has_diagnoses(tmp_path: Path) -> None:
     result = run(suite(tmp_path / "repository", DIAGNOSED), "-q")
     assert "1 failed, 1 passed" in result.stdout
-    assert "the client has to act: channel 1: " in result.stdout
+    assert "has to act: channel 1: " in result.stdout
     assert "[diag/threads-share-channel]" in result.stdout.replace("\n", "")
 
 

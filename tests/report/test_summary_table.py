@@ -21,10 +21,10 @@ def lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 def test_what_went_wrong_comes_first_with_the_cause_and_the_next_command(lines: list[str]) -> None:
     assert lines[0] == "night.pcap: 12 connections, 3 went wrong"
-    assert lines[1].startswith("the client has to act: ")
-    begin = next(at for at, line in enumerate(lines) if line.startswith("conn "))
+    assert lines[1].startswith("conn 9: the client till has to act: ")
+    begin = next(at for at, line in enumerate(lines) if line.startswith("conn  "))
     head, *rows = (line.split() for line in lines[begin : begin + 4])
-    assert head == ["conn", "client", "traffic", "amqp", "findings", "ended"]
+    assert head == ["conn", "client", "traffic", "amqp", "findings", "packet", "ended"]
     assert [row[1] for row in rows] == ["till", "cart", "desk"]
     assert [line[line.index("server ") :] for line in lines[begin + 1 : begin + 4]] == [
         "server closed: 505:unexpected-frame, packet 506",
@@ -37,7 +37,7 @@ def test_what_went_wrong_comes_first_with_the_cause_and_the_next_command(lines: 
 def test_the_others_are_a_line_each(lines: list[str]) -> None:
     detailed = [line for line in lines if line.startswith("connection ")]
     assert [line.split()[1] for line in detailed] == ["9", "10", "11"]
-    last = max(at for at, line in enumerate(lines) if line.startswith("conn "))
+    last = max(at for at, line in enumerate(lines) if line.startswith("conn  "))
     healthy = lines[last + 1 : last + 10]
     assert [int(line.split()[0]) for line in healthy] == list(range(9))
     assert all(line.endswith(" client closed") for line in healthy)

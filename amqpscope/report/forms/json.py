@@ -8,6 +8,7 @@ from amqpscope.input.capture import Capture
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
+from amqpscope.model.records import Connection
 from amqpscope.policy.baseline import known_object
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.judging import PARTIAL
@@ -52,7 +53,7 @@ class JsonWriter(FindingWriter):
                 reported = {"capture": self.name, **connection_object(analysis, None)}
                 self._connections.put(len(self._captures) << 32 | analysis.order, json.dumps(reported))
 
-    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
+    def diagnosed(self, found: list[Diagnosis], order: int, connection: Connection | None) -> None:
         for one in found:
             self._diagnoses.put(len(self._captures) << 32 | order, json.dumps(one.json()))
 

@@ -32,6 +32,7 @@ from amqpscope.diagnoses.declaration import KINDS, Kind
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
+from amqpscope.model.records import Connection
 from amqpscope.model.volatile import normalize_address
 from amqpscope.policy.config_finding import REMARKS, RunConclusion
 from amqpscope.policy.paths import slashes
@@ -100,8 +101,8 @@ class SarifWriter(FindingWriter):
     def add(self, finding: Finding) -> None:
         self._write(self._result(finding))
 
-    def diagnosed(self, found: list[Diagnosis], order: int) -> None:
-        super().diagnosed(found, order)
+    def diagnosed(self, found: list[Diagnosis], order: int, connection: Connection | None) -> None:
+        super().diagnosed(found, order, connection)
         for one in found:
             self._write(self._result_of_diagnosis(one))
 

@@ -100,12 +100,14 @@ class TextWriter(FindingWriter):
         self._print([("rule", f"{printable(self.name)}: {self.outcome(reason)}")], 4)
         shown = sum(self._verdicts.tally.counts.values())
         tally = self._tally()
-        if shown > _LONG:
+        of_several = self._verdicts.of_several
+        if shown > _LONG or of_several:
             self._print_all(tally)
         for line, hang in self._verdicts.lines():
             self._print(line, hang)
         if shown < sum(self.tally.counts.values()) or len(tally) > _ONE_ROW:
-            self._print_all(tally)
+            if shown > _LONG or not of_several:
+                self._print_all(tally)
             packet = self._counts.first_packet
             if packet and self._file:
                 self._print([("key", "next: "), ("", f"amqpscope why {self._file} {packet}")], 6)
@@ -113,6 +115,9 @@ class TextWriter(FindingWriter):
         if lines:
             self._print([("rule", "who has to act, and why (this accuses nobody):")], 4)
         self._print_all(lines)
+        if lines and self._file and not self._counts.first_packet and self.diagnosis_list.first_packet:
+            packet = self.diagnosis_list.first_packet
+            self._print([("key", "next: "), ("", f"amqpscope why {self._file} {packet}")], 6)
         for excused in self.set_aside.lines():
             self._print([("note", printable(excused))], 6)
         for text, style, hang in note_lines(self.notes):
