@@ -123,6 +123,7 @@ class ConnectionAnalysis(FrameSink):
             self.first.detection.looked_at() or self.second.detection.looked_at()
         ):
             connection.protocol = UNKNOWN
+        self.note_sealed()
         self.notes.finish()
         self.first.release()
         self.second.release()
@@ -133,6 +134,17 @@ class ConnectionAnalysis(FrameSink):
             self.stack = None
         self.first.sink = _NOBODY
         self.second.sink = _NOBODY
+
+    def note_sealed(self) -> None:
+        """Note why there are secrets and TLS was not decrypted, if no layer has."""
+        connection = self.connection
+        if connection.protocol != "tls" or connection.tls is not None or not self.output.secrets.given:
+            return
+        for direction in (0, 1):
+            if self.tcp.stream(direction).start.midstream or self.tcp.facts(direction).missing > 0:
+                what = "TLS is not decrypted: the beginning of the connection was not captured"
+                self.notes.report("capture/tls", 0, 0, what)
+                return
 
     def give_up(self) -> None:
         """An error of this program came up in here: nothing more is read of the connection.

@@ -41,6 +41,7 @@ SUITES = {
 }
 EVERY = [(version, suite) for version, suites in SUITES.items() for suite in suites]
 MOST = [one for one in EVERY if one[1] in ("TLS_AES_256_GCM_SHA384", "ECDHE-RSA-AES128-GCM-SHA256")]
+ALLOW_CLIENT_RENEGOTIATION = 1 << 8
 CHAINED = [("1.0", "AES256-SHA"), ("1.1", "AES128-SHA"), ("1.2", "AES128-SHA256")]
 
 
@@ -313,3 +314,46 @@ def test_behind_the_protocol_header_for_tls(version: str, segment: int) -> None:
     sealed = Read(whole)
     assert [one[1] for one in sealed.frames][:2] == ["header", "header"]
     assert sealed.connection.encrypted and {one[1] for one in sealed.frames[2:]} == {"tls"}
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("lost", [0, 100])
+def test_a_beginning_that_was_not_captured(lost: int, given: bool) -> None:
+    """Nothing is decrypted then, nobody is accused, and whoever gave secrets is told why."""
+    recording = recorded(talk(), Ends.make("1.3"))
+    harness = ConnectionHarness()
+    if given:
+        harness.output.secrets.take(recording.keylog)
+    for number, turn in enumerate(recording.turns):
+        if number == 0:
+            harness.skip(turn.direction, len(turn.octets) - lost)
+            if lost:
+                harness.send(turn.direction, turn.octets[-lost:])
+        else:
+            harness.send(turn.direction, turn.octets)
+    harness.finish()
+    assert harness.connection.protocol == "tls" and not harness.connection.frames
+    details = [note.detail for note in harness.notes if note.code == "capture/tls"]
+    text = "TLS is not decrypted: the beginning of the connection was not captured"
+    assert details == ([text] if given else [])
+
+
+@pytest.mark.parametrize("suite", ["ECDHE-RSA-AES128-GCM-SHA256", "AES128-SHA"])
+def test_renegotiation(suite: str) -> None:
+    """TLS 1.2 agrees on other keys in the middle: what follows is read with these."""
+    turns = talk()
+    ends = Ends.make("1.2", suite)
+    ends.server.options |= ALLOW_CLIENT_RENEGOTIATION
+    recording = TlsRecording(ends)
+    for turn in turns[:5]:
+        recording.say(turn.direction, turn.octets)
+    before = len(recording.turns)
+    recording.renegotiate()
+    added = len(recording.turns) - before
+    assert added >= 3
+    for turn in turns[5:]:
+        recording.say(turn.direction, turn.octets)
+    read, clear = Read(recording.turns, recording.keylog), Read(turns)
+    assert [one[:4] for one in read.frames] == [one[:4] for one in clear.frames]
+    assert [one[:2] for one in read.findings] == [one[:2] for one in clear.findings]
+    assert read.notes == []

@@ -205,6 +205,16 @@ class TlsRecording:
         pointer = _pointer(self.peers[direction]._sslobj, _OBJECT)  # type: ignore[attr-defined]
         assert _openssl().SSL_key_update(pointer, 1 if answered else 0) == 1
 
+    def renegotiate(self) -> None:
+        """The client of TLS 1.2 begins another handshake, to its end."""
+        pointer = _pointer(self.peers[0]._sslobj, _OBJECT)  # type: ignore[attr-defined]
+        assert _openssl().SSL_renegotiate(pointer) == 1
+        _openssl().SSL_do_handshake(pointer)
+        self.flush(0)
+        for _ in range(4):
+            for direction in (1, 0):
+                self._read(direction)
+
     def close(self, direction: int) -> None:
         """close_notify."""
         with contextlib.suppress(ssl.SSLError):
