@@ -20,6 +20,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
 from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import any_decoded
+from amqpscope.report.diagnosis_text import is_trouble
 from amqpscope.report.rule_counts import RuleCounts
 from dissectors.wording import count
 
@@ -73,6 +74,7 @@ class LiveSession:
         self.failed = False
         self._rulings = Rulings(policy)
         self._ignored = 0
+        self._troubles = 0
         self._audience = audience
         self._recording = recording
         self._stop = stop
@@ -131,13 +133,16 @@ class LiveSession:
         """What there was, in one line."""
         watch = self.watch
         seconds = (clock.monotonic_ns() - self._began) / 1_000_000_000
-        what = self.counts.tally.text() or ("nothing wrong found" if self._saw_amqp() else "no AMQP to check")
+        nothing = "no broken rule found" if self._troubles else "nothing wrong found"
+        what = self.counts.tally.text() or (nothing if self._saw_amqp() else "no AMQP to check")
         where = f"{count(watch.table.frames(), 'frame')} on {count(watch.table.spoken(), 'connection')}"
         taken = f"{count(watch.packets, 'packet')} in {seconds:.1f} s"
         text = f"{watch.source.name}: {what} in {where}; {taken}"
         if watch.dropped:
             text += f", {watch.dropped} more were lost by this machine"
         others = self.counts.set_aside.parts()
+        if self._troubles:
+            others.append(f"{self._troubles} {'diagnosis' if self._troubles == 1 else 'diagnoses'}")
         if self._ignored:
             others.append(f"{count(self._ignored, 'finding')} ignored")
         return f"{text}; {', '.join(others)}" if others else text
@@ -149,6 +154,7 @@ class LiveSession:
         for finding in batch.complete:
             self.counts.add(finding)
             self.failed = self.failed or self._policy.counts(finding)
+        self._troubles += sum(is_trouble(one) for one in batch.diagnosed)
         self._mishaps += [note for note in batch.notes if note.code == INTERNAL]
         recording = self._recording
         if recording is not None:

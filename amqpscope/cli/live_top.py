@@ -6,6 +6,7 @@ import time as clock
 from amqpscope.cli.live_view import LiveView
 from amqpscope.cli.output import say
 from amqpscope.input.live import Batch, LiveWatch
+from amqpscope.report.diagnosis_text import DiagnosisBacklog
 from amqpscope.report.line import Line
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
@@ -34,6 +35,7 @@ class LiveTop(LiveView):
         self._hung_up = False
         # For when the screen is as it was.
         self._reported: list[str] = []
+        self._diagnoses = DiagnosisBacklog()
 
     @property
     def gone(self) -> bool:
@@ -48,6 +50,7 @@ class LiveTop(LiveView):
         # What is to be lived with hurts nobody.
         view.found([finding for finding in batch.found if not finding.assessment.suppressed_by])
         view.amended([finding for finding in batch.amended if not finding.assessment.suppressed_by])
+        self._diagnoses.add(batch.diagnosed, 0)
         for event in batch.events:
             self.tell(event)
         changed = self._terminal.changed
@@ -81,5 +84,7 @@ class LiveTop(LiveView):
             say(text)
         paint, width = painter()
         lines: list[Line] = [[("rule", printable(conclusion))], *counts.lines(width)]
+        lines += self._diagnoses.lines()
+        self._diagnoses.close()
         sys.stdout.write("".join([paint.paint(line, 4) + "\n" for line in lines]))
         sys.stdout.flush()

@@ -15,9 +15,11 @@ from amqpscope.cli.nonblocking_output import NonBlockingOutput
 from amqpscope.cli.output import say
 from amqpscope.cli.selection import Selection
 from amqpscope.input.live import Batch
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
 from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.report.diagnosis_text import diagnosis_line
 from amqpscope.report.findings import decided_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.line import INDENT, Line
@@ -67,6 +69,8 @@ class LiveWriter(LiveView):
             self._verdict(self.amended_text(finding))
         for overdue in batch.overdue:
             self._verdict(self.overdue_text(overdue))
+        for diagnosis in batch.diagnosed:
+            self._verdict(self.diagnosis_text(diagnosis))
         for note in batch.notes:
             self._verdict(self.note_text(note))
         for event in batch.events:
@@ -130,6 +134,10 @@ class LiveWriter(LiveView):
     @abstractmethod
     def overdue_text(self, overdue: Overdue) -> str:
         """A peer that is silent for too long."""
+
+    @abstractmethod
+    def diagnosis_text(self, diagnosis: Diagnosis) -> str:
+        """Who waited for whom, or what else is diagnosed."""
 
     @abstractmethod
     def note_text(self, note: Note) -> str:
@@ -203,6 +211,10 @@ class LiveText(LiveWriter):
         )
         return self._paint([([("problem", "  !! "), ("note", "overdue "), ("", text)], INDENT + 4)])
 
+    def diagnosis_text(self, diagnosis: Diagnosis) -> str:
+        which = ("", f"connection {printable(diagnosis.connection)}: ")
+        return self._paint([([("note", "  ?? "), which, *diagnosis_line(diagnosis)], INDENT + 4)])
+
     def note_text(self, note: Note) -> str:
         where = f"packet {note.packet}: " if note.packet else ""
         which = "" if note.connection is None else f"connection {note.connection.stream}: "
@@ -266,6 +278,9 @@ class LiveJson(LiveWriter):
             "agreed_seconds": int(overdue.agreed) / _SECOND,
         }
         return json.dumps({"overdue": silent}) + "\n"
+
+    def diagnosis_text(self, diagnosis: Diagnosis) -> str:
+        return json.dumps({"diagnosis": diagnosis.json()}) + "\n"
 
     def note_text(self, note: Note) -> str:
         connection = None if note.connection is None else note.connection.id

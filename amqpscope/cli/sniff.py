@@ -350,6 +350,7 @@ def sniff(
                 secrets=secrets,
             ),
             recorder=recorder,
+            limits=policy.limits if policy.diagnosing(True) else None,
         )
         audience: LiveView
         if top:

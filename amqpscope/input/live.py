@@ -18,6 +18,7 @@ packet's time and what has passed since it was taken. So a pipe of old packets i
 """
 
 import time
+from collections.abc import Mapping
 from types import TracebackType
 
 from amqpscope.analysis.connection import ConnectionAnalysis
@@ -27,12 +28,14 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.live.source import LiveSource
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.recorder import PacketRecorder
+from amqpscope.diagnoses.capture import CaptureDiagnoses
 from amqpscope.input.capture import CaptureOptions
 from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import LIVE_TICK, MAX_OVERDUE
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
-from amqpscope.model.records import FrameRecord
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.rules.editions import following, known
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.profiles import under, valid
@@ -46,9 +49,9 @@ class Batch:
     records: the frames completed. found: findings, each once, as soon as they were made. amended: those found
     before to which the other peer has reacted; so their reaction, and sometimes their weight, is new.
     complete: findings about which nothing more is awaited, each once. overdue: peers that have begun to be
-    silent for too long. notes: about the capture. events: what happened to the interfaces. ended: connections
-    that are over. packets: how many came.
-    dropped: how many were lost meanwhile.
+    silent for too long. diagnosed: diagnoses, each once, when what they are about is over: a wait, a
+    connection or the run. notes: about the capture. events: what happened to the interfaces. ended:
+    connections that are over. packets: how many came. dropped: how many were lost meanwhile.
     """
 
     def __init__(self) -> None:
@@ -57,6 +60,7 @@ class Batch:
         self.amended: list[Finding] = []
         self.complete: list[Finding] = []
         self.overdue: list[Overdue] = []
+        self.diagnosed: list[Diagnosis] = []
         self.notes: list[Note] = []
         self.events: list[str] = []
         self.ended: list[ConnectionAnalysis] = []
@@ -68,7 +72,8 @@ class LiveWatch:
     """What a source brings, step by step.
 
     options: what is wanted of it; it always judges, and remembers no connection that is over. recorder: gets
-    every packet. The source is closed with the watch.
+    every packet. limits: the configured ones of diagnoses, None for no diagnoses. The source is closed with
+    the watch.
     """
 
     def __init__(
@@ -77,6 +82,7 @@ class LiveWatch:
         options: CaptureOptions | None = None,
         *,
         recorder: PacketRecorder | None = None,
+        limits: Mapping[str, float] | None = None,
     ) -> None:
         options = options or CaptureOptions()
         self._profile = valid(options.profile)
@@ -85,6 +91,10 @@ class LiveWatch:
         output = AnalysisOutput(records=options.records, judge=True, context=options.context, live=True)
         output.dialect = options.dialect
         output.secrets = Secrets(options.secrets)
+        # What watches for diagnoses, and how many of each open connection were given.
+        self._watches = None if limits is None else CaptureDiagnoses(limits)
+        self._diagnosed: dict[Connection, int] = {}
+        output.watch = self._watches
         kept = KeptConnections(every=False, ended=True, few_others=False)
         self.table = ConnectionTable(source.name, output, kept)
         self._decoder = PacketDecoder(self.table)
@@ -126,6 +136,8 @@ class LiveWatch:
         if now - self._ticked >= LIVE_TICK:
             self._ticked = now
             self._tick(now, batch)
+            if self._watches is not None:
+                self._look(batch, self._watches)
         if self.source.ended():
             self._end()
         self._gather(batch)
@@ -138,6 +150,8 @@ class LiveWatch:
         self._count_dropped(batch)
         self._end()
         self._gather(batch)
+        if self._watches is not None:
+            batch.diagnosed += self._watches.finish()
         batch.events = self.source.take_events()
         return batch
 
@@ -170,6 +184,33 @@ class LiveWatch:
         batch.found += [finding for finding in batch.complete if not finding.reported]
         batch.notes += table.take_notes()
         batch.ended = table.kept.take_ended()
+        if self._watches is not None:
+            self._watches.judge(batch.complete)
+            for analysis in batch.ended:
+                self._conclude(analysis, batch, self._watches)
+
+    def _look(self, batch: Batch, watches: CaptureDiagnoses) -> None:
+        """The diagnoses of waits that are over, on connections that are open."""
+        for connection, watched in watches.watched.items():
+            found = watched.notebook.found
+            given = self._diagnosed.get(connection, 0)
+            if len(found) > given:
+                self._diagnosed[connection] = len(found)
+                batch.diagnosed += found[given:]
+
+    def _conclude(self, analysis: ConnectionAnalysis, batch: Batch, watches: CaptureDiagnoses) -> None:
+        """A connection is over: the diagnoses that were not given yet."""
+        connection = analysis.connection
+        given = self._diagnosed.pop(connection, 0)
+        watched = watches.watched.get(connection)
+        before = [] if watched is None else watched.notebook.found[:given]
+        try:
+            found = watches.end(analysis)
+        except Exception as error:
+            self.table.fail(connection, error, 0, 0)
+            batch.notes += self.table.take_notes()
+            return
+        batch.diagnosed += [one for one in found if all(one is not other for other in before)]
 
     def _judged(self, findings: list[Finding]) -> list[Finding]:
         return under(following(findings, self._spec), self._profile) if findings else findings

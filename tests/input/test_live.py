@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.dialogue import RECEIVER, SENDER, Dialogue
 from support.fake_source import FakeSource, PacketGroup, packets_of
 
 from amqpscope.capture.live.source import LiveSource
 from amqpscope.input.capture import check, read
+from amqpscope.input.diagnosing import diagnose
 from amqpscope.input.live import Batch, LiveWatch
+from amqpscope.model.diagnosis import Diagnosis
 
 RULES = Path(__file__).parents[2] / "captures" / "rules"
 BROKEN = RULES / "amqp10" / "L-CREDIT" / "violating.pcap"
@@ -121,3 +124,50 @@ def test_the_end_completes_what_is_open() -> None:
     again = watch.finish()
     assert (again.records, again.found, again.complete) == ([], [], [])
     watch.close()
+
+
+def waited(path: Path) -> list[list[Diagnosis]]:
+    """The diagnoses that each step brings."""
+    groups = [PacketGroup([packet]) for packet in packets_of(path.read_bytes())]
+    with LiveWatch(FakeSource(groups), limits={}) as watch:
+        brought = []
+        while not watch.over:
+            brought.append(watch.step(0).diagnosed)
+        brought.append(watch.finish().diagnosed)
+    return brought
+
+
+SITUATIONS = ("credit-starved", "heartbeat-late", "threads-share-channel", "wrong-port-tls-client")
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_live_diagnoses_are_those_of_the_file(name: str) -> None:
+    path = RULES.parent / "situations" / f"{name}.pcap"
+    live = [one.json() for found in waited(path) for one in found]
+    assert live == [one.json() for one in diagnose(path)]
+    assert live
+
+
+def test_a_wait_is_diagnosed_when_it_is_over(tmp_path: Path) -> None:
+    d = Dialogue()
+    d.begun()
+    d.client.attach(RECEIVER)
+    d.server.attach(SENDER)
+    for _ in range(2):
+        d.wait(seconds=15)
+        d.client.empty()
+    flow = d.packet_number(d.client.flow(handle=0, link_credit=1))
+    for _ in range(3):
+        d.wait(seconds=2)
+        d.client.empty()
+    path = tmp_path / "dialogue.pcap"
+    path.write_bytes(d.pcap())
+    brought = waited(path)
+    (at,) = [number for number, found in enumerate(brought, 1) if found]
+    assert [one.code for one in brought[at - 1]] == ["diag/credit-none"]
+    assert flow <= at < len(brought) - 1
+
+
+def test_without_limits_nothing_is_diagnosed() -> None:
+    path = RULES.parent / "situations" / "credit-starved.pcap"
+    assert [one for batch in steps(FakeSource(lots_of(path, 5))) for one in batch.diagnosed] == []
