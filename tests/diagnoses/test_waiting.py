@@ -53,6 +53,16 @@ def test_a_receiver_that_never_grants_credit() -> None:
     assert one.ended_packet == 0
 
 
+def test_first_credit_that_comes_late() -> None:
+    d = Dialogue()
+    linked(d, None)
+    alive(d)
+    flow = d.client.flow(handle=0, link_credit=10)
+    (one,) = of(d)
+    assert (one.code, one.ended_packet) == ("diag/credit-none", d.packet_number(flow))
+    assert one.figures["granted"] == 0
+
+
 def test_credit_that_comes_in_time() -> None:
     d = Dialogue()
     linked(d, None)

@@ -101,7 +101,12 @@ def _waiting(available: i64) -> str:
 
 def credit_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> None:
     """The wait of a link's sender for credit is over, or so is what is known of it."""
-    kind = CREDIT_NONE if state.up_to == UNSAID or not state.largest else CREDIT_STARVED
+    none = state.up_to == UNSAID or state.largest == 0
+    packet, time = state.attach_since()
+    if state.deliveries == 0 and state.wait_packet == packet and state.wait_time == time:
+        # The first credit comes now.
+        none = True
+    kind = CREDIT_NONE if none else CREDIT_STARVED
     if state.link.tokens or not notebook.idle(
         state.receiver, state.wait_time, until, _patience(notebook, kind, state.available)
     ):
@@ -109,7 +114,11 @@ def credit_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -
     sender, receiver = PEERS[state.sender], PEERS[state.receiver]
     seconds = (until - state.wait_time) / SECOND
     open_ones = len(state.unsettled)
-    figures: dict[str, Any] = {"credit": 0, "granted": state.granted, "deliveries": state.deliveries}
+    figures: dict[str, Any] = {
+        "credit": 0,
+        "granted": 0 if none else int(state.granted),
+        "deliveries": state.deliveries,
+    }
     if state.available >= 0:
         figures["available"] = state.available
     what = f"link {state.subject}"
