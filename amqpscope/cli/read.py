@@ -81,6 +81,7 @@ Examples:
   amqpscope read --address 'orders*' --only transfer,problem traffic.pcap
   amqpscope read --only basic.publish,basic.return,channel traffic.pcap
   amqpscope read --ladder --connection 3 --from 1200 --to 1230 traffic.pcap
+  amqpscope read --around 1217 traffic.pcap
   amqpscope read --merge rotated/capture.pcap*
   amqpscope read --format ndjson --bodies traffic.pcap | jq .message.body
   tcpdump -w - port 5672 | amqpscope read -
@@ -237,6 +238,16 @@ def read(
             ),
         ),
     ] = False,
+    around: Annotated[
+        int | None,
+        typer.Option(
+            "--around",
+            metavar="PACKET",
+            min=1,
+            rich_help_panel=_HOW,
+            help="Draw the frames next to this packet on its connection. The option implies --ladder.",
+        ),
+    ] = None,
     count: Annotated[
         bool,
         typer.Option("--count", rich_help_panel=_HOW, help="Show only the number of frames of each name."),
@@ -265,6 +276,7 @@ def read(
     )
     if limit is not None and limit < 1:
         raise FilterError(f"--limit {limit}: must be at least 1")
+    drawn = drawn or around is not None
     if drawn and (count or form is not ReadFormat.text):
         raise FilterError("--ladder: cannot be combined with --count or --format")
     if linked and (drawn or count):
@@ -274,7 +286,7 @@ def read(
     captures = inputs(paths, merge, via, dialect, tls_keylog)
     writer: FrameWriter
     if drawn:
-        writer = LadderWriter()
+        writer = LadderWriter(around or 0)
     elif count:
         writer = CensusWriter(form is not ReadFormat.text)
     elif form is ReadFormat.text:

@@ -1,11 +1,13 @@
 """The forms in which `amqpscope read` shows frames to people: a timeline with findings, or ladders."""
 
 import sys
+from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.cli.writers import FrameWriter
+from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture
 from amqpscope.limits import MAX_HELD_FRAMES, MAX_LADDER_FRAMES, MAX_PLACED_FRAMES, MAX_SEALED_SHOWN
 from amqpscope.model.finding import Finding
@@ -29,6 +31,12 @@ __all__ = ["LadderWriter", "TimelineWriter"]
 
 _WIDEST: Final = 100
 """Columns of a ladder on a terminal that has more."""
+
+_NEIGHBOURS: Final = 8
+"""Frames that `--around` draws before the packet, and behind it."""
+
+_LATELY: Final = 1000
+"""Connections whose newest frames are kept until the packet comes."""
 
 _Place = tuple[Connection, int, int, str]
 
@@ -242,34 +250,65 @@ class TimelineWriter(FrameWriter):
 
 
 class LadderWriter(FrameWriter):
-    """The frames that were asked for, as arrows between client and server, each connection for itself."""
+    """The frames that were asked for, as arrows between client and server, each connection for itself.
+
+    around: a packet; only the frames next to it on its connection are drawn. 0 for all frames.
+    """
 
     judges = True
     streaming = False
 
-    def __init__(self) -> None:
+    def __init__(self, around: int = 0) -> None:
+        self._around = around
+        # Before that packet: the newest frames of each connection that has sent lately.
+        self._newest: dict[Connection, deque[FrameRecord]] = {}
+        self._after = 0
         self._records: list[FrameRecord] = []
         self._findings: list[Finding] = []
         self._left_out = 0
 
     def begin(self, capture: Capture, names: LinkNames, log: SettlementLog) -> None:
         self._records, self._findings, self._left_out = [], [], 0
+        self._newest, self._after = {}, 0
 
     def block(self, records: list[FrameRecord]) -> None:
         for record in records:
             self.frame(record, None)
 
     def frame(self, record: FrameRecord, link: Link | None) -> None:
-        if len(self._records) < MAX_LADDER_FRAMES:
+        if self._around:
+            self._near(record)
+        elif len(self._records) < MAX_LADDER_FRAMES:
             self._records.append(record)
         else:
             self._left_out += 1
+
+    def _near(self, record: FrameRecord) -> None:
+        """Keep a frame if it is next to the packet."""
+        at_it = int(record.packet) == self._around
+        if self._records:
+            if record.connection is self._records[-1].connection and (at_it or self._after < _NEIGHBOURS):
+                self._records.append(record)
+                self._after += not at_it
+            return
+        newest = self._newest.pop(record.connection, None)
+        if at_it:
+            self._records = [*(newest or ()), record]
+            self._newest.clear()
+            return
+        newest = newest or deque(maxlen=_NEIGHBOURS)
+        newest.append(record)
+        self._newest[record.connection] = newest
+        if len(self._newest) > _LATELY:
+            del self._newest[next(iter(self._newest))]
 
     def found(self, findings: list[Finding]) -> None:
         connections = {record.connection for record in self._records}
         self._findings += [one for one in findings if weight(one) != "note" and one.connection in connections]
 
     def finish(self, capture: Capture) -> None:
+        if self._around and not self._records:
+            raise CaptureError(f"{capture.name}: --around {self._around}: no frame begins in this packet")
         paint, width = painter()
         places = {
             (record.connection, record.peer, int(record.packet), record.frame.name)

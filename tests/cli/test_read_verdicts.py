@@ -84,6 +84,27 @@ def test_a_ladder_draws_the_frames_that_are_asked_for(capsys: pytest.CaptureFixt
     assert "× amqp10/L-UNATTACHED-TRANSFER: " in result.out
 
 
+def test_a_ladder_of_the_frames_next_to_a_packet(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of the connection of the packet only: what came before it, and what came after it."""
+    path = CAPTURES / "pika-cancelled.pcap"
+    all_frames = amqpscope(capsys, "read", "--format", "ndjson", path)
+    frames = [json.loads(line) for line in all_frames.lines]
+    asked = frames[len(frames) // 2]
+    stream = [one["packet"] for one in frames if one["connection"] == asked["connection"]]
+    at = stream.index(asked["packet"])
+    result = amqpscope(capsys, "read", "--around", str(asked["packet"]), path)
+    drawn = [int(line.split()[0]) for line in result.lines if re.match(r" *[0-9]+ ", line)]
+    last = max(place for place, packet in enumerate(stream) if packet == asked["packet"])
+    assert drawn == stream[max(at - 8, 0) : last + 9]
+    assert result.status == 0
+
+
+def test_a_packet_without_a_frame_has_no_neighbourhood(capsys: pytest.CaptureFixture[str]) -> None:
+    result = amqpscope(capsys, "read", "--around", "1", ATTACH)
+    assert (result.out, result.status) == ("", 2)
+    assert "--around 1: no frame begins in this packet" in result.err
+
+
 def test_a_long_ladder_is_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("amqpscope.cli.timeline_writers.MAX_LADDER_FRAMES", 10)
     result = amqpscope(capsys, "read", "--ladder", ATTACH)
