@@ -1,33 +1,45 @@
 """A verdict: which rule was broken, by whom, where, how certain that is, and what shows it."""
 
+import re
 from typing import Any, Final
 
 from amqpscope.model.assessment import FIRST_ASSESSMENT, Assessment
 from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.reaction import NO_REACTION, Reaction
-from amqpscope.model.records import Connection, FrameRecord, FrameRef
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord, FrameRef
 from dissectors.wire import i64
 
-__all__ = ["NOTHING_SAID", "Finding"]
+__all__ = ["NOTHING_SAID", "Finding", "named_peers"]
 
 # mypyc: null object, of findings whose rule says nothing more. Nothing writes to it.
 NOTHING_SAID: Final[dict[str, str]] = {}
+
+_OTHER: Final = re.compile(r"\bthe other peer\b")
+_PEER: Final = re.compile(r"\b(?:the|the same|this) peer\b")
+
+
+def named_peers(text: str, peer: str) -> str:
+    """A sentence about `the peer` and `the other peer`, with their names: `the client`, `the server`."""
+    if "peer" not in text:
+        return text
+    other = SERVER if peer == CLIENT else CLIENT
+    return _PEER.sub(f"the {peer}", _OTHER.sub(f"the {other}", text))
 
 
 class Finding:
     """One rule broken once.
 
-    rule: its id with the namespace, `amqp10/L-CREDIT`. certain: else it is only possible. message: one
-    sentence with the values. connection: where it was. peer: who is at fault. frame, channel, packet, time
-    (ns), offset: of the offending frame's first octet; of something absent, what made it definite. others:
-    further packets that matter. evidence: the state before, as named values. around: the frames of the
-    connection around the offending one, if they were asked for. reported: it was given out as soon as it was
-    made, before it was known what the other peer does. said: what the peer at fault said of its
-    product. since: when the fault began (ns): earlier than `time` for a silence, which its next frame shows.
-    read: octets of the other peer's stream that the peer at fault had acknowledged by then, -1 unknown.
-    addresses: of the link's source and target, or the exchanges and queues that the offending frame names.
-    reaction: what the other peer did about it, which is known later. assessment: what an edition, a product's
-    habits and a policy make of it.
+    rule: its id with the namespace, `amqp10/L-CREDIT`. certain: else it is only possible. sentence: the
+    message as the rule words it. connection: where it was. peer: who is at fault. frame, channel, packet,
+    time (ns), offset: of the offending frame's first octet; of something absent, what made it definite.
+    others: further packets that matter. evidence: the state before, as named values. around: the frames
+    of the connection around the offending one, if they were asked for. reported: it was given out as soon
+    as it was made, before it was known what the other peer does. said: what the peer at fault said of its
+    product. since: when the fault began (ns): earlier than `time` for a silence, which its next frame
+    shows. read: octets of the other peer's stream that the peer at fault had acknowledged by then, -1
+    unknown. addresses: of the link's source and target, or the exchanges and queues that the offending
+    frame names. reaction: what the other peer did about it, which is known later. assessment: what an
+    edition, a product's habits and a policy make of it.
     """
 
     def __init__(
@@ -42,7 +54,7 @@ class Finding:
     ) -> None:
         self.rule: str = rule
         self.certain: bool = certainty == CERTAIN
-        self.message: str = message
+        self.sentence: str = message
         self.connection: Connection = connection
         self.spot: FrameRef = spot
         self.evidence: dict[str, Any] = evidence
@@ -66,6 +78,11 @@ class Finding:
     def peer(self) -> str:
         """Who is at fault: `client` or `server`."""
         return self.connection.peer(self.spot.direction)
+
+    @property
+    def message(self) -> str:
+        """One sentence with the values, and with the names of the peers."""
+        return named_peers(self.sentence, self.peer)
 
     @property
     def packet(self) -> int:
@@ -95,7 +112,7 @@ class Finding:
     def dump(self) -> tuple[object, ...]:
         """As plain values, but for the frames around, and what is said of it when it is given out."""
         return (
-            (self.rule, self.certain, self.message),
+            (self.rule, self.certain, self.sentence),
             self.spot.dump(),
             tuple(self.evidence.items()),
             tuple(self.others),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from amqpscope.model.finding import named_peers
 from amqpscope.report.findings import finding_object
 from amqpscope.report.moment import iso
 from amqpscope.report.tls import tls_object
@@ -79,7 +80,11 @@ def _question(question: FrameQuestion, capture: str, excerpts: ExplainedFrames) 
         "grounds": [_ground(ground, question, excerpts) for ground in weighed(question)],
         "findings": [finding_object(one, capture) for one in question.findings],
         "followed": [
-            {"what": one.what, "packet": one.mark.packet, "frame": _frame(one.mark, excerpts)}
+            {
+                "what": named_peers(one.what, question.knew.peer),
+                "packet": one.mark.packet,
+                "frame": _frame(one.mark, excerpts),
+            }
             for one in question.sequels
         ],
     }
@@ -89,7 +94,7 @@ def _ground(ground: Ground, question: FrameQuestion, excerpts: ExplainedFrames) 
     mark = ground.mark
     return {
         "effect": ground.effect,
-        "what": ground.what,
+        "what": named_peers(ground.what, question.knew.peer),
         "packet": None if mark is None else mark.packet,
         "known": None if mark is None else knowledge_of(mark, question) or "own",
         "frame": _frame(mark, excerpts),

@@ -16,7 +16,7 @@ Each line of a frame is that of `amqpscope read`. Nothing of the wire gets in he
 `printable`.
 """
 
-from amqpscope.model.finding import Finding
+from amqpscope.model.finding import Finding, named_peers
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.protocols import in_its_terms
 from amqpscope.report.diagnosis_text import diagnosis_line, worst_first
@@ -190,7 +190,7 @@ def _question(question: FrameQuestion, answer: Answer, excerpts: ExplainedFrames
     if not question.sequels:
         shown.append(([("dim", "    no later frame answers this frame")], 4))
     for sequel in question.sequels:
-        shown.append(([("", f"    {sequel.what}")], 6))
+        shown.append(([("", f"    {named_peers(sequel.what, question.knew.peer)}")], 6))
         shown.append(excerpts.line(sequel.mark.place, _BELOW))
     return shown
 
@@ -253,15 +253,16 @@ def _labelled(label: str, text: str) -> tuple[Line, int]:
 
 
 def _ground(ground: Ground, question: FrameQuestion, excerpts: ExplainedFrames) -> list[tuple[Line, int]]:
+    what = named_peers(ground.what, question.knew.peer)
     if ground.mark is None:
-        return [([(_STYLES[ground.effect], f"  {ground.effect:<{_EFFECT}}"), ("", ground.what)], 2 + _EFFECT)]
+        return [([(_STYLES[ground.effect], f"  {ground.effect:<{_EFFECT}}"), ("", what)], 2 + _EFFECT)]
     known = knowledge_of(ground.mark, question)
     where = ""
     if ground.effect in _MINOR and not is_decisive(ground, question):
         where = f"packet {ground.mark.packet}, {printable(ground.mark.name)}: "
     line: Line = [
         (_STYLES[ground.effect], f"  {ground.effect:<{_EFFECT}}"),
-        ("", f"{where}{ground.what}"),
+        ("", f"{where}{what}"),
         ("dim", f" ({known})" if known else ""),
     ]
     if where:

@@ -536,5 +536,5 @@ def test_an_end_that_is_answered_is_reported_once(capsys: pytest.CaptureFixture[
     capture = tmp_path / "dialogue.pcap"
     capture.write_bytes(d.pcap())
     shown = amqpscope(capsys, "why", capture, sent).lines
-    assert "    the same peer ends the session" in shown
+    assert "    the client ends the session" in shown
     assert "    the session is ended" not in shown
