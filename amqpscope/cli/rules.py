@@ -211,9 +211,7 @@ def list_rules(
     return Status.FINE
 
 
-@app.command(
-    "search", cls=HelpfulCommand, epilog=_SEARCH_EPILOG, short_help="List the rules about these words."
-)
+@app.command("search", cls=HelpfulCommand, epilog=_SEARCH_EPILOG, short_help="Search the rules for words.")
 def search_rules(
     words: Annotated[
         list[str],
@@ -223,7 +221,7 @@ def search_rules(
     ],
     form: ObjectFormat = TextOrJson.text,
 ) -> int:
-    """List the rules about some words."""
+    """List the rules whose texts contain some words."""
     rows = rules_with(words)
     if form is TextOrJson.json:
         _print_json({"schema": LIST_SCHEMA, "rules": [rule_object(row) for row in rows]})

@@ -14,7 +14,6 @@ from amqpscope.rules.amqp091.queue import Q_DELETE_INUSE
 from amqpscope.rules.amqp091.topology_operation import about_answer, about_request, shown
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
-from dissectors.wording import are, count
 
 __all__ = ["RULES"]
 
@@ -228,8 +227,8 @@ def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
     server's limit on bindings per queue if a limit is configured.
     """
     message = (
-        f"the server refuses a binding of queue {shown(operation.queue)}, which has only "
-        f"{known} known bindings"
+        f"the server refuses a binding of queue {shown(operation.queue)}, although "
+        f"amqpscope knows only {known} of the 4 bindings that a server has to allow"
     )
     return about_answer(Q_BIND_MIN_4, POSSIBLE, message, operation)
 
@@ -251,8 +250,8 @@ def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
     506. Raise the server's limit on exchanges if a limit is configured.
     """
     message = (
-        f"the server refuses exchange {shown(operation.exchange)}, although amqpscope knows only "
-        f"{known} exchanges"
+        f"the server refuses exchange {shown(operation.exchange)}, although "
+        f"amqpscope knows only {known} of the 16 exchanges that a server has to allow"
     )
     return about_answer(X_MIN_16, POSSIBLE, message, operation)
 
@@ -273,8 +272,11 @@ def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
     How to mend it: Allow at least 256 queues per virtual host before answering queue.declare with 506. Raise
     the server's limit on queues if a limit is configured.
     """
-    queues = f"{count(known, 'queue')} {are(known)}"
-    message = f"the server refuses queue {shown(operation.queue)}, although only {queues} known"
+    message = (
+        f"the server refuses queue {shown(operation.queue)}, although amqpscope knows only {known} "
+        "of the 256 "
+        "queues that a server has to allow"
+    )
     return about_answer(Q_MIN_256, POSSIBLE, message, operation)
 
 
@@ -297,8 +299,8 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
     the server's limit on consumers per queue if a limit is configured.
     """
     message = (
-        f"the server refuses a consumer of queue {shown(operation.queue)}, which has "
-        f"{count(known, 'known consumer')}"
+        f"the server refuses a consumer of queue {shown(operation.queue)}, although "
+        f"amqpscope knows only {known} of the 16 consumers that a server has to allow"
     )
     return about_answer(B_CONSUME_MIN_16, POSSIBLE, message, operation)
 

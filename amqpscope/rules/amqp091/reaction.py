@@ -72,7 +72,10 @@ def _reaction(case: Case091, kind: str, code: int) -> None:
 def _report(case: Case091, rule: str, code: int, due: str, certainty: int) -> None:
     done = f"closes the connection with {code}" if code else "goes on"
     packet = int(case.me.pending.packet)
-    message = f"the peer {done} after the fault in packet {packet}; the specification asks for {due}"
+    message = (
+        f"the peer {done} after the fault of the other peer in packet {packet}; the "
+        f"specification asks for {due}"
+    )
     case.report(rule, message, certainty, {"reply_code": code}, [packet])
 
 

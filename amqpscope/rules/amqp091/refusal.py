@@ -223,7 +223,7 @@ def durability_refused_of_exchange(case: Case091, refusal: Refusal) -> None:
 
     Demands: A server supports both durable and transient exchanges.
     Source: XML:exchange.declare.durable.support
-    Evidence: the server's answer to exchange.declare with durable set and not set
+    Evidence: the server's answer to each exchange.declare, with or without durable
     Why it matters: A server must support both durable and transient exchanges. Clients that need the refused
     kind cannot set up their routing.
     Silent when: the reply-code is not 540.
@@ -243,7 +243,7 @@ def durability_refused_of_queue(case: Case091, refusal: Refusal) -> None:
 
     Demands: A server supports both durable and transient queues.
     Source: XML:queue.declare.durable.types
-    Evidence: the server's answer to queue.declare with durable set and not set
+    Evidence: the server's answer to each queue.declare, with or without durable
     Why it matters: A server must support both durable and transient queues. New releases of RabbitMQ refuse
     transient queues that are not exclusive.
     Silent when: the reply-code is neither 540, nor 541 with a reply-text that mentions transient queues.
@@ -262,7 +262,7 @@ def exclusive_queue_refused(case: Case091, refusal: Refusal) -> None:
 
     Demands: A server supports both exclusive and shared queues.
     Source: XML:queue.declare.exclusive.types
-    Evidence: the server's answer to queue.declare with exclusive set and not set
+    Evidence: the server's answer to each queue.declare, with or without exclusive
     Why it matters: A server must support both exclusive and shared queues. Clients that need a private queue,
     for example for replies, cannot get one.
     Silent when: the reply-code is not 540.

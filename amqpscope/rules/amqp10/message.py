@@ -213,7 +213,7 @@ M_SECT_KNOWN: Final = RULES.rule(
     usual_answer="amqp:decode-error",
     proved="possible",
 )
-"""A sender puts a value into a message that is not one of the nine message sections.
+"""A message contains a value that is not one of the nine message sections.
 
 Demands: A message of message-format 0 consists only of the nine defined sections.
 Source: messaging.xml section message-format
