@@ -286,6 +286,7 @@ _SECTIONS: Final = {
     "A form of report": "form",
     "A layer between TCP and AMQP": "layer",
     "A rule": "rule",
+    "A diagnosis": "rule",
     "A habit of a product": "habit",
     "Fuzzing": "fuzzing",
     "Hostile captures": "hostile",

@@ -319,7 +319,7 @@ def test_behind_the_protocol_header_for_tls(version: str, segment: int) -> None:
 @pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("lost", [0, 100])
 def test_a_beginning_that_was_not_captured(lost: int, given: bool) -> None:
-    """Nothing is decrypted then, nobody is accused, and whoever gave secrets is told why."""
+    """Nothing is decrypted then, nobody is accused, and whoever gave secrets is shown why."""
     recording = recorded(talk(), Ends.make("1.3"))
     harness = ConnectionHarness()
     if given:
