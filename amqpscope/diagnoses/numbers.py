@@ -106,8 +106,9 @@ class Deliveries:
         self.redelivered = 0
         self.outcomes: dict[str, int] = {}
         self.latency = Latency()
-        # What is not settled: packet and time. Of too many the oldest are forgotten.
+        # What is not settled: packet and time. Of too many the oldest are only counted.
         self.unsettled: OrderedDict[object, tuple[int, int]] = OrderedDict()
+        self.not_followed = 0
         # Of those that were never settled: how many, and the one that was left longest: time and packet.
         self.left = 0
         self.left_longest = 0
@@ -118,6 +119,7 @@ class Deliveries:
         self.unsettled[key] = (packet, time)
         if len(self.unsettled) > MAX_NAMED_DELIVERIES:
             self.unsettled.popitem(last=False)
+            self.not_followed += 1
 
     def settled(self, key: object, outcome: str, packet: int, time: int) -> None:
         """It is settled, or its outcome is known."""
@@ -153,6 +155,7 @@ class Deliveries:
             "unsettled": self.left,
             "unsettled_longest": in_seconds(self.left_longest) if self.left and not skewed else None,
             "unsettled_packet": self.left_packet or None,
+            "not_followed": self.not_followed,
         }
 
 

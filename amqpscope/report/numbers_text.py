@@ -13,7 +13,7 @@ settlement rx-jobs      5  0.005693  0.005693  0.005693  0.005693    27-28
 from typing import Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.diagnoses.numbers import Answered, Traffic, Waited
+from amqpscope.diagnoses.numbers import Answered, Deliveries, Traffic, Waited
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.line import Line
@@ -104,12 +104,17 @@ def _flow(flow: Traffic) -> list[tuple[str, str]]:
         ("", str(volume.messages)),
         ("", outcomes),
         ("", str(flow.granted or "")),
-        ("note" if deliveries.left else "", str(deliveries.left or "")),
+        ("note" if deliveries.left else "", _unsettled(deliveries)),
         ("note" if deliveries.redelivered else "", str(deliveries.redelivered or "")),
         ("", str(volume.sizes.quantile(0.5))),
         ("", str(volume.sizes.largest)),
         ("", "" if rate is None else f"{rate:.3g}" if rate < 100 else f"{rate:.0f}"),
     ]
+
+
+def _unsettled(deliveries: Deliveries) -> str:
+    """How many were never settled; `+` where there may be more."""
+    return f"{deliveries.left or ''}{'+' if deliveries.not_followed else ''}"
 
 
 def _wait(waited: Waited) -> list[tuple[str, str]]:

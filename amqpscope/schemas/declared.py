@@ -243,6 +243,7 @@ _DELIVERIES: Final = record(
         "unsettled": said(INDEX, "messages that were never settled"),
         "unsettled_longest": said(nullable(NUMBER), "seconds"),
         "unsettled_packet": nullable(INDEX),
+        "not_followed": said(INDEX, "messages whose outcome is not known here: too many were unsettled"),
     }
 )
 _CHANNEL: Final = record(
