@@ -35,6 +35,8 @@ class ChannelState:
         self.stopped: tuple[int, int, int] | None = None
         # Of each consumer, how many deliveries are unacknowledged; since when its window is full.
         self.held: dict[str, Held] = {}
+        # The tags of the consumers that the server has cancelled here.
+        self.cancelled: list[str] = []
         self.full_tag: str = ""
         self.full_packet: i64 = 0
         self.full_time: i64 = 0

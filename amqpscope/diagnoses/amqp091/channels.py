@@ -248,6 +248,7 @@ class ChannelWatch(Watch091):
         if state is not None and state.full_tag == consumer.tag:
             self._emptied(state, record.packet, record.time)
         if state is not None and side_of(record) == 1 and isinstance(method, BasicCancel):
+            state.cancelled.append(consumer.tag)
             self.cancelled[consumer.tag] = (state.channel, consumer.queue, record.packet, record.time)
 
     def _consumed(self, tag: str, ended: i64, until: i64) -> None:
@@ -348,8 +349,10 @@ class ChannelWatch(Watch091):
         if not reported and not state.channel.transacted:
             self._unacknowledged(state, ended, until)
         self._unconfirmed(state, ended, until)
-        for tag in [tag for tag, one in self.cancelled.items() if one[0] is state.channel]:
-            self._consumed(tag, ended, until)
+        for tag in state.cancelled:
+            if tag in self.cancelled and self.cancelled[tag][0] is state.channel:
+                self._consumed(tag, ended, until)
+        state.cancelled = []
 
     def _unacknowledged(self, state: ChannelState, ended: i64, until: i64) -> None:
         notebook = self.notebook

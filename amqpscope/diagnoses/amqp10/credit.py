@@ -189,6 +189,9 @@ class WindowBook:
     def __init__(self, notebook: Notebook, links: dict[Link, LinkState]) -> None:
         self.notebook: Notebook = notebook
         self.links: dict[Link, LinkState] = links
+        # How long a window is closed at least, in ns, before anybody complains.
+        shortest = min(notebook.limit(WINDOW_CLOSED), notebook.limit(WINDOW_CLOSED, "waiting-seconds"))
+        self.least: i64 = int(shortest * SECOND)
         # Of what the client may send, and of what the server may.
         self.client: dict[Session, Window] = {}
         self.server: dict[Session, Window] = {}
@@ -256,6 +259,8 @@ class WindowBook:
         window.wait_packet = 0
         if not packet:
             return
+        if until - since < self.least:
+            return  # as nearly always: no link has to be looked at
         waiting = [
             state
             for state in self.links.values()

@@ -107,22 +107,31 @@ class SessionNumbers:
         }
 
 
+# mypyc: null objects, of connections without a session. Nothing writes to them.
+_NO_LINKS: Final[dict[Link, LinkNumbers]] = {}
+_NO_SESSIONS: Final[dict[Session, SessionNumbers]] = {}
+_NONE: Final[dict[Session, list[LinkNumbers]]] = {}
+
+
 class Numbers10(Watch10):
     """Counts and measures on one connection. It listens behind the watches, which know more than it does."""
 
     def __init__(self, notebook: Notebook) -> None:
         super().__init__(notebook)
-        self.links: dict[Link, LinkNumbers] = {}
-        self.sessions: dict[Session, SessionNumbers] = {}
+        self.links: dict[Link, LinkNumbers] = _NO_LINKS
+        self.sessions: dict[Session, SessionNumbers] = _NO_SESSIONS
         # The links of each session.
-        self.of_session: dict[Session, list[LinkNumbers]] = {}
+        self.of_session: dict[Session, list[LinkNumbers]] = _NONE
         # Who knows more, from the first frame on that they listen to.
         self.link_watch: LinkWatch | None = None
         self.request_watch: RequestWatch | None = None
         self.service_watch: ServiceWatch | None = None
 
     def listen_behind(self, watches: list[Watch10]) -> None:
-        """These watches take each event first."""
+        """These watches take each event first, from the first one on."""
+        self.links = {}
+        self.sessions = {}
+        self.of_session = {}
         for watch in watches:
             if isinstance(watch, LinkWatch):
                 self.link_watch = watch
