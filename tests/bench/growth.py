@@ -123,6 +123,28 @@ def channels091(count: int) -> Dialogue091:
     return d
 
 
+def acknowledged091(count: int) -> Dialogue091:
+    """Channels with a consumer each, which is sent a message and acknowledges it."""
+    d = channels091(count)
+    delivery = {
+        "consumer_tag": "c",
+        "delivery_tag": 1,
+        "redelivered": False,
+        "exchange": "",
+        "routing_key": "q",
+    }
+    for start in range(0, count, TURN):
+        turn = range(start, min(start + TURN, count))
+        d.server.end.send(
+            b"".join(
+                amqp091.say("basic.deliver", _channel(n), **delivery) + amqp091.content(_channel(n), b"x")
+                for n in turn
+            )
+        )
+        d.client.end.send(b"".join(amqp091.say("basic.ack", _channel(n), delivery_tag=1) for n in turn))
+    return d
+
+
 def consumers091(count: int) -> Dialogue091:
     """Consumers on one channel."""
     d = _opened091()
@@ -241,6 +263,22 @@ def sessions10(count: int) -> Dialogue:
     return d
 
 
+def ended10(count: int) -> Dialogue:
+    """Sessions with a link each, which are all ended."""
+    d = sessions10(count)
+    link = {"name": "l", "handle": 0, "source": amqp.source(address="q"), "target": amqp.target(address="q")}
+    for side, role in ((d.client, amqp.SENDER), (d.server, amqp.RECEIVER)):
+        more = {"initial_delivery_count": 0} if role == amqp.SENDER else {}
+        for start in range(0, count, TURN):
+            turn = range(start, min(start + TURN, count))
+            side.end.send(
+                b"".join(amqp.frame(amqp.attach(role=role, **link, **more), channel=n) for n in turn)
+            )
+    end = amqp.end()
+    _turns(d, count, lambda n: amqp.frame(end, channel=n), lambda n: amqp.frame(end, channel=n))
+    return d
+
+
 def links10(count: int) -> Dialogue:
     """Links on one session."""
     d = _begun10()
@@ -296,6 +334,7 @@ SCENES: dict[str, tuple[Callable[[int], Dialogue | Dialogue091], int]] = {
         (unacknowledged091, 60_000),
         (unconfirmed091, 60_000),
         (channels091, 6000),
+        (acknowledged091, 6000),
         (consumers091, 6000),
         (queues091, 6000),
         (one_queue091, 10_000),
@@ -304,6 +343,7 @@ SCENES: dict[str, tuple[Callable[[int], Dialogue | Dialogue091], int]] = {
         (unsettled10, 40_000),
         (settled_backwards10, 20_000),
         (sessions10, 6000),
+        (ended10, 6000),
         (links10, 6000),
         (findings10, 10_000),
         (connections10, 1000),

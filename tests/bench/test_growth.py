@@ -17,6 +17,7 @@ from bench.growth import SCENES, channels091
 
 import amqpscope
 from amqpscope.capture.words import INTERPRETED
+from amqpscope.diagnoses.capture import CaptureDiagnoses
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="compiled lines are not traced")
 
@@ -26,6 +27,7 @@ MOST = 7
 # How many the smaller capture has. Where up to 64 operations or 256 sessions are looked through for each new
 # one, more than that; of connections, which take much each, few.
 SOME = {
+    "ended10": 120,
     "consumers091": 100,
     "queues091": 120,
     "one_queue091": 160,
@@ -35,20 +37,38 @@ SOME = {
 }
 
 
-def lines(octets: bytes) -> int:
-    """How many lines a check of a capture runs."""
-    count = 0
+class Lines:
+    """How many lines were run: of all, and of the diagnoses."""
+
+    def __init__(self) -> None:
+        self.all = 0
+        self.diagnoses = 0
+
+
+def lines(octets: bytes) -> Lines:
+    """How many lines a check of a capture runs, with its diagnoses."""
+    count = Lines()
 
     def tracer(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal count
-        count += 1
-        return tracer
+        count.all += 1
+        return of_diagnoses if "diagnoses" in frame.f_code.co_filename else tracer
 
+    def of_diagnoses(frame: FrameType, event: str, argument: Any) -> Any:
+        count.all += 1
+        count.diagnoses += 1
+        return of_diagnoses
+
+    options = amqpscope.CaptureOptions(keep=False, ended=True, records=False, judge=True)
+    diagnoses = CaptureDiagnoses({})
     before = sys.gettrace()
     sys.settrace(tracer)
     try:
-        for _ in amqpscope.check(io.BytesIO(octets)):
-            pass
+        with amqpscope.Capture(io.BytesIO(octets), options) as capture:
+            capture.watch(diagnoses)
+            for _ in capture.blocks():
+                diagnoses.judge(capture.take_findings())
+                for analysis in capture.take_ended():
+                    diagnoses.end(analysis)
     finally:
         sys.settrace(before)
     return count
@@ -66,7 +86,9 @@ def test_work_grows_as_what_there_is(name: str) -> None:
     scene, _ = SCENES[name]
     some = SOME.get(name, 60)
     one, few, many = (lines(scene(number).capture.pcap()) for number in (1, 1 + some, 1 + TIMES * some))
-    assert many - one < MOST * (few - one), f"{many - one} lines for {TIMES} times what takes {few - one}"
+    for which in ("all", "diagnoses"):
+        less, more = (getattr(lines, which) - getattr(one, which) for lines in (few, many))
+        assert more <= MOST * less, f"{which}: {more} lines for {TIMES} times what takes {less}"
 
 
 def test_a_loop_over_all_for_each_new_one_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,4 +106,4 @@ def test_a_loop_over_all_for_each_new_one_is_seen(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(channel.Channel, "__init__", slow)
     one, few, many = (lines(channels091(number).capture.pcap()) for number in (1, 101, 601))
-    assert many - one > MOST * (few - one)
+    assert many.all - one.all > MOST * (few.all - one.all)
