@@ -30,12 +30,15 @@ def _aead(of: Suite, key: bytes) -> Aead:
 
 
 def _opened(aead: Aead, nonce: bytes, octets: bytes, about: bytes) -> bytes | None:
-    from cryptography.exceptions import InvalidTag
-
     try:
         return bytes(aead.decrypt(nonce, octets, about))
-    except (InvalidTag, ValueError):
-        return None
+    except Exception as error:
+        # Imported only here: an import takes as long as a small record.
+        from cryptography.exceptions import InvalidTag
+
+        if isinstance(error, (InvalidTag, ValueError)):
+            return None
+        raise
 
 
 class RecordCipher(ABC):
