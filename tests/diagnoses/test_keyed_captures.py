@@ -12,6 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from support.commands import amqpscope
 from support.diagnosed import diagnosed
 
 FOLDERS = [Path(folder) for folder in os.environ.get("AMQPSCOPE_CAPTURES", "").split(os.pathsep) if folder]
@@ -54,3 +55,24 @@ def test_a_trouble_is_diagnosed_and_its_twin_is_not(file: Path) -> None:
             assert one.packet == int(row["since_packet"])
         if row["min_seconds"] != "-":
             assert one.seconds >= float(row["min_seconds"]) - 0.011
+
+
+TROUBLED = [
+    (file, row["code"], row["whose_move"])
+    for file, rows_of_file in sorted(ROWS.items())
+    for row in rows_of_file
+    if row["legal"] == "no" and row["code"] != "diag/proxy-header"
+]
+
+
+@pytest.mark.skipif(not TROUBLED, reason="AMQPSCOPE_CAPTURES is not set")
+@pytest.mark.parametrize(
+    ("file", "code", "whose"), TROUBLED, ids=[f"{file.name}-{code}" for file, code, _ in TROUBLED]
+)
+def test_triage_says_who_has_to_act(
+    file: Path, code: str, whose: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = amqpscope(capsys, "triage", file).lines
+    (line, *_) = [line for line in lines if f"[{code}]" in line]
+    assert f"{'nobody' if whose == '-' else f'the {whose}'} has to act: " in line
+    assert len(lines) <= 15
