@@ -117,7 +117,7 @@ def crossing_close_not_answered(case: Case091, closing: CloseReason) -> None:
     case.report(
         C_CLOSE_CROSS,
         "the stream ends, but the other peer's connection.close "
-        f"(packet {closing.packet}), which crossed its own, is not answered",
+        f"(packet {closing.packet}), which crossed the peer's own connection.close, is not answered",
         POSSIBLE,
         {"reply_code": int(closing.code)},
         [int(closing.packet)],

@@ -202,7 +202,7 @@ def open_larger_than_512_octets(case: Case10, size: i64) -> None:
     properties or capabilities. Send a larger open only after the other peer's open has arrived.
     """
     message = (
-        f"an open of {size} octets is sent before the other peer's open, with a limit of "
+        f"an open of {size} octets is sent before the other peer's open, but the limit is "
         f"{case.least_max_frame_size}"
     )
     case.report(C_OPEN_SIZE, message, CERTAIN, {"frame_size": int(size)})
@@ -225,7 +225,7 @@ def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
     pipelined frames within 512 octets.
     """
     limit = case.least_max_frame_size
-    message = f"a frame of {size} octets is sent before the other peer's open, with a limit of {limit}"
+    message = f"a frame of {size} octets is sent before the other peer's open, but the limit is {limit}"
     case.report(C_PIPE_SIZE, message, CERTAIN, {"frame_size": int(size)})
 
 

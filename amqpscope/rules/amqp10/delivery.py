@@ -54,8 +54,8 @@ def abort_with_more(case: Case10, body: Transfer) -> None:
     Demands: A transfer with aborted=true should not have more=true.
     Source: transport.xml section performatives > transfer.more
     Evidence: the aborted flag and the more flag of one transfer
-    Why it matters: An aborted transfer is the last transfer of its delivery. With more set, a receiver may
-    wait for further transfers of this delivery.
+    Why it matters: An aborted transfer is the last transfer of its delivery. If an aborting transfer has
+    more=true, a receiver may wait for further transfers of the delivery.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Set more to false in the transfer that aborts a delivery.
     """
