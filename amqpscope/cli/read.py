@@ -70,7 +70,8 @@ answer of the other peer below the frame that gives it, after ->.
 Passwords, responses of a login and security tokens are never shown.
 
 Colours are used on a terminal only. --color always turns colours on, and
---color never turns colours off. The environment variables FORCE_COLOR and NO_COLOR have the same effects.
+--color never turns colours off. The environment variables FORCE_COLOR and
+NO_COLOR have the same effects.
 
 \b
 Examples:
