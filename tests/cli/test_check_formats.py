@@ -66,7 +66,7 @@ def test_all_forms_hold_the_same_findings(
     monkeypatch.chdir(ROOT)
     outputs = [f"--output={form}:{tmp_path / form}" for form in READERS]
     captures = share(sorted(Path("captures").rglob("*.pcap*")), 10, "all forms")
-    result = amqpscope(capsys, "check", "--max-per-rule", 10**9, *outputs, *captures)
+    result = amqpscope(capsys, "check", "--full", "--max-per-rule", 10**9, *outputs, *captures)
     assert result.status == 1
     reported = {form: reader((tmp_path / form).read_text()) for form, reader in READERS.items()}
     assert sum(reported["json"].values()) > 100
@@ -104,7 +104,8 @@ def test_all_forms_hold_the_same_under_a_configuration(
     outputs = [f"--output={form}:{tmp_path / form}" for form in [*READERS, "text"]]
     paths = [*Path("captures").glob("*.pcap"), "captures/rules/amqp10/L-CREDIT"]
     result = amqpscope(
-        capsys, "check", "--config", tmp_path / "policy.toml", "--max-per-rule", 10**9, *outputs, *paths
+        *(capsys, "check", "--full", "--config", tmp_path / "policy.toml", "--max-per-rule", 10**9),
+        *(*outputs, *paths),
     )
     assert result.status == 1
     written = {form: (tmp_path / form).read_text() for form in [*READERS, "text"]}

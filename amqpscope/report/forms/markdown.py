@@ -61,7 +61,8 @@ class MarkdownWriter(FindingWriter):
         super().__init__()
         self._out = out
         self._most = options.most
-        self._cases = Cases(options.most, fold=True)
+        self._fold = not options.detail.full
+        self._cases = Cases(options.most, fold=self._fold)
         # Over all captures.
         self._captures = 0
         self._empty = 0
@@ -69,7 +70,7 @@ class MarkdownWriter(FindingWriter):
 
     def begin(self, path: str) -> None:
         super().begin(path)
-        self._cases = Cases(self._most, fold=True)
+        self._cases = Cases(self._most, fold=self._fold)
 
     def add(self, finding: Finding) -> None:
         if not finding.assessment.suppressed_by:
