@@ -20,9 +20,9 @@ from amqpscope.report.triage import Triage
 __all__ = ["EPILOG", "triage"]
 
 EPILOG = """
-The worst problem comes first. Violations to which the other peer reacted come
-first, then diagnoses (who waits for whom), then ends with an error or without
-a close, then other violations. The output has at most fifteen lines for each
+The worst problem comes first. Violations that the other peer answered with an
+error come first, then diagnoses (who waits for whom), then ends with an error
+or without a close, then other violations. The output has at most fifteen lines for each
 capture. A diagnosis accuses nobody: `the client has to act` means that the
 client can end the trouble.
 

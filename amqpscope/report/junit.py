@@ -34,6 +34,7 @@ from amqpscope.report.printable import printable
 from amqpscope.report.verdict import answer, headline, kind, remarks
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule
+from amqpscope.rules.explanation import how_to_mend
 from amqpscope.rules.references import cited
 
 __all__ = ["JunitWriter"]
@@ -68,11 +69,13 @@ class _Case:
     def text(self, connection: str) -> str:
         """All of it. connection: its id."""
         row = rule(self.rule, self.edition)
+        mend = how_to_mend(self.rule)
         more = self.count - MAX_CASE_FINDINGS
         lines = [
             f"Connection {connection}",
             f"Rule: {row.text} ({row.requirement})",
             f"Source: {cited(row.source)}",
+            *([f"To mend it: {mend}"] if mend else []),
             "",
             *self._lines,
         ]

@@ -31,7 +31,7 @@ from amqpscope.report.printable import cut, printable
 from amqpscope.report.summary_table import ConnectionFindings, SummaryRow
 from amqpscope.report.verdict import short_message
 from amqpscope.report.who import peer_line, short_name, who
-from amqpscope.rules.explanation import explanation
+from amqpscope.rules.explanation import how_to_mend
 from amqpscope.rules.peer_error import FIN, RST, is_objection
 from amqpscope.rules.profiles import weight
 from dissectors.wording import count
@@ -59,6 +59,9 @@ _CLIENTS: Final = 3
 _NOTES: Final = 2
 """Notes about the capture that are shown."""
 
+_FACTS: Final = 3
+"""Diagnoses that ask nobody to act: so many are shown where nothing is wrong."""
+
 _LONGEST: Final = 300
 """Characters of a sentence that are shown."""
 
@@ -71,14 +74,15 @@ _MOST_SERVERS: Final = 1000
 """Servers that are counted."""
 
 # The order of troubles.
-_ANSWERED, _DIAGNOSED, _ENDED, _ERROR, _PERHAPS, _WARNING = range(6)
+_ANSWERED, _REFUSED, _DIAGNOSED, _ENDED, _ERROR, _PERHAPS, _WARNING = range(7)
 
 
 class _Trouble(NamedTuple):
     """A thing that is wrong. rank: the lower, the worse; of one rank the longest is the worst.
 
     where: its connection and client, "" if it is on several. line: what it is. advice: what to do, "" if
-    nothing is known. why: the arguments of `amqpscope why` before and behind the file.
+    nothing is known. why: the arguments of `amqpscope why` before and behind the file, None if the command
+    `summary` shows more.
     """
 
     rank: int
@@ -87,7 +91,7 @@ class _Trouble(NamedTuple):
     packet: int
     line: Line
     advice: str
-    why: tuple[str, str]
+    why: tuple[str, str] | None
 
 
 class _Server:
@@ -113,6 +117,8 @@ class Triage:
         # Open connections on which a peer reacted to a violation.
         self._reacted: set[Connection] = set()
         self._possible = 0
+        # Diagnoses that are no trouble: shown where there is no trouble.
+        self._facts: list[Diagnosis] = []
 
     def judge(self, findings: list[Finding]) -> None:
         """The next findings. Those of a connection come before it is over, but for some."""
@@ -129,16 +135,17 @@ class Triage:
             if answered:
                 self._reacted.add(finding.connection)
             if not finding.certain:
-                rank = _PERHAPS
+                # An error by name says more than a connection that is cut.
+                rank = _REFUSED if finding.reaction.condition else _PERHAPS
             elif answered:
                 rank = _ANSWERED
             else:
                 rank = _ERROR if level == "error" else _WARNING
-            words = explanation(finding.rule)
-            mend = "" if words is None or not words.mend else f"To mend it: {words.mend}"
+            mend = how_to_mend(finding.rule)
+            advice = f"To mend it: {mend}" if mend else ""
             packet = int(finding.packet)
             where = _where(finding.connection)
-            trouble = _Trouble(rank, 0, where, packet, _violation(finding), mend, ("", str(packet)))
+            trouble = _Trouble(rank, 0, where, packet, _violation(finding), advice, ("", str(packet)))
             self._add((finding.rule, finding.peer), trouble)
 
     def over(
@@ -151,6 +158,7 @@ class Triage:
         troubles = [one for one in diagnoses if is_trouble(one)]
         for one in troubles:
             self._diagnose(one, _where(connection))
+        self._facts += [one for one in diagnoses if not is_trouble(one)][: _FACTS - len(self._facts)]
         findings = self._findings.pop(connection, None) or ConnectionFindings()
         reacted = connection in self._reacted
         self._reacted.discard(connection)
@@ -182,7 +190,7 @@ class Triage:
             one.packet,
             _diagnosed(one),
             "" if advice.endswith("needs no change.") else f"The {who_can} can: {advice}",
-            ("", str(one.packet)) if one.packet else ("--end ", ""),
+            None if not where else ("", str(one.packet)) if one.packet else ("--end ", ""),
         )
         self._add((one.code, one.whose_move), trouble)
 
@@ -214,7 +222,8 @@ class Triage:
         nothing = nothing_to(capture, "read")
         head = [(self._head(capture, len(troubles), nothing), 2), *self._talk()]
         hint = [([("dim", _HINT)], 2)] if not (troubles or nothing) else []
-        tail = [*_notes(capture), *hint, (self._next(capture, troubles[:1], nothing), 2)]
+        facts = [(diagnosis_line(one), _HANG) for one in self._facts if not troubles]
+        tail = [*facts, *_notes(capture), *hint, (self._next(capture, troubles[:1], nothing), 2)]
         above = [painter.paint(line, hang) for line, hang in head]
         below = [painter.paint(line, hang) for line, hang in tail if line]
         room = MOST_LINES - _height(above) - _height(below)
@@ -297,8 +306,9 @@ class Triage:
         if not file:
             return []
         command = f"amqpscope summary {file}"
-        if first and not nothing:
-            before, behind = first[0][1].why
+        why = first[0][1].why if first else None
+        if why is not None and not nothing:
+            before, behind = why
             space = " " if behind and not behind.startswith(" ") else ""
             command = f"amqpscope why {before}{file}{space}{behind}"
         elif nothing and protocols.get("tls"):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from amqpscope.rules.declaration import SUBJECTS, namespace_of
 from amqpscope.rules.registry import checked
 
-__all__ = ["Explanation", "explanation"]
+__all__ = ["Explanation", "explanation", "how_to_mend"]
 
 # The declaration; then its own docstring, or the function that judges, with its docstring.
 _DECLARED = re.compile(
@@ -79,6 +79,12 @@ def explanation(rule: str) -> Explanation | None:
         words.function,
         *(rules.in_its_terms(text) for text in words[2:]),
     )._replace(source=f"{rules.document}, {sections} {declared.section}")
+
+
+def how_to_mend(rule: str) -> str:
+    """What a peer that breaks a rule has to change; "" if the rule does not say so."""
+    words = explanation(rule)
+    return "" if words is None else words.mend
 
 
 @cache

@@ -26,6 +26,7 @@ from amqpscope.report.printable import cut, printable
 from amqpscope.report.verdict import answer as reaction
 from amqpscope.report.verdict import headline, why_possible
 from amqpscope.rules.catalogue import rule
+from amqpscope.rules.explanation import how_to_mend
 from amqpscope.rules.references import cited
 from amqpscope.why.excerpts import ExplainedFrames
 from amqpscope.why.frame_ref import (
@@ -228,6 +229,9 @@ def _finding(finding: Finding) -> list[tuple[Line, int]]:
     if before:
         shown.append(_labelled("before", before))
     shown.append(_labelled("answer", reaction(finding)))
+    mend = how_to_mend(finding.rule)
+    if mend:
+        shown.append(_labelled("to mend", printable(mend)))
     return shown
 
 

@@ -10,11 +10,13 @@ from support import amqp10_encode as amqp
 from support.commands import DEMO, Result, amqpscope, unprintable
 from support.conversation import Conversation
 from support.dialogue import RECEIVER, SENDER, Dialogue
+from support.dialogue091 import Dialogue091
 from support.tcp_writer import Capture
 
 from amqpscope.report.triage import MOST_LINES
 
 ROOT = DEMO.parent
+DIAGNOSES = ROOT / "rules" / "diag"
 
 
 def triage(capsys: pytest.CaptureFixture[str], folder: Path, d: Conversation | bytes) -> Result:
@@ -90,6 +92,32 @@ def test_where_nothing_is_wrong_it_says_so(capsys: pytest.CaptureFixture[str]) -
     assert (result.status, result.err) == (0, "")
     assert result.lines[0].endswith(": nothing wrong was found in 44 frames on 1 connection")
     assert result.lines[-1] == f"next: amqpscope summary {DEMO}"
+
+
+def test_where_nothing_is_wrong_what_is_good_to_know_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = amqpscope(capsys, "triage", DIAGNOSES / "proxy-header" / "troubled.pcap").lines
+    assert "nothing wrong was found" in lines[0]
+    assert any(line.startswith("nobody has to act: a PROXY header") for line in lines)
+
+
+def test_an_error_by_name_comes_before_an_end_without_a_close(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    d = Dialogue091()
+    d.opened()
+    d.channel(1)
+    d.client.publish(exchange="nope")
+    d.server.close_channel(404, "NOT_FOUND - no exchange 'nope' in vhost '/'", "basic.publish")
+    d.client.channel_close_ok()
+    d.client.fin()
+    lines = triage(capsys, tmp_path, d).lines
+    rules = [line.rpartition("[")[2] for line in lines if line[0].isdigit()]
+    assert rules == ["amqp091/B-PUBLISH-XEXIST]", "amqp091/C-CLOSE-HANDSHAKE]"]
+
+
+def test_a_trouble_of_many_connections_leads_to_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    path = DIAGNOSES / "connection-churn" / "troubled.pcap"
+    assert amqpscope(capsys, "triage", path).lines[-1] == f"next: amqpscope summary {path}"
 
 
 def test_the_same_on_many_connections_is_one_trouble(

@@ -30,6 +30,7 @@ from amqpscope.report.verdict import (
 )
 from amqpscope.report.writer import FindingWriter
 from amqpscope.rules.catalogue import rule
+from amqpscope.rules.explanation import how_to_mend
 from amqpscope.rules.references import references
 from dissectors.wording import count
 
@@ -129,10 +130,12 @@ class MarkdownWriter(FindingWriter):
             self._out.write(f"| {' | '.join(cells)} |\n")
         reported = dict.fromkeys((one.finding.rule, one.finding.assessment.edition) for one in shown)
         rows = [rule(broken, edition) for broken, edition in reported]
-        lines = [
-            f"- {inline(row.id)}: {inline(row.text)} ({inline(row.requirement)}; {_sources(row.source)})\n"
-            for row in rows
-        ]
+        lines = []
+        for row in rows:
+            mend = how_to_mend(row.id)
+            advice = f" To mend it: {inline(mend)}" if mend else ""
+            demand = f"{inline(row.text)} ({inline(row.requirement)}; {_sources(row.source)})"
+            lines.append(f"- {inline(row.id)}: {demand}{advice}\n")
         self._out.write("\n" + "".join(lines) + "\n")
 
 
