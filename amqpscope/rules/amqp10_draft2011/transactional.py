@@ -38,10 +38,13 @@ def follow(case: CaseDraft2011, known: Transactions, session: SessionEnd, sent: 
         _transfer(case, known, direction, number, sent)
     elif isinstance(sent, draft.Disposition):
         _disposition(case, known, session, sent)
-    elif isinstance(sent, draft.Flow) and sent.options is not None:
-        txn_id = sent.options.get("txn-id")
+    elif isinstance(sent, draft.Flow) and known.controller == direction:
+        txn_id = None if sent.options is None else sent.options.get("txn-id")
         if isinstance(txn_id, bytes):
             _work(case, known, direction, number, txn_id)
+        link = None if sent.handle is None else session.handles.get(sent.handle)
+        if sent.handle is not None and link is not None and not link.sender:
+            known.ask((direction, number, sent.handle), sent)
 
 
 def _attach(case: CaseDraft2011, known: Transactions, place: tuple[int, int], sent: draft.Attach) -> None:
@@ -120,7 +123,25 @@ def _request(
         return
     if sure and txn_id is not None and txn_id not in known.live:
         rules.discharge_of_no_transaction(case, txn_id, _why(known, txn_id))
+    elif sure and txn_id is not None:
+        _credit(case, known, txn_id)
     known.discharge(txn_id)
+
+
+def _credit(case: CaseDraft2011, known: Transactions, txn_id: bytes) -> None:
+    """The link-credit that is left when a transaction is discharged."""
+    sessions = {int(session.number): session for session in case.me.sessions.values()}
+    for (direction, number, handle), (asked, limit) in known.asked.items():
+        session = sessions.get(number)
+        if asked != txn_id or direction != case.sent.direction or session is None:
+            continue
+        link = session.handles.get(handle)
+        if link is None or not link.whole:
+            continue
+        left = int(nearest(limit & 0xFFFFFFFF, link.receipt.count)) - int(link.receipt.count)
+        if left > 0:
+            rules.discharged_with_credit_left(case, link.name, left)
+            return
 
 
 def _work(case: CaseDraft2011, known: Transactions, direction: int, session: int, txn_id: bytes) -> None:
@@ -158,6 +179,9 @@ def _disposition(
         place = (1 - direction, int(theirs.number), at & 0xFFFFFFFF)
         name = known.requests.get(place)
         if name is not None:
+            if outcome is not None and not isinstance(outcome, draft.Accepted):
+                # Whether the transaction of a failed request is live is not known.
+                known.unsure = True
             what = _refusal(outcome)
             if what:
                 rules.request_not_rejected(case, name, what)

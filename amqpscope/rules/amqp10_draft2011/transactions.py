@@ -10,6 +10,7 @@ __all__ = [
     "another_transaction_named",
     "capability_that_is_none",
     "discharge_of_no_transaction",
+    "discharged_with_credit_left",
     "request_in_another_form",
     "request_not_rejected",
     "several_transactions_on_a_session",
@@ -246,8 +247,8 @@ def several_transactions_on_a_session(case: CaseDraft2011, live: int) -> None:
     Why it matters: The coordinator may refuse the declare, or assign the work of both transactions to one of
     them.
     Silent when: octets of either peer were not captured, the coordinator states no capabilities, or a declare
-    or discharge before has no txn-id.
-    Only possible because: The coordinator may have rejected the earlier declare.
+    or discharge before has no txn-id or was not accepted.
+    Only possible because: The coordinator may support more than it states.
     How to mend it: Discharge a transaction before you declare the next one on the session, or begin a session
     for each transaction.
     """
@@ -285,6 +286,34 @@ def work_on_another_session(case: CaseDraft2011, txn_id: bytes) -> None:
         "amqp:multi-ssns-per-txn",
         POSSIBLE,
         {"txn_id": txn_id.hex()},
+    )
+
+
+TX_ACQ_CREDIT: Final = RULES.rule("TX-ACQ-CREDIT", "SHOULD", "keyword", by="sender")
+
+
+def discharged_with_credit_left(case: CaseDraft2011, name: str, credit: int) -> None:
+    """A controller discharges a transaction while a link that acquires messages under this transaction still
+    has link-credit.
+
+    Demands: Before a discharge, the controller makes sure that no link-credit is left on links that acquire
+    messages under the transaction.
+    Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1.1
+    Evidence: the txn-id in the options of a flow, its link-credit, and the messages received since
+    Why it matters: The sender of the link acquires further messages on this link-credit outside of any
+    transaction.
+    Silent when: octets of either peer were not captured, or the newest flow of the link sets drain or a
+    link-credit of 0.
+    Only possible because: The draft does not say whether transfer-count counts the first or the last transfer
+    of a message.
+    How to mend it: Before the discharge, set drain or a link-credit of 0 on every link that acquires under
+    the transaction, and wait until the sender's flow shows that no link-credit is left.
+    """
+    case.report(
+        TX_ACQ_CREDIT,
+        f"a transaction is discharged while link {name}, which acquires messages for it, has link-credit",
+        POSSIBLE,
+        {"link_credit": credit},
     )
 
 

@@ -43,6 +43,8 @@ class Transactions:
         self.requests: dict[Place, str] = {}
         # The txn-id of each message that was sent, by its transfer-ids; None for none.
         self.work: dict[Place, bytes | None] = {}
+        # What the controller asks for in a transaction: the txn-id and the transfer-limit of each link.
+        self.asked: dict[Place, tuple[bytes, int]] = {}
         # The txn-id of the deliveries under way, by link.
         self.open: dict[Place, bytes | None] = {}
 
@@ -84,6 +86,19 @@ class Transactions:
             self.open[link] = txn_id
         return txn_id
 
+    def ask(self, link: Place, flow: draft.Flow) -> None:
+        """The controller sends a flow for a link on which it receives."""
+        options = flow.options
+        txn_id = None if options is None else options.get("txn-id")
+        before = self.asked.pop(link, None)
+        if not isinstance(txn_id, bytes):
+            if before is None:
+                return
+            txn_id = before[0]
+        count, credit = flow.transfer_count, flow.link_credit
+        if count is not None and credit and not flow.drain and len(self.asked) < MAX_STATED:
+            self.asked[link] = (txn_id, count + credit)
+
     def request(self, transfer: Place, name: str) -> None:
         """A message to the coordinator is a declare or a discharge."""
         if len(self.requests) >= MAX_STATED:
@@ -97,13 +112,15 @@ class Transactions:
             (self.controller, tuple(sorted(self.controls)), capabilities, self.unsure),
             (tuple(self.live.items()), tuple(sorted(self.discharged))),
             (tuple(self.requests.items()), tuple(self.work.items()), tuple(self.open.items())),
+            tuple(self.asked.items()),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Transactions":
         """The object of what `dump` returned."""
         known = Transactions()
-        about, transactions, frames = state
+        about, transactions, frames, asked = state
+        known.asked = dict(asked)
         known.controller, controls, capabilities, known.unsure = about
         known.controls = set(controls)
         known.capabilities = None if capabilities is None else frozenset(capabilities)

@@ -31,6 +31,7 @@ OWN = (
     "discharge_as_data",
     "discharge_of_no_transaction",
     "discharge_released",
+    "discharged_with_credit_left",
     "dynamic_source_requested_by_address",
     "dynamic_source_that_tells_nothing",
     "dynamic_source_without_address",

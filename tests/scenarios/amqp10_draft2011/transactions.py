@@ -177,3 +177,19 @@ def another_transaction_named(d: Dialogue2011) -> None:
     if d.wrong:
         said.breaks("TX-RES-ID")
     d.goodbye()
+
+
+@pair("TX-ACQ-CREDIT", cut=without("control"))
+def discharged_with_credit_left(d: Dialogue2011) -> None:
+    controlled(d)
+    d.server.attach(SENDER, handle=2, name="out")
+    d.client.attach(RECEIVER, handle=2, name="out")
+    asks(d, DECLARE, b"1")
+    d.client.flow(handle=2, link_credit=2, options={"txn-id": draft.binary(b"1")})
+    d.server.transfer(handle=2, state=under(b"1"))
+    if not d.wrong:
+        d.client.flow(handle=2, link_credit=0)
+    said = asks(d, DISCHARGE, b"1")
+    if d.wrong:
+        said.may_break("TX-ACQ-CREDIT")
+    d.goodbye()
