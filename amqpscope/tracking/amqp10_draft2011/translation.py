@@ -96,14 +96,15 @@ def _mark_unread(sent: Composite, body: Composite) -> None:
     if sent.odd is None:
         return
     places = _PLACES.get(sent.definition().name)
-    for index, value in sent.odd.items():
+    for index in sent.odd:
         place = index - 1
         if place >= 0 and places is not None:
             place = places[place] if place < len(places) else -1
         if 0 <= place < body.definition().size:
             if body.odd is None:
                 body.odd = {}
-            body.odd[place] = value
+            # What was sent instead may be a composite of the draft.
+            body.odd[place] = Raw(b"")
 
 
 def _body(sent: object, continues: bool) -> Composite | None:
@@ -131,11 +132,7 @@ def _open(sent: draft.Open) -> Open:
     body.idle_time_out = sent.idle_time_out
     body.offered_capabilities = sent.offered_capabilities
     body.desired_capabilities = sent.desired_capabilities
-    if sent.properties is not None:
-        # Other values may be composites, which the final has with other fields.
-        body.properties = Map(
-            [(key, value) for key, value in sent.properties.pairs if isinstance(value, str)]
-        )
+    body.properties = _simple(sent.properties)
     return body
 
 
@@ -252,14 +249,21 @@ def _sasl(sent: object) -> Composite | None:
 
 
 def error_of(sent: draft.Error | None) -> Error | None:
-    """An error of the draft as one of the final: both have the same fields."""
+    """An error of the draft as one of the final, with what is simple in its info."""
     if sent is None:
         return None
     error = Error()
     error.condition = sent.condition
     error.description = sent.description
-    error.info = sent.info
+    error.info = _simple(sent.info)
     return error
+
+
+def _simple(sent: Map | None) -> Map | None:
+    """The entries of a map that are texts and numbers: others may hold composites, whose fields differ."""
+    if sent is None:
+        return None
+    return Map([pair for pair in sent.pairs if isinstance(pair[0], str) and isinstance(pair[1], (str, int))])
 
 
 def _source(sent: object) -> object:
@@ -311,11 +315,11 @@ def _unsettled(sent: Map | None) -> Map | None:
 
 
 def state_of(sent: object) -> object:
-    """A transfer-state as a delivery state; None for one that states nothing, and for another composite."""
+    """A transfer-state as a delivery state; None for one that states nothing, and for anything else."""
     if not isinstance(sent, draft.TransferState):
-        return None if isinstance(sent, Composite) else sent
+        return None
     outcome = _outcome(sent.outcome)
-    if sent.txn_id is not None:
+    if isinstance(sent.txn_id, bytes):
         transactional = TransactionalState()
         transactional.txn_id = sent.txn_id
         transactional.outcome = outcome
