@@ -144,7 +144,7 @@ def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None
     """
     case.report(
         B_NOACK_SUPPORT,
-        f"the server refuses {request.name} with no-ack in packet {request.packet}",
+        f"the server refuses the {request.name} in packet {request.packet}, which sets no-ack",
         POSSIBLE,
         others=[int(request.packet)],
     )
@@ -170,7 +170,7 @@ def consumer_with_acks_refused(case: Case091, request: MethodRequest) -> None:
     """
     case.report(
         B_ACK_SUPPORT,
-        f"the server refuses {request.name} without no-ack in packet {request.packet}",
+        f"the server refuses the {request.name} in packet {request.packet}, which does not set no-ack",
         POSSIBLE,
         others=[int(request.packet)],
     )

@@ -496,8 +496,8 @@ def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flo
     if link.whole and case.me.whole:
         case.report(
             L_DC_UNSET,
-            f"delivery-count is {body.delivery_count}, but the receiver has not received the sender's "
-            "attach yet",
+            f"delivery-count is set ({body.delivery_count}), but has to be unset until the sender's "
+            "attach has arrived",
             CERTAIN,
             {"link_state": link.state},
         )

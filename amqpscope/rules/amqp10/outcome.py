@@ -53,7 +53,7 @@ def outcome_of_an_aborted_delivery(case: Case10, number: i64, state: object, cer
     name = state.definition().name if isinstance(state, Composite) else "an outcome"
     case.report(
         D_ABORT_DISCARD,
-        f"the receiver states {name} for delivery {raw(number)}, which the sender aborted",
+        f"the receiver states the outcome {name} for delivery {raw(number)}, which the sender aborted",
         certainty,
         {"delivery_id": int(raw(number))},
     )
@@ -188,7 +188,7 @@ def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     """
     case.report(
         M_REJ_SPONT,
-        "the sender states rejected for a delivery that the receiver did not reject",
+        "the sender states the outcome rejected for a delivery that the receiver did not reject",
         CERTAIN,
         {"delivery_id": int(raw(delivery.number))},
         [int(delivery.packet)],

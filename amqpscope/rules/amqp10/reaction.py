@@ -85,7 +85,8 @@ def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) ->
     """
     case.report(
         C_CLOSE_REASON,
-        f"close has no error, but packet {pending_error.packet} calls for {pending_error.condition}",
+        f"close has no error, but the fault in packet {pending_error.packet} calls for "
+        f"{pending_error.condition}",
         POSSIBLE,
         {"connection_state": case.me.state},
         [int(pending_error.packet)],
@@ -99,8 +100,8 @@ def _tell(case: Case10, pending_error: PendingErrorResponse, certainty: i64) -> 
         certainty = POSSIBLE
     case.report(
         rule,
-        f"{case.record.frame.name} is sent, but packet {pending_error.packet} calls for {pending_error.due} "
-        f"with {pending_error.condition}",
+        f"{case.record.frame.name} is sent, but the correct answer to the fault in packet "
+        f"{pending_error.packet} is {pending_error.due} with {pending_error.condition}",
         certainty,
         {"due": pending_error.due, "condition": pending_error.condition},
         [int(pending_error.packet)],

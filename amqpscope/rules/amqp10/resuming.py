@@ -136,7 +136,9 @@ def received_state_from_sender(case: Case10) -> None:
     How to mend it: Set the state received only on the first transfer of a resumed delivery. Leave the state
     received out of all other transfers and of all dispositions that you send as sender.
     """
-    case.report(M_RECEIVED_SND, "the sender states received for a delivery that it does not resume")
+    case.report(
+        M_RECEIVED_SND, "the sender states the delivery state received for a delivery that it does not resume"
+    )
 
 
 M_RES_RESEND_NEW: Final = RULES.rule(

@@ -111,7 +111,13 @@ def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
     How to mend it: Decrease the other peer's incoming-window and increase next-outgoing-id by one for every
     transfer frame, not once per message. Stop in the middle of a large delivery when the window is zero.
     """
-    _tell(case, S_WIN_DECR, session, CERTAIN, "; the sender does not count further transfers of a delivery")
+    _tell(
+        case,
+        S_WIN_DECR,
+        session,
+        CERTAIN,
+        "; the sender seems to count only the first transfer of each delivery",
+    )
 
 
 def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str) -> None:
