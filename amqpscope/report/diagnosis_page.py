@@ -59,9 +59,9 @@ def threads(words: str) -> list[tuple[str, str]]:
 def page_of_diagnosis(kind: Kind, pairs: CapturePairs, alone: bool = False) -> str:
     """The page of a diagnosis. alone: without links to other pages and captures, for use anywhere."""
     spoken = ", ".join(f"AMQP {one}" for one in kind.protocols) or "any protocol"
-    weight = "diagnosis" if kind.trouble else "diagnosis of a fact that is no trouble"
+    weight = "This diagnosis reports a problem." if kind.trouble else "This diagnosis reports no problem."
     there = "" if alone else f" [All diagnoses](../{PAGE})."
-    blocks = [f"# {kind.code}", f"**{weight}**, {spoken}.{there}", escaped(kind.sentence)]
+    blocks = [f"# {kind.code}", f"{weight} It applies to {spoken}.{there}", escaped(kind.sentence)]
     facts = []
     for head, words in kind.sections().items():
         if head == "Threads":
