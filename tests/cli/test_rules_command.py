@@ -129,19 +129,19 @@ def test_explain_tells_the_row_the_words_and_draws_the_pair(capsys: pytest.Captu
     row = catalogue()["amqp10/L-CREDIT"]
     lines = result.lines
     assert lines[0] == "amqp10/L-CREDIT  error; level illegal; amqpscope checks the rule"
-    assert f"  demands   {row.text}" in lines
+    assert f"  demands       {row.text}" in lines
     assert any(
         line.startswith(
-            "  source    AMQP 1.0, Part 2: Transport, 2.6.7 Flow Control <https://docs.oasis-open.org/"
+            "  source        AMQP 1.0, Part 2: Transport, 2.6.7 Flow Control <https://docs.oasis-open.org/"
         )
         for line in lines
     )
-    assert "  broken by the sender of the link" in lines
-    assert f"  answer    A correct peer answers with {row.answer}." in lines
-    assert f"  evidence  {row.evidence}" in lines
-    assert "  code      rules/amqp10/link.py, transfer_beyond_credit" in lines
+    assert "  broken by     the sender of the link" in lines
+    assert f"  answer        A correct peer answers with {row.answer}." in lines
+    assert f"  evidence      {row.evidence}" in lines
+    assert "  code          rules/amqp10/link.py, transfer_beyond_credit" in lines
     for label in ("fault", "matters", "silent"):
-        assert any(re.match(rf"  {label:<9} \S", line) for line in lines), label
+        assert any(re.match(rf"  {label:<13} \S", line) for line in lines), label
     broken = lines.index("Broken (captures/rules/amqp10/L-CREDIT/violating.pcap)")
     clean = lines.index("Not broken (captures/rules/amqp10/L-CREDIT/clean.pcap)")
     assert any("══ transfer #2 " in line for line in lines[broken:clean])
@@ -173,7 +173,7 @@ def test_every_rule_can_be_explained(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_rule_that_is_never_silent_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        "  silent    never, because the frame alone shows the fault."
+        "  silent        never, because the frame alone shows the fault."
         in amqpscope(capsys, "rules", "explain", "D-TAG-LEN").lines
     )
 
@@ -184,7 +184,7 @@ def test_what_cannot_be_decided_says_why(capsys: pytest.CaptureFixture[str]) -> 
         lines[0]
         == "amqp10/C-LOCALE-ENUS  error; level MUST; a capture cannot show whether a peer breaks the rule"
     )
-    assert "  unchecked A capture does not show which locales a peer supports." in lines
+    assert "  unchecked     A capture does not show which locales a peer supports." in lines
 
 
 def test_a_guard_is_explained_as_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
