@@ -164,6 +164,11 @@ class ConnectionDiagnosis:
             watch.finish(accused)
         for heard in self.listeners091:
             heard.finish(accused)
+        # The watches know the conversation: let go of them at once, not when garbage is looked for.
+        if self.spoken10 is not None:
+            self.spoken10.listeners = []
+        elif isinstance(self.conversation, Conversation091):
+            self.conversation.listeners = []
         self.opening.conclude(analysis)
         tls_failures(notebook, analysis)
         websocket_failures(notebook)
