@@ -12,8 +12,9 @@ therefore explained by that frame, and a packet without a frame by the current s
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.diagnoses.capture import CaptureDiagnoses
 from amqpscope.input.replay import ReplayableCapture
 from amqpscope.limits import MAX_QUESTIONS, MAX_REMEMBERED_FRAMES
@@ -123,6 +124,8 @@ class Replay:
         self._packet = packet
         self._direction = direction
         self._ending = segment.ends
+        self._said_before: tuple[list[Position], list[Position]] = ([], [])
+        self._acknowledged = -1
         self._time = segment.time
         self._judge: Judge | None = None
         self._grounds = Grounds()
@@ -161,6 +164,8 @@ class Replay:
         """The capture has ended."""
         if self.before is None and self._judge is not None:
             self._pause(self._judge, False, self._time)
+        if self.ended is not None:
+            self.ended = self._end_knew(self.ended)
 
     def _pause(self, judge: Judge, wanted: bool, time: int) -> None:
         """Here, at `time` (ns), the packet stands. wanted: with frames."""
@@ -171,6 +176,7 @@ class Replay:
         if wanted or not self._ending:
             return
         direction = self._direction
+        self._said_before = (list(self._said[0]), list(self._said[1]))
         mark = Position(direction, -1, -1, self._packet, 0, "end of stream", -1)
         self.ended = FrameQuestion(
             mark,
@@ -182,6 +188,19 @@ class Replay:
             [],
             [],
         )
+
+    def over(self, analysis: ConnectionAnalysis) -> None:
+        """The connection is over."""
+        acknowledged = analysis.tcp.end_acknowledged(self._direction)
+        self._acknowledged = int(analysis.heard(self._direction, acknowledged))
+
+    def _end_knew(self, ended: FrameQuestion) -> FrameQuestion:
+        """The segment that ended a stream acknowledged octets itself: more than the frames before it did."""
+        if self._acknowledged < 0:
+            return ended
+        must = ended.knew.read.end if ended.knew.read is not None else 0
+        said = self._said_before[1 - self._direction]
+        return ended._replace(knew=self._knew_of(self._direction, must, self._acknowledged, said))
 
     def _ask(self, judge: Judge, record: FrameRecord) -> None:
         if len(self.asked) >= MAX_QUESTIONS:
@@ -204,13 +223,18 @@ class Replay:
 
     def _knew(self, direction: int, knowledge: Knowledge) -> Knew:
         """What the peer that sends in a direction knew of the other's frames."""
-        must, could = int(knowledge.must), int(knowledge.could)
+        said = self._said[1 - direction]
+        return self._knew_of(direction, int(knowledge.must), int(knowledge.could), said)
+
+    def _knew_of(self, direction: int, must: int, could: int, said: Iterable[Position]) -> Knew:
+        """The same. must, could: octets that the peer had read for certain, and can have read. said: the
+        other's frames."""
         read: Position | None = None
         arrived: Position | None = None
         unsure: deque[Position] = deque(maxlen=_UNSURE_REPORTED)
         unsure_count = coming_count = 0
         coming: Position | None = None
-        for mark in self._said[1 - direction]:
+        for mark in said:
             if mark.end <= must:
                 read = arrived = mark
             elif mark.end <= could:
@@ -271,6 +295,9 @@ def inquire(material: ReplayableCapture, packet: int) -> Answer:
             watches.judge(found)
             findings += _about(found, (key, backward), packet, len(findings))
             for analysis in capture.take_ended():
+                replay = replays.get(analysis.connection)
+                if replay is not None:
+                    replay.over(analysis)
                 try:
                     diagnoses += watches.end(analysis)
                 except Exception as error:

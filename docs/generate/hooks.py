@@ -63,6 +63,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     folder, _, rest = page.file.src_uri.partition("/")
     if folder in ("getting-started", "guides") or page.file.src_uri == "reference/exit-status.md":
         page.meta["search"] = {"boost": 4}
+    elif folder == "rules" and rest.startswith("subjects/"):
+        page.meta["search"] = {"boost": 3}
     elif (folder == "rules" and rest.count("/") < 2) or page.file.src_uri in (
         "changelog.md",
         "development/hostile.md",

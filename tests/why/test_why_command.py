@@ -118,6 +118,15 @@ def test_the_end_of_a_stream(capsys: pytest.CaptureFixture[str]) -> None:
     assert "the client's stream ends (" in amqpscope(capsys, "why", capture, 12).out
 
 
+def test_what_the_end_of_a_stream_acknowledges_has_arrived(capsys: pytest.CaptureFixture[str]) -> None:
+    capture = ROOT / "pika-refused.pcap"
+    found = json.loads(amqpscope(capsys, "check", "--format", "json", "--no-config", capture).out)
+    packet = next(one["packet"] for one in found["findings"] if one["rule"] == "amqp091/C-CLOSE-REPLY")
+    knew = explained(capsys, capture, packet)["end_of_stream"]["knew"]["client"]
+    assert knew["could_have_read"]["name"] == "connection.close"
+    assert knew["on_its_way"] is None
+
+
 def test_a_packet_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "why", CREDIT, 4000)
     assert result.status == 2
