@@ -8,7 +8,8 @@
     next: amqpscope why traffic.pcap 32
 
 The order is: violations that the other peer reacted to, diagnoses, ends with an error or without a close,
-then the other violations. What is the same on many connections is one trouble.
+then the other violations. What is the same on many connections is one trouble, and so are all violations by
+one peer of a connection. Each connection's worst trouble comes before a second trouble of any connection.
 """
 
 from collections import Counter
@@ -62,6 +63,9 @@ _NOTES: Final = 2
 _FACTS: Final = 3
 """Diagnoses that ask nobody to act: so many are shown where nothing is wrong."""
 
+_PACKETS: Final = 3
+"""Packets of further violations that are named."""
+
 _LONGEST: Final = 300
 """Characters of a sentence that are shown."""
 
@@ -76,13 +80,17 @@ _MOST_SERVERS: Final = 1000
 # The order of troubles.
 _ANSWERED, _REFUSED, _DIAGNOSED, _ENDED, _ERROR, _PERHAPS, _WARNING = range(7)
 
+_MINOR: Final = (_PERHAPS, _WARNING)
+"""Troubles that come last, even where they are the worst of their connection."""
+
 
 class _Trouble(NamedTuple):
     """A thing that is wrong. rank: the lower, the worse; of one rank the longest is the worst.
 
     where: its connection and client, "" if it is on several. line: what it is. advice: what to do, "" if
     nothing is known. why: the arguments of `amqpscope why` before and behind the file, None if the command
-    `summary` shows more.
+    `summary` shows more. fault: of a violation, who breaks a rule or may break one. others: the packets of
+    further violations of this kind on the connection.
     """
 
     rank: int
@@ -92,6 +100,8 @@ class _Trouble(NamedTuple):
     line: Line
     advice: str
     why: tuple[str, str] | None
+    fault: str = ""
+    others: tuple[int, ...] = ()
 
 
 class _Server:
@@ -112,6 +122,8 @@ class Triage:
         # The worst of each kind, and on how many connections or in how many places there is one.
         self._worst: dict[tuple[str, str], _Trouble] = {}
         self._times: Counter[tuple[str, str]] = Counter()
+        # Kinds that are on more than one connection.
+        self._spread: set[tuple[str, str]] = set()
         self._servers: dict[tuple[str, int], _Server] = {}
         self._findings: dict[Connection, ConnectionFindings] = {}
         # Open connections on which a peer reacted to a violation.
@@ -145,7 +157,9 @@ class Triage:
             advice = f"To mend it: {mend}" if mend else ""
             packet = int(finding.packet)
             where = _where(finding.connection)
-            trouble = _Trouble(rank, 0, where, packet, _violation(finding), advice, ("", str(packet)))
+            fault = f"the {finding.peer} {'breaks' if finding.certain else 'may break'}"
+            line = _violation(finding)
+            trouble = _Trouble(rank, 0, where, packet, line, advice, ("", str(packet)), fault)
             self._add((finding.rule, finding.peer), trouble)
 
     def over(
@@ -197,6 +211,8 @@ class Triage:
     def _add(self, key: tuple[str, str], trouble: _Trouble) -> None:
         self._times[key] += 1
         worst = self._worst.get(key)
+        if worst is not None and worst.where != trouble.where:
+            self._spread.add(key)
         if worst is None or (trouble.rank, -trouble.seconds) < (worst.rank, -worst.seconds):
             self._worst[key] = trouble
 
@@ -259,15 +275,29 @@ class Triage:
         return items
 
     def _sorted(self) -> list[tuple[tuple[str, str], _Trouble]]:
-        """All troubles, the worst first. Of one rank, each connection's worst comes before its others."""
-        troubles = sorted(self._worst.items(), key=lambda one: (one[1].rank, -one[1].seconds, one[1].packet))
-        met: Counter[tuple[int, str]] = Counter()
+        """All troubles, the worst first, and each connection's worst before its others."""
+        troubles = self._joined()
+        met: Counter[str] = Counter()
         orders = []
         for at, (_, trouble) in enumerate(troubles):
-            place = (trouble.rank, trouble.where)
-            orders.append((trouble.rank, met[place], at))
-            met[place] += 1
+            orders.append((trouble.rank in _MINOR, met[trouble.where] if trouble.where else 0, at))
+            met[trouble.where] += 1
         return [troubles[at] for _, _, at in sorted(orders)]
+
+    def _joined(self) -> list[tuple[tuple[str, str], _Trouble]]:
+        """All troubles by rank, with the violations by one peer of one connection joined into the worst."""
+        groups: dict[tuple[str, ...], list[tuple[tuple[str, str], _Trouble]]] = {}
+        for key, one in sorted(
+            self._worst.items(), key=lambda one: (one[1].rank, -one[1].seconds, one[1].packet)
+        ):
+            # A violation that is on other connections, too, remains a trouble of its own.
+            alone = not one.fault or key in self._spread
+            groups.setdefault(key if alone else ("", one.where, one.fault), []).append((key, one))
+        joined = []
+        for (key, worst), *rest in groups.values():
+            others = tuple(sorted(other.packet for _, other in rest))
+            joined.append((key, worst._replace(others=others)))
+        return joined
 
     def _head(self, capture: Capture, troubles: int, nothing: str) -> Line:
         if nothing and not troubles:
@@ -297,7 +327,13 @@ class Triage:
         many = self._servers and sum(one.clients.total() for one in self._servers.values()) > 1
         where = f"{trouble.where}: " if many and trouble.where else ""
         again = f"(and {times - 1} more like this) " if times > 1 else ""
-        return [("rule", f"{number}. "), ("", where), *trouble.line[:-1], ("note", again), trouble.line[-1]]
+        others = trouble.others
+        rules = f"{len(others) + 1} rules" if others else "a rule"
+        fault = f"{trouble.fault} {rules}: " if trouble.fault else ""
+        if others:
+            again += f"and {len(others)} more on this connection ({_packets(others)}) "
+        line: Line = [("rule", f"{number}. "), ("", where), ("problem", fault)]
+        return [*line, *trouble.line[:-1], ("note", again), trouble.line[-1]]
 
     def _next(self, capture: Capture, first: list[tuple[tuple[str, str], _Trouble]], nothing: str) -> Line:
         """The next command to type; [] if no command can read the capture again."""
@@ -333,7 +369,7 @@ def _diagnosed(one: Diagnosis) -> Line:
 
 
 def _violation(finding: Finding) -> Line:
-    """A finding: whose move it is, what is the matter, what followed, and its rule."""
+    """A finding: what is the matter, what followed, and its rule."""
     peer = finding.peer
     reaction = finding.reaction
     other = SERVER if peer == CLIENT else CLIENT
@@ -343,12 +379,17 @@ def _violation(finding: Finding) -> Line:
     elif reaction.condition:
         condition = cut(printable(reaction.condition), 60)
         followed = f"; the {other} answered {reaction.frame} {condition} in packet {reaction.packet}"
-    fault = "breaks a rule" if finding.certain else "may break a rule"
     return [
-        ("problem", f"the {peer} {fault}: "),
         ("", f"{short_message(finding)} (packet {finding.packet}{followed}) "),
         ("dim", f"[{finding.rule}]"),
     ]
+
+
+def _packets(packets: tuple[int, ...]) -> str:
+    """`packets 1102, 1116`, the first few of them."""
+    shown = ", ".join(str(packet) for packet in packets[:_PACKETS])
+    more = ", ..." if len(packets) > _PACKETS else ""
+    return f"packet{'s' if len(packets) > 1 else ''} {shown}{more}"
 
 
 def _notes(capture: Capture) -> list[tuple[Line, int]]:

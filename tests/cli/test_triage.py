@@ -67,6 +67,39 @@ def test_a_violation_that_was_answered_comes_before_diagnoses(
     assert "[diag/credit-starved]" in troubles[1]
 
 
+def test_the_violations_by_one_peer_of_a_connection_are_one_trouble(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = amqpscope(capsys, "triage", ROOT / "pika-channel-errors.pcap").lines
+    first, possible = [line for line in lines if line[0].isdigit()]
+    assert first.startswith(
+        "1. connection 0 (shop): the client breaks 3 rules: queue 'missing' does not exist"
+    )
+    assert first.endswith(" and 2 more on this connection (packets 82, 96) [amqp091/B-CONSUME-QEXIST]")
+    assert possible.startswith("2. connection 0 (shop): the client may break 3 rules: ")
+
+
+def test_each_connection_comes_before_a_second_trouble_of_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = Capture()
+    d = Dialogue(capture=capture)
+    starved(d)
+    d.client.transfer(handle=7)
+    d.server.close(error="amqp:session:unattached-handle")
+    e = Dialogue(capture=capture, client="10.0.0.1:51999")
+    e.begun()
+    e.client.attach(SENDER)
+    e.server.attach(RECEIVER)
+    e.client.transfer(settled=True)
+    lines = triage(capsys, tmp_path, capture.pcap()).lines
+    assert [line.split(" (")[0] for line in lines if line[0].isdigit()] == [
+        "1. connection 0",
+        "2. connection 1",
+        "3. connection 0",
+    ]
+
+
 def test_a_close_that_no_rule_explains_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     d = Dialogue()
     d.begun()
