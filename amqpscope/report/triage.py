@@ -374,11 +374,15 @@ def _violation(finding: Finding) -> Line:
     reaction = finding.reaction
     other = SERVER if peer == CLIENT else CLIENT
     followed = ""
+    # A peer may give up on a silence before the late frame comes.
+    early = reaction.after < 0
     if reaction.frame in (FIN, RST):
-        followed = f"; the {other} cut the connection in packet {reaction.packet}"
+        did = "had given up" if early else "cut the connection"
+        followed = f"; the {other} {did} in packet {reaction.packet}"
     elif reaction.condition:
         condition = cut(printable(reaction.condition), 60)
-        followed = f"; the {other} answered {reaction.frame} {condition} in packet {reaction.packet}"
+        did = "had given up with" if early else "answered"
+        followed = f"; the {other} {did} {reaction.frame} {condition} in packet {reaction.packet}"
     return [
         ("", f"{short_message(finding)} (packet {finding.packet}{followed}) "),
         ("dim", f"[{finding.rule}]"),

@@ -100,6 +100,12 @@ def test_each_connection_comes_before_a_second_trouble_of_one(
     ]
 
 
+def test_a_reaction_before_the_late_frame_is_no_effect_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = amqpscope(capsys, "triage", ROOT / "amqplib-server-stalled.pcap").lines
+    (line,) = [line for line in lines if line.startswith("1. ")]
+    assert "(packet 25; the client had given up in packet 23)" in line
+
+
 def test_a_close_that_no_rule_explains_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     d = Dialogue()
     d.begun()
