@@ -42,10 +42,20 @@ class LinkSummary:
 
 
 class ErrorSummary:
-    """An error that a peer reported, in a frame or delivery state: `count` times, first in `packet`."""
+    """An error that a peer reported, in a frame or delivery state: `count` times, first in `packet`.
+
+    cause: the method of AMQP 0-9-1 that the first of these frames names as its cause, "" for none.
+    """
 
     def __init__(
-        self, packet: int, peer: str, what: str, condition: str, description: str | None, link: str | None
+        self,
+        packet: int,
+        peer: str,
+        what: str,
+        condition: str,
+        description: str | None,
+        link: str | None,
+        cause: str,
     ) -> None:
         self.packet = packet
         self.peer = peer
@@ -53,6 +63,7 @@ class ErrorSummary:
         self.condition = condition
         self.description = description
         self.link = link
+        self.cause = cause
         self.count = 0
 
 
@@ -150,9 +161,15 @@ class ConnectionOverview:
                 self.links_dropped += 1
 
     def failed(
-        self, record: FrameRecord, what: str, condition: str, description: str | None, link: Link | None
+        self,
+        record: FrameRecord,
+        what: str,
+        condition: str,
+        description: str | None,
+        link: Link | None,
+        cause: str = "",
     ) -> None:
-        """A peer reports an error. what: the frame or outcome it stands in."""
+        """A peer reports an error. what: the frame or outcome it stands in. cause: the method it names."""
         name = None if link is None else link.name
         key = (record.peer, what, condition, description, name)
         known = self.errors.get(key)
@@ -160,6 +177,6 @@ class ConnectionOverview:
             if len(self.errors) >= MAX_SUMMARY_ERRORS:
                 self.errors_dropped += 1
                 return
-            known = ErrorSummary(int(record.packet), record.peer, what, condition, description, name)
+            known = ErrorSummary(int(record.packet), record.peer, what, condition, description, name, cause)
             self.errors[key] = known
         known.count += 1

@@ -13,6 +13,7 @@ from amqpscope.reassembly.stream import StreamFacts
 from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary, Silence
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.moment import iso
+from amqpscope.report.printable import in_quotes
 from amqpscope.report.tls import tls_object
 from amqpscope.report.websocket import websocket_object
 from amqpscope.tracking.amqp10.identity import Link
@@ -21,6 +22,7 @@ __all__ = [
     "add_frame",
     "connection_object",
     "error_object",
+    "error_words",
     "protocol_name",
     "round_trip",
     "summary_json",
@@ -49,6 +51,13 @@ def error_object(error: ErrorSummary) -> dict[str, Any]:
         "link": None if error.link is None else without_password(error.link),
         "count": error.count,
     }
+
+
+def error_words(error: ErrorSummary, most: int) -> str:
+    """The text of an error in quotes, cut to `most` characters, and the method that it names as its cause."""
+    words = [in_quotes(without_password(error.description), most)] if error.description else []
+    words += [f"caused by {error.cause}"] if error.cause else []
+    return " ".join(words)
 
 
 def add_frame(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:

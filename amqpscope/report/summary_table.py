@@ -11,7 +11,7 @@ from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.protocols import PROTOCOLS
-from amqpscope.report.connection_summary import ConnectionOverview
+from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary
 from amqpscope.report.diagnosis_text import is_trouble, worst_first
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
@@ -93,7 +93,8 @@ class ConnectionFindings:
 class SummaryRow:
     """One connection. order: how many began before it. rank: how bad it is, `FINE` if it is not.
 
-    ended: how it ended, in words; ended_badly: whether that shows that something went wrong.
+    ended: how it ended, in words; ended_badly: whether that shows that something went wrong. error: the error
+    that ended it or a part of it, None if no frame has one.
     """
 
     def __init__(
@@ -112,7 +113,8 @@ class SummaryRow:
         self.version = "" if protocol is None else protocol.version
         self.traffic = "" if known is None else _traffic(known)
         self._trouble = next((one for one in worst_first(diagnoses) if is_trouble(one)), None)
-        self.ended, self.ended_badly = _ended(analysis, known, diagnoses)
+        self.error = None if known is None else _error(known)
+        self.ended, self.ended_badly = _ended(analysis, known, self.error, diagnoses)
 
     @property
     def rank(self) -> int:
@@ -174,8 +176,17 @@ def _traffic(known: ConnectionOverview) -> str:
     return "  ".join(words)
 
 
+def _error(known: ConnectionOverview) -> ErrorSummary | None:
+    """The first error with which a connection was closed, else a part of it; None if there is none."""
+    failed = [error for error in known.errors.values() if error.what in _BAD_ENDS]
+    return min(failed, key=lambda error: error.what not in _CONNECTION_ENDS, default=None)
+
+
 def _ended(
-    analysis: ConnectionAnalysis, known: ConnectionOverview | None, diagnoses: list[Diagnosis]
+    analysis: ConnectionAnalysis,
+    known: ConnectionOverview | None,
+    error: ErrorSummary | None,
+    diagnoses: list[Diagnosis],
 ) -> tuple[str, bool]:
     """How a connection ended, and whether that shows that something went wrong."""
     client = max(int(analysis.connection.client), 0)
@@ -188,11 +199,8 @@ def _ended(
     if known.sasl_outcome not in ("", "ok"):
         outcome = known.sasl_outcome
         return "login refused" + ("" if outcome == "refused" else f": {printable(outcome)}"), True
-    failed = [error for error in known.errors.values() if error.what in _BAD_ENDS]
-    failed.sort(key=lambda error: error.what not in _CONNECTION_ENDS)
     closed = [(packet, peer) for peer, packet in known.closed.items() if packet]
-    if failed:
-        error = failed[0]
+    if error is not None:
         condition = cut(printable(error.condition or "an error"), 60)
         what = "closed" if error.what in _CONNECTION_ENDS else f"sent {error.what}"
         return f"{error.peer} {what}: {condition}, packet {error.packet}", True

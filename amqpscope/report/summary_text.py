@@ -4,14 +4,13 @@ Lines are made of styled parts, as in the timeline; `Painter` puts them on the o
 """
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, endpoint
 from amqpscope.reassembly.stream import StreamFacts
 from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary, LinkSummary
 from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
-from amqpscope.report.printable import cells, in_quotes, printable, wrap
-from amqpscope.report.summary import protocol_name, tcp_end
+from amqpscope.report.printable import cells, printable, wrap
+from amqpscope.report.summary import error_words, protocol_name, tcp_end
 from amqpscope.report.tls import tls_lines
 from amqpscope.report.value_text import text_word
 from amqpscope.report.websocket import websocket_lines
@@ -212,8 +211,9 @@ def _error(error: ErrorSummary) -> Line:
         ("", f"{_INDENT}packet {error.packet}: {error.peer} sent {error.what} with "),
         ("error", condition),
     ]
-    if error.description:
-        line.append(("", f" {in_quotes(without_password(error.description), _DESCRIPTION)}"))
+    words = error_words(error, _DESCRIPTION)
+    if words:
+        line.append(("", f" {words}"))
     if error.link is not None:
         line.append(("dim", f" on {text_word(error.link, _NAME)}"))
     if error.count > 1:

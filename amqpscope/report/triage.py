@@ -12,6 +12,7 @@ then the other violations. What is the same on many connections is one trouble, 
 one peer of a connection. Each connection's worst trouble comes before a second trouble of any connection.
 """
 
+import re
 from collections import Counter
 from typing import Final, NamedTuple
 
@@ -29,6 +30,7 @@ from amqpscope.report.notes import note_lines
 from amqpscope.report.outcome import nothing_to
 from amqpscope.report.painter import Painter, shortened
 from amqpscope.report.printable import cut, printable
+from amqpscope.report.summary import error_words
 from amqpscope.report.summary_table import ConnectionFindings, SummaryRow
 from amqpscope.report.verdict import short_message
 from amqpscope.report.who import peer_line, short_name, who
@@ -76,6 +78,15 @@ _HINT: Final = (
 
 _MOST_SERVERS: Final = 1000
 """Servers that are counted."""
+
+_MOST_KINDS: Final = 1000
+"""Kinds of troubles up to which ends with different texts are different troubles."""
+
+_KIND: Final = 60
+"""Characters of a text that are compared."""
+
+_VARIES: Final = re.compile("['\"0-9]")
+"""Where the part of a text begins that may vary from one connection to the next: a name, or a number."""
 
 # The order of troubles.
 _ANSWERED, _REFUSED, _DIAGNOSED, _ENDED, _ERROR, _PERHAPS, _WARNING = range(7)
@@ -184,14 +195,25 @@ class Triage:
                 return
             explained = "" if wrong else "[no rule and no diagnosis explains it]"
             which = ("--end ", f" --connection {connection.stream}")
-            line: Line = [("error", f"{row.ended} "), ("dim", explained)]
-            trouble = _Trouble(_ENDED, 0, _where(connection), 0, line, "", which)
-            self._add(("end", row.ended.partition(",")[0]), trouble)
+            words = error_words(row.error, _LONGEST) if row.error is not None else ""
+            ended: Line = [("error", row.ended), ("", f": {words} " if words else " ")]
+            trouble = _Trouble(_ENDED, 0, _where(connection), 0, [*ended, ("dim", explained)], "", which)
+            self._add(self._end_key(row), trouble)
 
     def finish(self, diagnoses: list[Diagnosis]) -> None:
         """All connections are over. diagnoses: those that only several connections give."""
         for one in diagnoses:
             self._diagnose(one, "")
+
+    def _end_key(self, row: SummaryRow) -> tuple[str, str]:
+        """What two ends have in common that are one trouble: condition and method, and the kind of text."""
+        how = row.ended.partition(",")[0]
+        error = row.error
+        if error is None:
+            return ("end", how)
+        kind = _VARIES.split(error.description or "", maxsplit=1)[0][:_KIND]
+        key = ("end", f"{how} {error.cause} {kind}")
+        return key if key in self._worst or len(self._worst) < _MOST_KINDS else ("end", how)
 
     def _diagnose(self, one: Diagnosis, where: str) -> None:
         kind = KINDS[one.code]

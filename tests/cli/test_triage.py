@@ -122,8 +122,31 @@ def test_an_error_that_nothing_explains_is_shown_with_its_connection(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = amqpscope(capsys, "triage", ROOT / "pika-connection-errors.pcap").lines
-    (line,) = [line for line in lines if "server closed: " in line]
-    assert "connection 1 (shop): server closed: 540:not-implemented, packet 36" in line
+    assert [line[3:].rstrip() for line in lines if "server closed: " in line] == [
+        "connection 1 (shop): server closed: 540:not-implemented, packet 36: "
+        '"NOT_IMPLEMENTED - active=false" caused by channel.flow',
+        "connection 2 (shop): server closed: 540:not-implemented, packet 55: "
+        '"NOT_IMPLEMENTED - prefetch_size!=0 (1000)" caused by basic.qos',
+    ]
+
+
+def test_ends_whose_texts_differ_in_a_name_only_are_one_trouble(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = Capture()
+    for port in (51000, 51001):
+        d = Dialogue091(capture=capture, client=f"10.0.0.1:{port}")
+        d.opened()
+        d.server.close_connection(541, f"INTERNAL_ERROR - job '{port}' failed")
+        d.client.connection_close_ok()
+    lines = triage(capsys, tmp_path, capture.pcap()).lines
+    (line,) = [line for line in lines if line[0].isdigit()]
+    assert "\"INTERNAL_ERROR - job '51000' failed\" (and 1 more like this)" in line
+
+
+def test_the_summary_shows_the_method_that_a_close_names(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = amqpscope(capsys, "summary", ROOT / "pika-connection-errors.pcap").lines
+    assert any(line.endswith('"NOT_IMPLEMENTED - active=false" caused by channel.flow') for line in lines)
 
 
 def test_where_nothing_is_wrong_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:

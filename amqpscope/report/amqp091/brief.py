@@ -8,6 +8,7 @@ word, and tables. Reserved fields, empty tables and what is not set are not repo
 from amqpscope.model.passwords import without_password
 from amqpscope.report.amqp091.json_form import refusal
 from amqpscope.report.amqp091.secrets import hides_all
+from amqpscope.report.amqp091.summary import named_cause
 from amqpscope.report.amqp091.value_text import TEXT
 from amqpscope.report.line import Line, flag, key, number
 from amqpscope.report.printable import in_quotes
@@ -15,7 +16,6 @@ from amqpscope.report.value_text import hidden_text, text_word
 from dissectors.amqp091.arguments import Arguments, Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.message import Amqp091Message
-from dissectors.amqp091.registry import new_method
 from dissectors.amqp091.tables import FieldTable
 from dissectors.interface import Frame
 from dissectors.wording import count
@@ -140,8 +140,7 @@ def _product(properties: FieldTable) -> Line:
 
 def _cause(class_id: object, method_id: object) -> Line:
     """The method that caused a close."""
-    if not isinstance(class_id, int) or not isinstance(method_id, int) or not (class_id or method_id):
+    if not isinstance(class_id, int) or not isinstance(method_id, int):
         return []
-    method = new_method(class_id, method_id)
-    named = f"{class_id}.{method_id}" if method is None else method.definition().name
-    return [("", f"caused by {named} ")]
+    named = named_cause(class_id, method_id)
+    return [("", f"caused by {named} ")] if named else []

@@ -24,10 +24,10 @@ from dissectors.amqp091.methods import (
     ConnectionStartOk,
     ConnectionTune,
 )
-from dissectors.amqp091.registry import REPLY_CODES
+from dissectors.amqp091.registry import REPLY_CODES, new_method
 from dissectors.wire import i64
 
-__all__ = ["WITHOUT_ERROR", "summarize"]
+__all__ = ["WITHOUT_ERROR", "named_cause", "summarize"]
 
 WITHOUT_ERROR: Final = (0, 200)
 """Reply-codes of a close that reports no error. pika and py-amqp close with 0."""
@@ -55,25 +55,37 @@ def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
             summary.closed[record.peer] = int(record.packet)
         if record.peer == SERVER and summary.mechanism and not summary.sasl_outcome:
             summary.sasl_outcome = "refused"
-        _failed(summary, record, body.reply_code, body.reply_text)
+        cause = named_cause(body.class_id, body.method_id)
+        _failed(summary, record, body.reply_code, body.reply_text, cause)
     elif isinstance(body, ConnectionCloseOk):
         if not summary.closed[record.peer]:
             summary.closed[record.peer] = int(record.packet)
     elif isinstance(body, ChannelClose):
-        _failed(summary, record, body.reply_code, body.reply_text)
+        cause = named_cause(body.class_id, body.method_id)
+        _failed(summary, record, body.reply_code, body.reply_text, cause)
     elif isinstance(body, BasicPublish):
         summary.publishes_to(body.exchange or "", body.routing_key or "")
     elif isinstance(body, (BasicConsume, BasicGet)):
         summary.takes_from(body.queue or "")
     elif isinstance(body, BasicReturn):
-        _failed(summary, record, body.reply_code, body.reply_text)
+        _failed(summary, record, body.reply_code, body.reply_text, "")
 
 
-def _failed(summary: ConnectionOverview, record: FrameRecord, code: i64, text: str | None) -> None:
-    """A reply code, and what is said with it."""
+def named_cause(class_id: i64, method_id: i64) -> str:
+    """The name of the method that a close gives as its cause, its numbers if unknown, "" if it gives none."""
+    if class_id < 0 or method_id < 0 or (class_id == 0 and method_id == 0):
+        return ""
+    method = new_method(class_id, method_id)
+    return f"{class_id}.{method_id}" if method is None else method.definition().name
+
+
+def _failed(
+    summary: ConnectionOverview, record: FrameRecord, code: i64, text: str | None, cause: str
+) -> None:
+    """A reply code, what is said with it, and the method that caused it."""
     if code < 0 or code in WITHOUT_ERROR:
         return
     number = int(code)
     known = REPLY_CODES.get(number)
     condition = str(number) if known is None else f"{number}:{known[0]}"
-    summary.failed(record, record.frame.name, condition, text or None, None)
+    summary.failed(record, record.frame.name, condition, text or None, None, cause)
