@@ -44,7 +44,7 @@ CREDIBLE: Final = -1
 
 UNSURE: Final = "no frame stands where one is due after octets that were not captured"
 
-_DUMP_VERSION: Final = 5
+_DUMP_VERSION: Final = 6
 
 # Octets up to which pieces of what is held are joined: enough to make a piece's own cost small.
 _SMALL_PART: Final = 2048
@@ -114,11 +114,13 @@ class StreamDecoder(Dissector, ABC):
         # Everything from here on is ciphertext.
         self.opaque: bool = False
         # Its protocol has dialects that begin alike. The name of the protocol that stands for its dialect, ""
-        # while it is not known, or if there is but one; whether it is not known yet; and whether frames were
-        # given out that may be of another dialect than the one they were decoded in (see `decode_again`).
+        # while it is not known, or if there is but one; whether it is not known yet; whether frames were
+        # given out that may be of another dialect than the one they were decoded in (see `decode_again`);
+        # and whether the next frame is `Frame.assumed`.
         self.dialect: str = ""
         self.undecided: bool = False
         self.suspect: bool = False
+        self.assumed: bool = False
 
     # What the protocol says
 

@@ -356,6 +356,7 @@ class FrameDecoder(StreamDecoder):
         if self.undecided:
             self.decide(buf, body_at, last)
             frame.dialect = self.dialect
+            frame.assumed = self.assumed
         reader = self.reader
         reader.buf = buf
         reader.pos = body_at

@@ -6,6 +6,9 @@ is the final specification's. One that is may also be a final peer's that left o
 direction is taken for the draft only by two signs that do not depend on each other, more than speak against
 it. A sign is an element that has the type of one dialect's field and not of the other's, a null where one of
 them demands a value, and a payload.
+
+The final specification has format codes that the draft lacks. A peer of the draft may send one of them by
+fault. So such a code speaks against the draft, but it does not show the final specification.
 """
 
 from typing import Final
@@ -31,18 +34,21 @@ _SEVERAL: Final = 0x100  # a list described by true
 
 _MAPS: Final = (0xC1, 0xD1)
 
-# Format codes by type: of both dialects, only of the final specification, only of the draft.
-_CODES: Final[dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]] = {
-    "boolean": ((0x41, 0x42), (0x56,), ()),
-    "ubyte": ((0x50,), (), ()),
-    "ushort": ((0x60,), (), ()),
-    "uint": ((0x52, 0x70), (0x43,), ()),
-    "ulong": ((0x53, 0x80), (0x44,), ()),
-    "timestamp": ((0x83,), (), ()),
-    "binary": ((0xA0, 0xB0), (), ()),
-    "string": ((0xA1, 0xB1), (), (0xA2, 0xB2)),
-    "symbol": ((0xA3, 0xB3), (), ()),
-    "map": (_MAPS, (), ()),
+# Format codes that only the final specification has, each with a code of both dialects for the same type.
+_LATER: Final = {0x43: 0x52, 0x44: 0x53, 0x56: 0x41}
+
+# Format codes by type: of both dialects, and only of the draft.
+_CODES: Final[dict[str, tuple[tuple[int, ...], tuple[int, ...]]]] = {
+    "boolean": ((0x41, 0x42), ()),
+    "ubyte": ((0x50,), ()),
+    "ushort": ((0x60,), ()),
+    "uint": ((0x52, 0x70), ()),
+    "ulong": ((0x53, 0x80), ()),
+    "timestamp": ((0x83,), ()),
+    "binary": ((0xA0, 0xB0), ()),
+    "string": ((0xA1, 0xB1), (0xA2, 0xB2)),
+    "symbol": ((0xA3, 0xB3), ()),
+    "map": (_MAPS, ()),
 }
 
 # What the types of performatives' fields come down to. A type that is not here is a composite.
@@ -66,19 +72,27 @@ _PRIMITIVES: Final = {
 
 
 class DialectEvidence:
-    """What the frames of a direction say about its dialect. final, draft: signs so far."""
+    """What the frames of a direction say about its dialect.
+
+    final, draft: signs so far. later: values in a format code that only the final specification has.
+    """
 
     def __init__(self) -> None:
         self.final: i64 = 0
         self.draft: i64 = 0
+        self.later: i64 = 0
 
     def says_draft(self) -> bool:
         """Whether it is the draft."""
-        return self.draft >= _SIGNS_ENOUGH and self.draft > self.final
+        return self.draft >= _SIGNS_ENOUGH and self.draft > self.final + self.later
 
     def says_final(self) -> bool:
         """Whether it is the final specification."""
-        return self.final > 0 and self.final >= self.draft
+        return self.final > 0 and self.final + self.later >= self.draft
+
+    def leans_to_draft(self) -> bool:
+        """Whether more signs of the draft than of the final specification have come."""
+        return self.draft > self.final
 
     def weigh(self, buf: bytes, at: i64, end: i64) -> None:
         """Add what the body of a frame says, buf[at:end]."""
@@ -96,7 +110,7 @@ class DialectEvidence:
             # Octets that follow the list: a payload.
             self.final += 1
         if constructor == 0x45:
-            self.final += 1
+            self.later += 1
         elif constructor == 0xC0 and end - pos >= 3:
             self.weigh_list(buf, pos + 3, pos + 2 + buf[pos + 1], end, buf[pos + 2], final, draft)
         elif constructor == 0xD0 and end - pos >= 9:
@@ -132,6 +146,9 @@ class DialectEvidence:
         self, constructor: int, index: int, final: tuple[Field, ...], draft: tuple[Field, ...]
     ) -> None:
         """Add what one element says."""
+        if constructor in _LATER:
+            self.later += 1
+            constructor = _LATER[constructor]
         in_final = index < len(final) and _may_be(final[index], constructor, False)
         in_draft = index < len(draft) and _may_be(draft[index], constructor, True)
         if constructor == _NULL and (index >= len(final) or index >= len(draft)):
@@ -172,5 +189,5 @@ def _may_be(field: Field, constructor: int, draft: bool) -> bool:
     codes = _CODES.get(_PRIMITIVES.get(field.type, field.type))
     if codes is None:
         return constructor == 0
-    both, final_only, draft_only = codes
-    return constructor in both or constructor in (draft_only if draft else final_only)
+    both, draft_only = codes
+    return constructor in both or (draft and constructor in draft_only)

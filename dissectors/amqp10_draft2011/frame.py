@@ -3,7 +3,8 @@
 Framing is the same in both. While the dialect is not known (`undecided`), each frame body is evidence
 (`dialect`), and is decoded as a final one. If the evidence does not suffice, the frame is suspect: whoever
 took it has to have it decoded again when the dialect is known. Nearly always the first frame decides; then
-nothing is looked at any more.
+nothing is looked at any more. Where nobody waits any longer (`settle_dialect`), frames stay decoded as final
+ones, and each that comes while the evidence speaks for the draft is marked (`Frame.assumed`).
 """
 
 from typing import Any, Final
@@ -44,8 +45,8 @@ class DialectDecoder(FrameDecoder):
     def __init__(self, midstream: bool) -> None:
         super().__init__(midstream)
         self.undecided = True
-        # Nobody waited for what would decide the dialect, and what there was spoke for the draft.
-        self.assumed: bool = False
+        # Nobody waits for what would decide the dialect, so frames are decoded as final ones.
+        self.unawaited: bool = False
         self.evidence: DialectEvidence = DialectEvidence()
 
     def take_for(self, dialect: str) -> None:
@@ -57,8 +58,11 @@ class DialectDecoder(FrameDecoder):
     def decide(self, buf: bytes, at: i64, end: i64) -> None:
         evidence = self.evidence
         evidence.weigh(buf, at, end)
+        self.assumed = self.unawaited and evidence.leans_to_draft()
         if evidence.says_final():
             self.become("", FINAL)
+        elif self.unawaited:
+            pass
         elif evidence.says_draft():
             self.become(DRAFT_2011, DRAFT)
         else:
@@ -71,17 +75,22 @@ class DialectDecoder(FrameDecoder):
         if dialect:
             self.table = table
             self.reader = table.reader(MAX_VALUES)
+        self.decode_all_again()
+
+    def decode_all_again(self) -> None:
+        """Decode the frames that wait here in the dialect that is known now."""
         if self.suspect:
             self.suspect = False
             self.frames = [self.decode_again(frame) for frame in self.frames]
 
     def leans(self) -> bool:
-        return self.undecided and self.evidence.draft > self.evidence.final
+        return self.undecided and self.evidence.leans_to_draft()
 
     def settle_dialect(self) -> None:
         if self.undecided:
             self.assumed = self.leans()
-            self.become("", FINAL)
+            self.unawaited = True
+            self.decode_all_again()
 
     def decode_again(self, frame: Frame) -> Frame:
         if frame.kind == "header" or frame.kind == "skipped":
@@ -90,14 +99,16 @@ class DialectDecoder(FrameDecoder):
             frame.assumed = self.assumed
             return frame
         raw = frame.raw
-        taken, offset, framed = self.frames, self.offset, self.framed
+        taken, offset, framed, undecided = self.frames, self.offset, self.framed, self.undecided
         self.frames = []
+        self.undecided = False  # The evidence of this frame is counted already.
         self.offset = frame.offset
         self.decode(raw, 0, frame.declared_size, len(raw))
         again = self.frames[0]
         self.frames = taken
         self.offset = offset
         self.framed = framed
+        self.undecided = undecided
         again.size = frame.size
         again.uncaptured = frame.uncaptured
         again.guessed = frame.guessed
@@ -117,23 +128,25 @@ class DialectDecoder(FrameDecoder):
     # Between processes
 
     def dump_protocol(self) -> tuple[object, ...]:
-        about = (self.dialect, self.undecided, self.suspect)
-        return (super().dump_protocol(), about, (int(self.evidence.final), int(self.evidence.draft)))
+        about = (self.dialect, self.undecided, self.suspect, self.unawaited, self.assumed)
+        evidence = self.evidence
+        signs = (int(evidence.final), int(evidence.draft), int(evidence.later))
+        return (super().dump_protocol(), about, signs)
 
     @staticmethod
     def load(state: tuple[object, ...], table: TypeTable = FINAL) -> "DialectDecoder":
         """A decoder that goes on where `dump` left off. Raises ValueError on another version's state."""
         decoder = DialectDecoder(False)
-        framing, about, evidence = decoder.restore(state)
+        framing, about, signs = decoder.restore(state)
         decoder.restore_protocol(framing)
-        decoder.restore_dialect(about, evidence)
+        decoder.restore_dialect(about, signs)
         return decoder
 
-    def restore_dialect(self, about: tuple[Any, ...], evidence: tuple[int, int]) -> None:
+    def restore_dialect(self, about: tuple[Any, ...], signs: tuple[int, int, int]) -> None:
         """Go on with the dialect's part of the state."""
-        dialect, undecided, suspect = about
+        dialect, undecided, suspect, self.unawaited, self.assumed = about
         if dialect:
             self.become(dialect, DRAFT)
         self.undecided = undecided
         self.suspect = suspect
-        self.evidence.final, self.evidence.draft = evidence
+        self.evidence.final, self.evidence.draft, self.evidence.later = signs

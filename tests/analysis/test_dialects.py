@@ -106,6 +106,20 @@ def test_nothing_waits_for_a_side_that_says_nothing() -> None:
     assert harness.connection.protocol == DRAFT
 
 
+@pytest.mark.parametrize("reload", [False, True])
+def test_a_sign_of_the_draft_after_frames_that_fit_both_dialects(reload: bool) -> None:
+    """Such frames are read as final ones. One that has a sign of the draft is marked, and so are the next."""
+    numbers = {"incoming_window": 1, "next_outgoing_id": 0, "outgoing_window": 1}
+    plain = draft.frame(draft.flow(next_incoming_id=0, **numbers))
+    echo = draft.frame(draft.flow(next_incoming_id=0, echo=True, **numbers))
+    harness = ConnectionHarness(syn=False, reload=reload)
+    for octets in (plain,) * 12 + (echo, echo, plain):
+        harness.send(0, octets)
+    harness.finish()
+    assert [one.frame.assumed for one in harness.out] == [False] * 12 + [True] * 3
+    assert {one.frame.dialect for one in harness.out} == {""}
+
+
 def test_a_final_peer_that_leaves_out_its_first_field() -> None:
     harness = spoken([*HEADERS, (0, final.frame(final.open_(hostname="h")))])
     assert harness.connection.protocol == "amqp10-unknown"  # or a peer of the draft without max-frame-size
