@@ -179,7 +179,7 @@ class ConnectionAnalysis(FrameSink):
         if stack is not None:
             stack.entry(direction).data(offset, buf, start, end, provenance)
             if stack.context.faults.waiting:
-                self.judge_layers(stack)
+                self.judge_layers(stack, False)
         elif direction == 0:
             self.first.data(offset, buf, start, end, provenance)
         else:
@@ -199,10 +199,13 @@ class ConnectionAnalysis(FrameSink):
             return self.stack.entry(direction)
         return self.first if direction == 0 else self.second
 
-    def judge_layers(self, stack: LayerStack) -> None:
-        """Report the faults of layers, once it is known that these carry AMQP."""
+    def judge_layers(self, stack: LayerStack, over: bool) -> None:
+        """Report the faults of layers, once it is known that these carry AMQP.
+
+        over: no frame comes any more that could show it; what the client asked for decides.
+        """
         websocket = self.connection.websocket
-        if not self.spoken() and (websocket is None or not websocket.for_amqp()):
+        if not self.spoken() and not (over and websocket is not None and websocket.for_amqp()):
             return
         faults = stack.context.faults.take()
         findings = self.output.findings
@@ -255,7 +258,7 @@ class ConnectionAnalysis(FrameSink):
         if not self.settled:
             self.settle_dialects(True)
         if self.stack is not None and self.stack.context.faults.waiting:
-            self.judge_layers(self.stack)
+            self.judge_layers(self.stack, True)
         self.concluded = True
         self.first.release()
         self.second.release()

@@ -7,8 +7,9 @@ needs what is particular to a protocol asks its object, by the name that a conne
 A connection may also have the name of a protocol that is recognised and not decoded (`dissectors.detect`).
 """
 
+from collections import ChainMap
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from amqpscope.errors import FilterError
 from amqpscope.protocols.amqp091 import Amqp091
@@ -38,7 +39,9 @@ __all__ = [
 PROTOCOLS: Final[dict[str, Protocol]] = {one.name: one for one in (Amqp10(), Amqp091(), Amqp10Draft2011())}
 """By name. The order is that in which they are believed where octets could be either's."""
 
-RULE_SPACES: Final[dict[str, RuleSpace]] = {**PROTOCOLS, **{one.name: one for one in (WebSocketRules(),)}}
+RULE_SPACES: Final[Mapping[str, RuleSpace]] = ChainMap(
+    {one.name: one for one in (WebSocketRules(),)}, cast(dict[str, RuleSpace], PROTOCOLS)
+)
 """What has rules, by the namespace of its rules: the protocols, then the layers below them."""
 
 DIALECTS: Final[dict[tuple[str, str], str]] = {

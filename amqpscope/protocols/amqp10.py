@@ -43,6 +43,7 @@ class Amqp10(Protocol):
 
     name = "amqp10"
     label = "AMQP 1.0"
+    websocket_binding = True
     version = "1.0"
     kinds = ("amqp", "sasl")
     no_header = NO_HEADER

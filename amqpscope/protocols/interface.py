@@ -56,6 +56,9 @@ class Protocol(RuleSpace, ABC):
     usual: str = ""
     """The name of the protocol that it is a dialect of: both begin alike, and only that one is looked for."""
 
+    websocket_binding: bool = False
+    """Whether the AMQP WebSocket Binding defines how WebSocket carries it."""
+
     no_header: str = ""
     """The rule, without namespace, that a stream breaks that begins with neither a protocol header nor a
     frame; "" if there is none."""

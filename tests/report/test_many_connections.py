@@ -13,7 +13,7 @@ from support.commands import amqpscope as command
 
 import amqpscope
 from amqpscope.report import backlog, cases
-from amqpscope.why import endings
+from amqpscope.why import capture_ends
 
 CAPTURES = sorted(Path(__file__).resolve().parents[2].joinpath("captures").glob("*.pcap*"))
 MANY = 40
@@ -93,7 +93,7 @@ def test_further_findings_of_a_case_that_is_shown_are_counted_with_it(
 def test_why_says_of_how_many_connections_it_does_not_tell(
     many: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(endings, "MAX_ENDED_CONNECTIONS", 10)
+    monkeypatch.setattr(capture_ends, "MAX_ENDED_CONNECTIONS", 10)
     text = command(capsys, "why", "--end", many).out
     assert text.startswith(f"{many}: {MANY} connections\n")
     assert text.endswith(f"\nand {MANY - 10} connections more, not shown here (--connection shows one)\n")

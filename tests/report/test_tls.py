@@ -99,16 +99,16 @@ CAUSES: list[tuple[Callable[[Ends], None], str, str]] = [
     (
         unknown_ca,
         "client",
-        "client sent the TLS alert unknown_ca: it does not trust the authority that issued",
+        "client sent the TLS alert unknown_ca: the client does not trust the authority that issued",
     ),
     (
         expired,
         "client",
-        "it rejects the certificate of the server, which is not valid at this time (valid 2020-",
+        "the client rejects the certificate of the server, which is not valid at this time (valid 2020-",
     ),
-    (no_client_certificate, "server", "it requires a certificate of the client, which sent none"),
-    (no_common_version, "server", "it supports no TLS version that the client offers"),
-    (no_common_suite, "server", "it finds no common cipher suite or parameter"),
+    (no_client_certificate, "server", "the server requires a certificate of the client, which sent none"),
+    (no_common_version, "server", "the server supports no TLS version that the client offers"),
+    (no_common_suite, "server", "the server finds no common cipher suite or parameter"),
 ]
 
 

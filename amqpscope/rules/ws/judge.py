@@ -7,6 +7,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.model.finding import Finding
 from amqpscope.model.layer_fault import LayerFault
 from amqpscope.model.records import Connection, FrameRef
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.rules.ws import frames, handshake
 
 __all__ = ["judge_faults"]
@@ -47,5 +48,8 @@ def judge_faults(connection: Connection, found: list[LayerFault], doubtful: bool
 
 def _has_binding(connection: Connection) -> bool:
     """Whether the WebSocket binding of AMQP 1.0 holds: AMQP 0-9-1 has none."""
+    protocol = PROTOCOLS.get(connection.protocol)
     websocket = connection.websocket
-    return connection.protocol.startswith("amqp10") or (websocket is not None and websocket.for_amqp())
+    return (protocol is not None and protocol.websocket_binding) or (
+        websocket is not None and websocket.for_amqp()
+    )
