@@ -9,7 +9,7 @@ from amqpscope.report.line import Line
 from amqpscope.report.printable import printable
 from amqpscope.report.suppressed import Suppressed
 from amqpscope.report.table import TableColumn, table
-from amqpscope.report.verdict import STYLES, FindingCounts, kind, rank
+from amqpscope.report.verdict import STYLES, FindingCounts, kind, rank, urgency
 from amqpscope.report.who import who
 from amqpscope.rules.profiles import USUAL_NOTES, weight
 
@@ -37,6 +37,7 @@ class _Count:
         self.kind = kind(first)
         self.weight = weight(first)
         self.rank = rank(first)
+        self.urgency = urgency(first)
         self.packet = int(first.packet)
         self.connection = first.connection
         self.number = 0
@@ -68,12 +69,13 @@ class RuleCounts:
         if known is None:
             known = self._counts[key] = _Count(finding, rule, peer)
         known.number += 1
+        known.urgency = min(known.urgency, urgency(finding))
 
     @property
     def first_packet(self) -> int:
-        """The packet of the first finding of the worst kind, 0 if there are only notes."""
-        worst = [(one.rank, one.packet) for one in self._counts.values() if one.weight != "note"]
-        return min(worst, default=(0, 0))[1]
+        """The packet of the most urgent finding, 0 if there are only notes."""
+        worst = [one.urgency for one in self._counts.values() if one.weight != "note"]
+        return min(worst, default=(0, False, 0))[2]
 
     def lines(self, width: int | None) -> list[Line]:
         """A table, the worst first, and then what does not count.

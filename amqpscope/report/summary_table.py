@@ -18,7 +18,7 @@ from amqpscope.report.printable import cut, printable
 from amqpscope.report.summary import tcp_end
 from amqpscope.report.table import TableColumn, table
 from amqpscope.report.value_text import text_word
-from amqpscope.report.verdict import STYLES, FindingCounts, kind, rank
+from amqpscope.report.verdict import STYLES, FindingCounts, kind, urgency
 from amqpscope.report.who import short_name, who
 from amqpscope.rules.profiles import weight
 from dissectors.wording import count
@@ -50,7 +50,7 @@ _CONNECTION_ENDS = ("close", "connection.close")
 
 
 class ConnectionFindings:
-    """The findings of one connection: how many, and the first of the worst kind."""
+    """The findings of one connection: how many, and the most urgent."""
 
     def __init__(self) -> None:
         self.counts = FindingCounts()
@@ -59,7 +59,7 @@ class ConnectionFindings:
     def add(self, finding: Finding) -> None:
         """One more finding."""
         self.counts.add(finding)
-        if self.worst is None or rank(finding) < rank(self.worst):
+        if self.worst is None or urgency(finding) < urgency(self.worst):
             self.worst = finding
 
     @property
@@ -80,7 +80,7 @@ class ConnectionFindings:
         several = sum(self.counts.counts.values()) > 1
         lines: list[Line] = [
             [
-                ("", f"  {self.counts.text()}, first " if several else "  "),
+                ("", f"  {self.counts.text()}, look first at " if several else "  "),
                 (STYLES[weight(worst)], f"{kind(worst)} {worst.rule}"),
                 ("", f" by the {worst.peer} in packet {worst.packet}"),
             ]

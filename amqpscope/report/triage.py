@@ -89,7 +89,7 @@ _VARIES: Final = re.compile("['\"0-9]")
 """Where the part of a text begins that may vary from one connection to the next: a name, or a number."""
 
 # The order of troubles.
-_ANSWERED, _REFUSED, _DIAGNOSED, _ENDED, _ERROR, _PERHAPS, _WARNING = range(7)
+_ANSWERED, _ANSWERED_WARNING, _REFUSED, _DIAGNOSED, _ENDED, _ERROR, _PERHAPS, _WARNING = range(8)
 
 _MINOR: Final = (_PERHAPS, _WARNING)
 """Troubles that come last, even where they are the worst of their connection."""
@@ -161,7 +161,7 @@ class Triage:
                 # An error by name says more than a connection that is cut.
                 rank = _REFUSED if finding.reaction.condition else _PERHAPS
             elif answered:
-                rank = _ANSWERED
+                rank = _ANSWERED if level == "error" else _ANSWERED_WARNING
             else:
                 rank = _ERROR if level == "error" else _WARNING
             mend = how_to_mend(finding.rule)
@@ -235,7 +235,7 @@ class Triage:
         worst = self._worst.get(key)
         if worst is not None and worst.where != trouble.where:
             self._spread.add(key)
-        if worst is None or (trouble.rank, -trouble.seconds) < (worst.rank, -worst.seconds):
+        if worst is None or _order(trouble) < _order(worst):
             self._worst[key] = trouble
 
     def _meet(self, connection: Connection) -> None:
@@ -309,9 +309,7 @@ class Triage:
     def _joined(self) -> list[tuple[tuple[str, str], _Trouble]]:
         """All troubles by rank, with the violations by one peer of one connection joined into the worst."""
         groups: dict[tuple[str, ...], list[tuple[tuple[str, str], _Trouble]]] = {}
-        for key, one in sorted(
-            self._worst.items(), key=lambda one: (one[1].rank, -one[1].seconds, one[1].packet)
-        ):
+        for key, one in sorted(self._worst.items(), key=lambda one: _order(one[1])):
             # A violation that is on other connections, too, remains a trouble of its own.
             alone = not one.fault or key in self._spread
             groups.setdefault(key if alone else ("", one.where, one.fault), []).append((key, one))
@@ -377,6 +375,11 @@ class Triage:
         elif nothing:
             command = f"amqpscope summary --all {file}"
         return [("key", "next: "), ("", command)]
+
+
+def _order(trouble: _Trouble) -> tuple[int, float, int]:
+    """The worst first, the longest, then the first in the capture."""
+    return trouble.rank, -trouble.seconds, trouble.packet
 
 
 def _where(connection: Connection) -> str:

@@ -29,7 +29,7 @@ from amqpscope.report.suppressed import excuse
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.rules.catalogue import rule
 from amqpscope.rules.explanation import explanation
-from amqpscope.rules.peer_error import FIN, RST
+from amqpscope.rules.peer_error import FIN, RST, is_objection
 from amqpscope.rules.profiles import habit_of, profile, weight
 from amqpscope.rules.references import cited
 from dissectors.wording import are, count
@@ -47,6 +47,7 @@ __all__ = [
     "rank",
     "remarks",
     "short_message",
+    "urgency",
     "why_possible",
     "worst_first",
 ]
@@ -215,9 +216,10 @@ class Verdicts:
 
     def _in_full(self, shown: list[Shown], timeline: Timeline) -> Iterator[tuple[Line, int]]:
         """The findings of one connection."""
-        for at, (finding, again, more, elsewhere) in enumerate(shown):
+        first = min(shown, key=lambda one: urgency(one.finding)).finding
+        for finding, again, more, elsewhere in shown:
             yield from self._finding(finding, timeline, again)
-            if at == 0 and self._file:
+            if finding is first and self._file:
                 yield self._next(finding)
             if more:
                 same = "in the same packets (--full)" if again else "in the same packet (--full)"
@@ -226,16 +228,17 @@ class Verdicts:
                 yield [("note", _INDENT + text)], 4
 
     def _briefly(self, shown: list[Shown], timeline: Timeline) -> Iterator[tuple[Line, int]]:
-        """The same, of each rule and peer the first finding in a line; the very first with its frame."""
+        """The same, of each rule and peer the first finding in a line; the most urgent with its frame."""
         more: dict[tuple[str, str], int] = {}
         for one in shown:
             key = (one.finding.rule, one.finding.peer)
             more[key] = more.get(key, 0) + one.more + one.again
-        for at, (finding, again, _, _) in enumerate(shown):
+        first = min((one for one in shown if not one.again), key=lambda one: urgency(one.finding)).finding
+        for finding, again, _, _ in shown:
             if again:
                 continue
             yield headline(finding), 4
-            if at == 0:
+            if finding is first:
                 if not finding.certain:
                     yield _labelled("possible", why_possible(finding))
                 yield _labelled("answer", answer(finding))
@@ -333,14 +336,18 @@ def rank(finding: Finding) -> int:
     return _RANKS.index(kind(finding))
 
 
+def urgency(finding: Finding) -> tuple[int, bool, int]:
+    """Where a reader begins, the smallest first: the worst, what the other peer answered with an error, the
+    first in the capture."""
+    return rank(finding), not is_objection(finding.reaction), int(finding.packet)
+
+
 def worst_first(cases: Cases) -> list[tuple[Connection, list[Shown]]]:
     """The connections with what is to be shown of each, the worst connections and findings first."""
     connections = list(cases.connections())
     for _, shown in connections:
         shown.sort(key=lambda one: rank(one.finding))
-    return sorted(
-        connections, key=lambda one: min((rank(each.finding), int(each.finding.packet)) for each in one[1])
-    )
+    return sorted(connections, key=lambda one: min(urgency(each.finding) for each in one[1]))
 
 
 def remarks(finding: Finding) -> list[str]:

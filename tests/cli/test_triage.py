@@ -100,6 +100,19 @@ def test_each_connection_comes_before_a_second_trouble_of_one(
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "packet"), [("pika-channel-errors", 56), ("rhea-transfer-before-attach", 17)]
+)
+def test_all_commands_begin_at_the_first_error_that_was_answered(
+    capsys: pytest.CaptureFixture[str], name: str, packet: int
+) -> None:
+    path = ROOT / f"{name}.pcap"
+    assert amqpscope(capsys, "triage", path).lines[-1] == f"next: amqpscope why {path} {packet}"
+    assert f"  next: amqpscope why {path} {packet}" in amqpscope(capsys, "summary", path).lines
+    checked = [line for line in amqpscope(capsys, "check", path).lines if "next" in line]
+    assert checked and {line.split()[-1] for line in checked} == {str(packet)}
+
+
 def test_a_reaction_before_the_late_frame_is_no_effect_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     lines = amqpscope(capsys, "triage", ROOT / "amqplib-server-stalled.pcap").lines
     (line,) = [line for line in lines if line.startswith("1. ")]
