@@ -56,6 +56,9 @@ _ADVISED: Final = 2
 _SERVERS: Final = 1
 """Servers that are named."""
 
+_NAMES: Final = 2
+"""Names of a server that are shown."""
+
 _CLIENTS: Final = 3
 """Clients of a server that are named."""
 
@@ -116,11 +119,26 @@ class _Trouble(NamedTuple):
 
 
 class _Server:
-    """A server: its line, and how many connections each of its clients has."""
+    """What listens at an address: how many connections each of its clients has, and what it calls itself.
 
-    def __init__(self, line: Line) -> None:
-        self.line = line
+    names: on how many connections it gives each name. Brokers behind one address may have different names.
+    """
+
+    def __init__(self, address: tuple[str, str], protocol: str) -> None:
         self.clients: Counter[str] = Counter()
+        self.names: Counter[str] = Counter()
+        self._address = address
+        self._protocol = protocol
+
+    def line(self) -> Line:
+        """`server 10.20.6.20:5672 rabbit@mq-2 (RabbitMQ 4.1.2), AMQP 1.0`."""
+        names = self.names.most_common(_NAMES)
+        text = "".join(f" {name}" for name, _ in names)
+        if len(self.names) > 1:
+            text = " " + ", ".join(f"{name} on {count(times, 'connection')}" for name, times in names)
+            others = len(self.names) - len(names)
+            text += f" and {count(others, 'other name')}" if others else ""
+        return [self._address, ("", f"{text}, {self._protocol}")]
 
 
 class Triage:
@@ -246,8 +264,11 @@ class Triage:
         if server is None:
             if len(self._servers) >= _MOST_SERVERS:
                 return
-            line: Line = [*peer_line(connection, SERVER), ("", f", {label(connection.protocol)}")]
-            server = self._servers[address, port] = _Server(line)
+            part = peer_line(connection, SERVER)[0]
+            server = self._servers[address, port] = _Server(part, label(connection.protocol))
+        name = who(connection, SERVER)
+        if name and (name in server.names or len(server.names) < _MOST_SERVERS):
+            server.names[name] += 1
         client = who(connection, CLIENT) or short_name(connection, CLIENT)
         if client in server.clients or len(server.clients) < _MOST_SERVERS:
             server.clients[client] += 1
@@ -337,7 +358,7 @@ class Triage:
             names = [name for name, _ in server.clients.most_common(_CLIENTS)]
             others = len(server.clients) - len(names)
             more = f" and {count(others, 'other client')}" if others else ""
-            lines.append((server.line, -1))
+            lines.append((server.line(), -1))
             lines.append(([("", f"  {connections} by {', '.join(names)}{more}")], -1))
         if len(servers) > _SERVERS:
             lines.append(([("dim", f"and {count(len(servers) - _SERVERS, 'other server')}")], -1))

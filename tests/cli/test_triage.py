@@ -211,6 +211,18 @@ def test_the_same_on_many_connections_is_one_trouble(
     assert all("(and 4 more like this)" in line for line in troubles)
 
 
+def test_a_server_with_several_names_is_shown_with_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = Capture()
+    for port, name in ((51000, "one"), (51001, "two"), (51002, "two")):
+        d = Dialogue(capture=capture, client=f"10.0.0.1:{port}")
+        d.server.introduction["container_id"] = name
+        d.begun()
+    lines = triage(capsys, tmp_path, capture.pcap()).lines
+    assert lines[1] == "server 10.0.0.2:5672 two on 2 connections, one on 1 connection, AMQP 1.0"
+
+
 def test_a_capture_without_amqp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capture = Capture()
     tcp = capture.connection(server="10.0.0.2:5671")
