@@ -22,13 +22,14 @@ def who(connection: Connection, peer: str) -> str:
 
 
 def short_name(connection: Connection, peer: str) -> str:
-    """The name of a peer, else its product, else its address and port."""
+    """The name of a peer, else its address and port, behind its product if that is known."""
     said = connection.name_of(peer)
     if said.name:
         return text_word(said.name, _NAME)
+    address = endpoint(*connection.end(_direction(connection, peer)))
     if said.product:
-        return cut(printable(said.product[:_PRODUCT]), _PRODUCT)
-    return endpoint(*connection.end(_direction(connection, peer)))
+        return f"{cut(printable(said.product[:_PRODUCT]), _PRODUCT)} at {address}"
+    return address
 
 
 def peer_line(connection: Connection, peer: str, packet: int = 0) -> Line:

@@ -223,6 +223,14 @@ def test_a_server_with_several_names_is_shown_with_all(
     assert lines[1] == "server 10.0.0.2:5672 two on 2 connections, one on 1 connection, AMQP 1.0"
 
 
+def test_a_client_without_a_name_is_shown_with_its_address(capsys: pytest.CaptureFixture[str]) -> None:
+    path = DIAGNOSES / "login-refused" / "troubled.pcap"
+    first = amqpscope(capsys, "summary", path).lines[1]
+    assert first.startswith(
+        "conn 0: the client Pika Python Client Library 1.3.2 at 10.0.0.1:51034 has to act: "
+    )
+
+
 def test_a_capture_without_amqp(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capture = Capture()
     tcp = capture.connection(server="10.0.0.2:5671")
