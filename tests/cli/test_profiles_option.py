@@ -89,9 +89,9 @@ def test_from_python() -> None:
 
 def test_a_rule_is_explained_with_the_habits_that_break_it(capsys: pytest.CaptureFixture[str]) -> None:
     lines = amqpscope(capsys, "rules", "explain", "T-FIELDS-KEY").lines
-    assert [line[:90] for line in lines if line.startswith("  habit ")] == [
-        "  habit     rhea: rhea (also in the Azure SDK for JavaScript) writes the keys of an error'",
-        "  habit     rhea: rhea (also in the Azure SDK for JavaScript) writes the keys of modified'",
+    assert [line[:94] for line in lines if line.startswith("  habit ")] == [
+        "  habit         rhea: rhea (also in the Azure SDK for JavaScript) writes the keys of an error'",
+        "  habit         rhea: rhea (also in the Azure SDK for JavaScript) writes the keys of modified'",
     ]
     lines = amqpscope(capsys, "rules", "explain", "L-CREDIT").lines
     assert not [line for line in lines if line.startswith("  habit ")]
