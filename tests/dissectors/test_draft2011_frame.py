@@ -97,7 +97,7 @@ def test_a_frame_that_does_not_decide_is_decoded_again() -> None:
 def test_nobody_waits_for_ever() -> None:
     decoder = decode(HEADER + draft.frame(draft.open_(container_id="c")))
     decoder.settle_dialect()
-    assert (decoder.dialect, decoder.undecided, decoder.suspect) == ("", False, False)
+    assert (decoder.dialect, decoder.unawaited, decoder.suspect) == ("", True, False)
 
 
 def test_the_dialect_may_be_forced() -> None:
