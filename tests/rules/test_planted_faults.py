@@ -85,7 +85,7 @@ def _short(rule: str) -> str:
 
 
 LATE = {"close_before_open", "open_without_container_id"}
-"""Faults of peers whose frames fit the draft of April 2011, too: the end of the connection shows the dialect."""
+"""Faults of peers whose frames fit the draft of April 2011, too: their end shows the dialect."""
 
 
 @pytest.mark.parametrize(("protocol", "name"), faults())
