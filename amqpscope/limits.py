@@ -585,7 +585,7 @@ MAX_SUMMARY_ADDRESSES: Final = 4
 """Addresses of each kind that a summary remembers of a connection of AMQP 0-9-1: it names three."""
 
 MAX_SUMMARY_ROWS: Final = 10_000
-"""Connections that are lines of a summary, some 10 MB. Of the others, those in order are only counted."""
+"""Lines of a summary: as many connections that went wrong, and as many in order. Others are counted."""
 
 MAX_SUMMARY_DETAILS: Final = 20
 """Connections of which a summary shows more than a line, where there are many."""

@@ -234,8 +234,11 @@ class _TextWriter(_Writer):
         self._file = shlex.quote(printable(capture.path)) if capture.path else ""
         self._findings: dict[Connection, ConnectionFindings] = {}
         self._rows: list[SummaryRow] = []
-        # Connections that are no rows: there are too many, and they are in order.
+        # Rows of connections that went wrong; connections that are no rows, because there are too many: those
+        # in order, and those that went wrong.
+        self._wrong = 0
         self._more = 0
+        self._more_wrong = 0
         # What is shown of connections that went wrong, and of the first few, by their order: what happened,
         # its numbers, and what was found.
         self._details: dict[int, list[str]] = {}
@@ -253,11 +256,14 @@ class _TextWriter(_Writer):
         found = self._findings.get(analysis.connection) or ConnectionFindings()
         row = SummaryRow(analysis, known, found, diagnoses)
         wrong = row.rank < FINE
-        if len(self._rows) < MAX_SUMMARY_ROWS or wrong:
+        alike = self._wrong if wrong else len(self._rows) - self._wrong
+        if alike < MAX_SUMMARY_ROWS:
             self._rows.append(row)
+            self._wrong += wrong
             self._findings[analysis.connection] = found
         else:
-            self._more += 1
+            self._more += not wrong
+            self._more_wrong += wrong
             self._findings.pop(analysis.connection, None)
         if not self._asked and len(self._details) >= (MAX_SUMMARY_DETAILS if wrong else _FEW):
             return
@@ -277,8 +283,9 @@ class _TextWriter(_Writer):
 
     def write(self, capture: Capture) -> None:
         self._rows.sort(key=lambda row: (row.rank, row.order))
-        number = len(self._rows) + self._more
-        wrong = sum(row.rank < FINE for row in self._rows)
+        number = len(self._rows) + self._more + self._more_wrong
+        listed = sum(row.rank < FINE for row in self._rows)
+        wrong = listed + self._more_wrong
         head = f"{printable(capture.name)}: {count(number, 'connection')}"
         if number > _FEW and wrong:
             head += f", {wrong} went wrong"
@@ -295,27 +302,30 @@ class _TextWriter(_Writer):
             for order in sorted(self._details):
                 print("\n" + "".join(self._details[order]), end="")
         else:
-            self._write_many(wrong)
+            self._write_many(listed, wrong)
         for text, style, hang in note_lines(capture.notes):
             print(self._painter.paint([(style, f"note: {printable(text)}")], hang))
         self.reported.close()
         self.diagnoses.close()
 
-    def _write_many(self, wrong: int) -> None:
-        """A table of the connections that went wrong, more about them, and a table of the others."""
+    def _write_many(self, listed: int, wrong: int) -> None:
+        """A table of the connections that went wrong, more about them, and a table of the others.
+
+        listed: how many of the `wrong` ones are rows.
+        """
         rows = self._rows
         if wrong:
-            self._print([[], *table_lines(rows[:wrong], self._width)])
+            self._print([[], *table_lines(rows[:listed], self._width)])
             if self._file:
                 self._print([[("key", "next: "), ("", f"amqpscope why --end {self._file}")]])
-        detailed = [self._details[row.order] for row in rows[:wrong] if row.order in self._details]
+        detailed = [self._details[row.order] for row in rows[:listed] if row.order in self._details]
         for happened, _, verdict in detailed:
             print(f"\n{happened}{verdict}", end="")
         if len(detailed) < wrong:
             more = f"{wrong - len(detailed)} more that went wrong: --connection shows each in full"
             self._print([[], [("note", more)]])
-        if len(rows) > wrong:
-            self._print([[], *table_lines(rows[wrong:], self._width)])
+        if len(rows) > listed:
+            self._print([[], *table_lines(rows[listed:], self._width)])
         if self._more:
             self._print([[("dim", f"and {count(self._more, 'more connection')} in order")]])
 

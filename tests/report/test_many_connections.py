@@ -12,6 +12,7 @@ from hostile.scenes import many_connections
 from support.commands import amqpscope as command
 
 import amqpscope
+from amqpscope.cli import summary
 from amqpscope.report import backlog, cases
 from amqpscope.why import capture_ends
 
@@ -104,3 +105,12 @@ def test_why_says_of_how_many_connections_it_does_not_tell(
     assert f"connection {MANY - 1} " in last and "not reported" not in last
     reported = json.loads(command(capsys, "why", "--end", "--connection", "3", "--format", "json", many).out)
     assert "connections_not_told" not in reported
+
+
+def test_a_summary_keeps_few_of_many_that_went_wrong(
+    many: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(summary, "MAX_SUMMARY_ROWS", 4)
+    text = command(capsys, "summary", many).out
+    assert text.startswith(f"{many}: {MANY} connections, {MANY} went wrong\n\n")
+    assert [int(number) for number in re.findall(r"^ +(\d+)  ", text, re.MULTILINE)] == [0, 1, 2, 3]
