@@ -8,15 +8,17 @@
         What it means: ...
         ''',
         Limit("seconds", 10, "clients grant credit at once, or when they are first asked for a message"),
+        explains=(MAY_END,),
     )
 
 The words have fixed heads. `Client:` and `Server:` say what each of the two can change. `Not reported when:`
-names similar situations without the diagnosis. `Threads:` names reports of users. No other file lists codes.
+names similar situations without the diagnosis. `Threads:` names reports of users. `explains` says how
+`why --end` uses the diagnosis. No other file lists codes.
 """
 
 from typing import Final, NamedTuple
 
-__all__ = ["HEADS", "KINDS", "Kind", "Limit", "declare"]
+__all__ = ["ENDS", "HEADS", "KINDS", "MAY_END", "NO_OPENING", "REFUSES", "Kind", "Limit", "declare"]
 
 HEADS: Final = (
     "What it means",
@@ -29,6 +31,18 @@ HEADS: Final = (
 )
 """The heads of the words of a diagnosis, in order."""
 
+ENDS: Final = "ends"
+"""The sentence says that the other peer ends a connection, session, link or channel because of it."""
+
+NO_OPENING: Final = "no-opening"
+"""The connection ends because of it before AMQP is spoken."""
+
+REFUSES: Final = "refuses"
+"""The end is a refusal. The steps before the end say how sure they are."""
+
+MAY_END: Final = "may-end"
+"""A wait. Whoever waits for too long may end the connection, session, link or channel."""
+
 
 class Limit(NamedTuple):
     """A number from which on a diagnosis is made: times are in seconds of packet time."""
@@ -39,17 +53,18 @@ class Limit(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of diagnosis. code: `diag/...`. protocols: versions of AMQP that can have it."""
+    """A kind of diagnosis. code: `diag/...`. protocols: versions of AMQP that can have it.
+
+    explains: which ends the diagnosis explains (ENDS, NO_OPENING, REFUSES, MAY_END), empty for none.
+    trouble: whether the diagnosis is a problem, and not only a fact.
+    """
 
     code: str
     protocols: tuple[str, ...]
     words: str
     limits: tuple[Limit, ...]
-
-    @property
-    def trouble(self) -> bool:
-        """Whether it is any trouble, not only a fact."""
-        return self.name not in ("proxy-header", "websocket-unread")
+    explains: tuple[str, ...] = ()
+    trouble: bool = True
 
     @property
     def name(self) -> str:
@@ -86,9 +101,16 @@ KINDS: Final[dict[str, Kind]] = {}
 """The kinds of diagnoses of all files that are imported, by code."""
 
 
-def declare(name: str, protocols: tuple[str, ...], words: str, *limits: Limit) -> Kind:
-    """Declare a kind of diagnosis."""
-    kind = Kind(f"diag/{name}", protocols, words, limits)
+def declare(
+    name: str,
+    protocols: tuple[str, ...],
+    words: str,
+    *limits: Limit,
+    explains: tuple[str, ...] = (),
+    trouble: bool = True,
+) -> Kind:
+    """Declare a kind of diagnosis. The parameters are the fields of `Kind`."""
+    kind = Kind(f"diag/{name}", protocols, words, limits, explains, trouble)
     if kind.code in KINDS:
         raise ValueError(f"{kind.code} is declared twice")
     KINDS[kind.code] = kind

@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.diagnoses.declaration import declare
+from amqpscope.diagnoses.declaration import NO_OPENING, REFUSES, declare
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
 from amqpscope.protocols import is_amqp, label
@@ -44,6 +44,7 @@ WRONG_PORT: Final = declare(
     Not reported when: both peers speak AMQP, on whatever port, or a PROXY header comes first.
     Threads: rabbitmq/rabbitmq-server#13559, ruby-amqp/rabbitmq_http_api_client#35
     """,
+    explains=(NO_OPENING,),
 )
 
 VERSION_MISMATCH: Final = declare(
@@ -61,6 +62,7 @@ VERSION_MISMATCH: Final = declare(
     TLS.
     Threads: Azure/amqpnetlite#319, achilleasa/dart_amqp#67, amqp/rhea#122
     """,
+    explains=(NO_OPENING,),
 )
 
 NO_COMMON_MECHANISM: Final = declare(
@@ -76,6 +78,7 @@ NO_COMMON_MECHANISM: Final = declare(
     Not reported when: the server ends the connection, or the capture ends.
     Threads: amqp-node/amqplib#604, eclipse-hono/hono#1186, pma/amqp#30
     """,
+    explains=(NO_OPENING,),
 )
 
 LOGIN_REFUSED: Final = declare(
@@ -93,6 +96,7 @@ LOGIN_REFUSED: Final = declare(
     Not reported when: a channel is closed with 403, or the server shuts down.
     Threads: amqp-node/amqplib#574, alanxz/rabbitmq-c#490, amqp-node/amqplib#237
     """,
+    explains=(REFUSES,),
 )
 
 PROXY_HEADER: Final = declare(
@@ -108,6 +112,7 @@ PROXY_HEADER: Final = declare(
     Not reported when: the AMQP header comes first.
     Threads: mholt/caddy-l4#35, cloudamqp/amqproxy#114
     """,
+    trouble=False,
 )
 
 _NAMES: Final = {"AMQP 1.0": "1.0 without SASL", "SASL": "1.0 with SASL", "TLS": "1.0 with TLS"}

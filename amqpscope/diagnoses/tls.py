@@ -4,7 +4,7 @@ import datetime
 from typing import Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.diagnoses.declaration import declare
+from amqpscope.diagnoses.declaration import NO_OPENING, declare
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.model.records import Connection
 from amqpscope.model.tls_facts import Certificate, TlsAlert, TlsFacts
@@ -28,6 +28,7 @@ TLS_ALERT: Final = declare(
     Not reported when: the alert is the usual close_notify, or cannot be read.
     Threads: rabbitmq/rabbitmq-server#3663, docker-library/rabbitmq#532
     """,
+    explains=(NO_OPENING,),
 )
 
 TLS_UNANSWERED: Final = declare(
@@ -43,6 +44,7 @@ TLS_UNANSWERED: Final = declare(
     Not reported when: the server sends any answer.
     Threads: rabbitmq/rabbitmq-server#2944, rabbitmq/rabbitmq-server#13559
     """,
+    explains=(NO_OPENING,),
 )
 
 _CLOSING: Final = ("close_notify", "user_canceled", "encrypted")

@@ -8,7 +8,7 @@ window was 0 or its octets were not acknowledged, is not late.
 from typing import Any, Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.declaration import ENDS, MAY_END, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.model.records import FrameRecord
 from amqpscope.protocols import protocol_of
@@ -38,6 +38,7 @@ HEARTBEAT_LATE: Final = declare(
     """,
     Limit("times", 2, "AMQP 0-9-1 lets a peer close the connection after two heartbeats without a frame"),
     Limit("idle-times", 1.5, "AMQP 1.0 peers announce half of what they tolerate"),
+    explains=(ENDS, MAY_END),
 )
 
 SILENCE: Final = declare(
@@ -56,6 +57,7 @@ SILENCE: Final = declare(
     Threads: amqp/rhea#241, Azure/azure-service-bus-java#142
     """,
     Limit("seconds", 60, "limits for idle connections are minutes"),
+    explains=(ENDS,),
 )
 
 NETWORK_STALL: Final = declare(
@@ -77,6 +79,7 @@ NETWORK_STALL: Final = declare(
     """,
     Limit("seconds", 5, "a reader that is busy opens its window within a second"),
     Limit("resend-seconds", 3, "TCP resends after 0.2 s, and doubles that each time: four copies"),
+    explains=(MAY_END,),
 )
 
 _KEPT: Final = 128

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amqpscope.diagnoses.declaration import declare
+from amqpscope.diagnoses.declaration import NO_OPENING, declare
 from amqpscope.diagnoses.notebook import Notebook
 
 __all__ = ["WEBSOCKET_REFUSED", "WEBSOCKET_UNREAD", "websocket_failures"]
@@ -21,6 +21,7 @@ WEBSOCKET_REFUSED: Final = declare(
     Not reported when: the server accepts the upgrade.
     Threads: Azure/azure-service-bus-emulator-installer#51, amqp/rhea#69
     """,
+    explains=(NO_OPENING,),
 )
 
 WEBSOCKET_UNREAD: Final = declare(
@@ -35,6 +36,7 @@ WEBSOCKET_UNREAD: Final = declare(
     Server: The server needs no change.
     Not reported when: amqpscope can read the whole WebSocket.
     """,
+    trouble=False,
 )
 
 _ACCEPTED: Final = 101

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
+from amqpscope.diagnoses.declaration import KINDS
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import Connection
 from amqpscope.report.backlog import Backlog
@@ -17,18 +18,15 @@ __all__ = ["DiagnosisBacklog", "diagnosis_line", "is_trouble", "worst_first"]
 _SHOWN: Final = 10
 """Diagnoses of a capture that are shown to people."""
 
-_FACTS: Final = ("diag/proxy-header", "diag/websocket-unread")
-"""What is no trouble: it comes last."""
-
 
 def _weight(one: Diagnosis) -> tuple[bool, bool, float, int]:
     """Trouble before facts, what lasts still before what is over, and what lasts longest first."""
-    return (one.code in _FACTS, one.ended_packet > 0, -one.seconds, one.packet)
+    return (not is_trouble(one), one.ended_packet > 0, -one.seconds, one.packet)
 
 
 def is_trouble(one: Diagnosis) -> bool:
     """Whether it is any trouble, not only a fact."""
-    return one.code not in _FACTS
+    return KINDS[one.code].trouble
 
 
 def worst_first(found: list[Diagnosis]) -> list[Diagnosis]:

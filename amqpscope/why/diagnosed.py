@@ -1,67 +1,18 @@
 """Which diagnoses explain an end, and which of them concern a packet.
 
-A diagnosis explains an end surely if it says so itself: it names the packet of the end, and its code is one
-of those whose sentence says how the other peer reacts (`_SURE`). A wait that still lasted when something
-ended explains the end perhaps.
+A diagnosis explains an end surely if it says so itself: it names the packet of the end, and its declaration
+says that the other peer ends something because of it. A wait that still lasted when something ended explains
+the end perhaps.
 """
 
 from typing import Final
 
+from amqpscope.diagnoses.declaration import ENDS, KINDS, MAY_END, NO_OPENING, REFUSES
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.report.diagnosis_text import is_trouble
 from amqpscope.why.endings import CauseStep, Ending, StreamEnd
 
 __all__ = ["concerns", "explain_endings", "shown_packets"]
-
-_OPENING: Final = frozenset(
-    {
-        "diag/wrong-port",
-        "diag/version-mismatch",
-        "diag/no-common-mechanism",
-        "diag/handshake-limit",
-        "diag/tls-alert",
-        "diag/tls-unanswered",
-        "diag/websocket-refused",
-    }
-)
-"""With any of these, a connection ends before AMQP is spoken on it."""
-
-_SURE: Final = _OPENING | {
-    "diag/heartbeat-late",
-    "diag/legal-refused",
-    "diag/link-refused",
-    "diag/link-stolen",
-    "diag/login-refused",
-    "diag/removed-feature",
-    "diag/silence",
-    "diag/threads-share-channel",
-    "diag/token-expired",
-}
-"""The codes whose sentence says that the end follows from what is diagnosed."""
-
-_REFUSALS: Final = ("diag/link-refused", "diag/login-refused")
-"""The codes of which the steps of an end say already how sure they are."""
-
-_WAITS: Final = frozenset(
-    {
-        "diag/acks-missing",
-        "diag/channel-flow-stopped",
-        "diag/confirms-missing",
-        "diag/consumer-cancelled",
-        "diag/credit-none",
-        "diag/credit-starved",
-        "diag/frames-counted-as-messages",
-        "diag/heartbeat-late",
-        "diag/network-stall",
-        "diag/prefetch-full",
-        "diag/publisher-blocked",
-        "diag/token-unanswered",
-        "diag/unanswered",
-        "diag/unsettled-pile",
-        "diag/window-closed",
-    }
-)
-"""The codes of waits: whoever waits for too long may give up."""
 
 _SHOWN: Final = 3
 """Packets of a diagnosis that are shown."""
@@ -111,7 +62,7 @@ def _explained(ending: Ending, packet: int, troubles: list[Diagnosis]) -> list[C
     own = [one for one in troubles if _explains(one, packet, whole)]
     if own:
         # What only came before the end says less.
-        refused = any(one.code in _REFUSALS for one in own)
+        refused = any(REFUSES in KINDS[one.code].explains for one in own)
         sure = not refused or all(step.sure for step in ending.steps)
         steps = [step for step in ending.steps if step.sure or not sure]
         steps += [_step(one, sure) for one in own]
@@ -126,18 +77,27 @@ def _explained(ending: Ending, packet: int, troubles: list[Diagnosis]) -> list[C
 
 def _explains(one: Diagnosis, packet: int, whole: bool) -> bool:
     """Whether a diagnosis says that this end follows from it. whole: the connection ends in the packet."""
-    if one.code not in _SURE or packet <= 0:
+    if not _is_sure(one) or packet <= 0:
         return False
     if packet == one.ended_packet or (len(one.packets) > 1 and packet == one.packets[-1]):
         return True
     if not whole or one.packet >= packet:
         return False
-    return one.code in _OPENING or (one.subject == "connection" and packet <= one.ended_packet)
+    return NO_OPENING in KINDS[one.code].explains or (
+        one.subject == "connection" and packet <= one.ended_packet
+    )
+
+
+def _is_sure(one: Diagnosis) -> bool:
+    """Whether the sentence of a diagnosis says that an end follows from it."""
+    explains = KINDS[one.code].explains
+    return ENDS in explains or NO_OPENING in explains or REFUSES in explains
 
 
 def _lasts(one: Diagnosis, packet: int) -> bool:
     """Whether a wait began before a packet and lasted until then."""
-    return one.code in _WAITS and one.packet < packet and (not one.ended_packet or packet <= one.ended_packet)
+    waits = MAY_END in KINDS[one.code].explains
+    return waits and one.packet < packet and (not one.ended_packet or packet <= one.ended_packet)
 
 
 def _is_about(one: Diagnosis, thing: str) -> bool:
@@ -155,7 +115,7 @@ def _with_causes(steps: list[CauseStep], troubles: list[Diagnosis]) -> list[Caus
         causes = [
             one
             for one in troubles
-            if _explains(one, packet, False) or (step.sure and one.code in _SURE and packet in one.packets)
+            if _explains(one, packet, False) or (step.sure and _is_sure(one) and packet in one.packets)
         ]
         if causes:
             return [*found, *(_step(one, True) for one in causes)]

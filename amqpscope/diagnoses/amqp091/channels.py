@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.diagnoses.amqp091.channel_state import ChannelState, Held, window_of
-from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.declaration import MAY_END, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.diagnoses.watch import Watch091
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
@@ -55,6 +55,7 @@ PUBLISHER_BLOCKED: Final = declare(
     Threads: streadway/amqp#254, php-amqplib/php-amqplib#743
     """,
     Limit("seconds", 5, "short alarms come and go while memory is paged out"),
+    explains=(MAY_END,),
 )
 
 CHANNEL_FLOW_STOPPED: Final = declare(
@@ -71,6 +72,7 @@ CHANNEL_FLOW_STOPPED: Final = declare(
     Threads: alanxz/rabbitmq-c#811, postwait/node-amqp#347
     """,
     Limit("seconds", 5, "flow control for less than a second is normal"),
+    explains=(MAY_END,),
 )
 
 CONFIRMS_MISSING: Final = declare(
@@ -88,6 +90,7 @@ CONFIRMS_MISSING: Final = declare(
     Threads: php-amqplib/php-amqplib#743
     """,
     Limit("seconds", 10, "quorum queues under load take seconds"),
+    explains=(MAY_END,),
 )
 
 PREFETCH_FULL: Final = declare(
@@ -105,6 +108,7 @@ PREFETCH_FULL: Final = declare(
     Threads: MassTransit/MassTransit#1988, corvus-ch/rabbitmq-cli-consumer#54
     """,
     Limit("seconds", 10, "a handler may take seconds for one message"),
+    explains=(MAY_END,),
 )
 
 ACKS_MISSING: Final = declare(
@@ -123,6 +127,7 @@ ACKS_MISSING: Final = declare(
     Limit("seconds", 10, "a handler may take seconds for one message"),
     Limit("deliveries", 10, "fewer may be worked on"),
     Limit("one-seconds", 900, "half of the time after which RabbitMQ closes the channel"),
+    explains=(MAY_END,),
 )
 
 CONSUMER_CANCELLED: Final = declare(
@@ -139,6 +144,7 @@ CONSUMER_CANCELLED: Final = declare(
     Threads: onebeyond/rascal#52, php-amqplib/php-amqplib#704, vert-x3/vertx-rabbitmq-client#10
     """,
     Limit("seconds", 5, "clients that handle it consume again at once"),
+    explains=(MAY_END,),
 )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.declaration import ENDS, NO_OPENING, Limit, declare
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.diagnoses.watch import Watch091
 from amqpscope.model.records import CLIENT, FrameRecord
@@ -45,6 +45,7 @@ HANDSHAKE_LIMIT: Final = declare(
     Limit(
         "new-octets-before-tune", 8192, "RabbitMQ from 4.1 on, which also wants a frame-max of at least that"
     ),
+    explains=(NO_OPENING,),
 )
 
 REMOVED_FEATURE: Final = declare(
@@ -63,6 +64,7 @@ REMOVED_FEATURE: Final = declare(
     Not reported when: the queue is exclusive or durable, or basic.qos does not set the global flag.
     Threads: celery/kombu#2237, eosrio/hyperion-history-api#156, runtipi/runtipi#2592
     """,
+    explains=(ENDS,),
 )
 
 THREADS_SHARE_CHANNEL: Final = declare(
@@ -79,6 +81,7 @@ THREADS_SHARE_CHANNEL: Final = declare(
     Not reported when: octets are missing, or the frames belong to several channels.
     Threads: CopernicaMarketingSoftware/AMQP-CPP#92, rabbitmq/rabbitmq-dotnet-client#681, celery/py-amqp#462
     """,
+    explains=(ENDS,),
 )
 
 _AROUND: Final = 8

@@ -9,7 +9,7 @@ matter what was under way when the flow was sent.
 from typing import Any, Final
 
 from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, ahead
-from amqpscope.diagnoses.declaration import Kind, Limit, declare
+from amqpscope.diagnoses.declaration import MAY_END, Kind, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.model.records import FrameRecord
 from amqpscope.tracking.amqp10.identity import PEERS, Link, Session
@@ -45,6 +45,7 @@ CREDIT_NONE: Final = declare(
     """,
     Limit("seconds", 10, "clients grant credit at once, or when they are first asked for a message"),
     _WAITING,
+    explains=(MAY_END,),
 )
 
 CREDIT_STARVED: Final = declare(
@@ -66,6 +67,7 @@ CREDIT_STARVED: Final = declare(
     """,
     Limit("seconds", 10, "renewing credit takes one turn; a slow batch takes seconds"),
     _WAITING,
+    explains=(MAY_END,),
 )
 
 WINDOW_CLOSED: Final = declare(
@@ -88,6 +90,7 @@ WINDOW_CLOSED: Final = declare(
     """,
     Limit("seconds", 10, "a window that is closed for less than a second is normal flow control"),
     _WAITING,
+    explains=(MAY_END,),
 )
 
 

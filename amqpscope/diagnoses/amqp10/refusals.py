@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.declaration import ENDS, REFUSES, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, side_of_peer
 from amqpscope.diagnoses.several import Several
 from amqpscope.diagnoses.watch import Watch10
@@ -33,6 +33,7 @@ LEGAL_REFUSED: Final = declare(
     not made if the error comes from the application of the refusing peer.
     Threads: rabbitmq/rabbitmq-amqp1.0-client#11, Azure/amqpnetlite#231, noodlefrenzy/node-amqp10#178
     """,
+    explains=(ENDS,),
 )
 
 LINK_REFUSED: Final = declare(
@@ -51,6 +52,7 @@ LINK_REFUSED: Final = declare(
     Threads: rabbitmq/rabbitmq-tutorials#793, vcabbage/amqp#158
     """,
     Limit("within-seconds", 1, "a refusal follows the attach at once; later ends have other causes"),
+    explains=(REFUSES,),
 )
 
 LINK_STOLEN: Final = declare(
@@ -66,6 +68,7 @@ LINK_STOLEN: Final = declare(
     Not reported when: the first link was detached in the normal way before.
     Threads: vcabbage/amqp#43, Azure/azure-sdk-for-java#12483, Azure/azure-event-hubs-go#181
     """,
+    explains=(ENDS,),
 )
 
 FILTER_IGNORED: Final = declare(

@@ -3,7 +3,7 @@
 from typing import Final
 
 from amqpscope.diagnoses.amqp10.link_state import ahead
-from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.declaration import MAY_END, Limit, declare
 from amqpscope.diagnoses.latency import Latency
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration, side_of_peer
 from amqpscope.diagnoses.watch import Watch10
@@ -37,6 +37,7 @@ UNANSWERED: Final = declare(
     """,
     Limit("seconds", 5, "brokers create queues in up to 2 s, and answer everything else at once"),
     Limit("close-seconds", 3, "a close needs no work"),
+    explains=(MAY_END,),
 )
 
 

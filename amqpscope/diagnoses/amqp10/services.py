@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from amqpscope.diagnoses.amqp10.links import LinkWatch
 from amqpscope.diagnoses.amqp10.refusals import RefusalWatch
-from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.declaration import ENDS, MAY_END, Limit, declare
 from amqpscope.diagnoses.latency import Latency
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.diagnoses.watch import Watch10
@@ -53,6 +53,7 @@ TOKEN_EXPIRED: Final = declare(
     Threads: Azure/azure-sdk-for-python#23487, Azure/azure-service-bus-dotnet#265
     """,
     Limit("clock-seconds", 5, "the clocks of the capture and of the server may differ"),
+    explains=(ENDS,),
 )
 
 TOKEN_UNANSWERED: Final = declare(
@@ -69,6 +70,7 @@ TOKEN_UNANSWERED: Final = declare(
     Threads: Azure/azure-service-bus-java#401, Azure/azure-sdk-for-java#12044
     """,
     Limit("seconds", 10, "checking a token may take a request to another service"),
+    explains=(MAY_END,),
 )
 
 MANAGEMENT_FAILED: Final = declare(

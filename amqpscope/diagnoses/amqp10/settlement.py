@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from amqpscope.diagnoses.amqp10.link_state import LinkState, Miscount
-from amqpscope.diagnoses.declaration import Limit, declare
+from amqpscope.diagnoses.declaration import MAY_END, Limit, declare
 from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
 from amqpscope.tracking.amqp10.identity import PEERS
 from dissectors.wire import i64
@@ -50,6 +50,7 @@ UNSETTLED_PILE: Final = declare(
     Limit("seconds", 20, "an application may work on a batch for that long"),
     Limit("settle-seconds", 10, "a sender has nothing to work on before it settles"),
     Limit("deliveries", 10, "fewer may be what the application works on"),
+    explains=(MAY_END,),
 )
 
 SETTLEMENT_SLOW: Final = declare(
@@ -86,6 +87,7 @@ MISCOUNTED: Final = declare(
     Not reported when: the link was drained, a delivery was aborted, or each message has one transfer.
     Threads: Azure/azure-sdk-for-python#32767
     """,
+    explains=(MAY_END,),
 )
 
 
