@@ -218,6 +218,10 @@ MAX_TLS_SECRETS: Final = 262_144
 """TLS secrets kept, of about 300 octets each; then the oldest are forgotten. A connection has up to five, so
 that the newest 50,000 connections of a key log can be read."""
 
+MAX_TLS_SESSIONS: Final = 16_384
+"""Sessions opened with a server's private key of which a resumption can be read; the oldest are forgotten. A
+name is a ticket of some 200 octets, 64 KiB at most."""
+
 MAX_TLS_RECORD: Final = 16_384 + 2048
 """Octets of the body of a TLS record (RFC 5246, section 6.2.3). A larger one is none."""
 

@@ -49,7 +49,7 @@ from dissectors.wording import count, were
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 30
+_DUMP_VERSION: Final = 31
 
 _DIALECT: Final = "capture/dialect"
 

@@ -4,7 +4,16 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, Merge, Paths, Via, inputs, key_logs_of
+from amqpscope.cli.inputs import (
+    DialectOption,
+    KeyLogOption,
+    Merge,
+    Paths,
+    ServerKeyOption,
+    Via,
+    inputs,
+    secrets_of,
+)
 from amqpscope.cli.judging import (
     POLICY_PANEL,
     AllowEmpty,
@@ -245,6 +254,7 @@ def check(
     via: Via = None,
     dialect: DialectOption = None,
     tls_keylog: KeyLogOption = None,
+    tls_key: ServerKeyOption = None,
 ) -> int:
     """Show which peer broke which rule of the specification, in which packet and state."""
     if most is not None and most < 1:
@@ -289,7 +299,7 @@ def check(
     if most is None:
         most = values.get("max-per-rule", _MOST)
     outputs = output or [in_folder(configuration, one) for one in values.get("output", [])]
-    captures = inputs(paths, merge, via, dialect, key_logs_of(tls_keylog, configuration))
+    captures = inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key, configuration))
     detail = Detail(possible, notes, full, quiet)
     reports = Reports(form, outputs, most, captures, policy, detail, wanted, annotate)
     if write is not None:

@@ -5,7 +5,12 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, key_logs_of, secrets_of
+from amqpscope.cli.inputs import (
+    DialectOption,
+    KeyLogOption,
+    ServerKeyOption,
+    secrets_of,
+)
 from amqpscope.cli.judging import (
     AllowEmpty,
     ConfigOption,
@@ -99,6 +104,7 @@ def diff(
     allow_empty: AllowEmpty = None,
     dialect: DialectOption = None,
     tls_keylog: KeyLogOption = None,
+    tls_key: ServerKeyOption = None,
 ) -> int:
     """Show the first differences between two captures of one scenario, in frames and in findings."""
     if one == other == "-":
@@ -115,7 +121,7 @@ def diff(
     )
     configuration = configuration_of(config, no_config)
     policy = Policy(configuration, given, today())
-    secrets = secrets_of(key_logs_of(tls_keylog, configuration))
+    secrets = secrets_of(tls_keylog, tls_key, configuration)
     with (
         ReplayableCapture(one, policy.profile, policy.spec, "", dialect or "", secrets, meter) as a,
         ReplayableCapture(other, policy.profile, policy.spec, "", dialect or "", secrets, meter) as b,

@@ -15,7 +15,7 @@ from amqpscope.cli.output import say
 from amqpscope.cli.status import Status
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions, together
-from amqpscope.input.key_log import key_logs
+from amqpscope.input.key_log import tls_secrets
 from amqpscope.layers.secrets import Secrets
 from amqpscope.policy.configuration import Configuration
 from amqpscope.report.outcome import nothing_to
@@ -28,10 +28,10 @@ __all__ = [
     "KeyLogOption",
     "Merge",
     "Paths",
+    "ServerKeyOption",
     "Via",
     "capture_status",
     "inputs",
-    "key_logs_of",
     "same_file",
     "secrets_of",
 ]
@@ -108,6 +108,19 @@ KeyLogOption = Annotated[
 ]
 """Option of the commands that read AMQP: `CaptureOptions.secrets`."""
 
+ServerKeyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tls-key",
+        metavar="FILE",
+        show_default=False,
+        help="Decrypt TLS 1.0 to 1.2 with the server's private key in this PEM file. That works only for RSA "
+        "key exchange (suites TLS_RSA_WITH_...). The environment variable AMQPSCOPE_TLS_KEY_PASSPHRASE "
+        "opens an encrypted key. The option may be repeated.",
+    ),
+]
+"""Option of the commands that read AMQP: `CaptureOptions.secrets`."""
+
 
 _CALLED_SO = re.compile(r"\.(pcap|pcapng|cap)(\.(gz|zst))?$", re.IGNORECASE)
 
@@ -134,14 +147,20 @@ class CaptureArgument:
         return Capture(self.paths[0] if len(self.paths) == 1 else self.paths, options, via=self.via)
 
 
-def key_logs_of(given: list[str] | None, configuration: Configuration) -> list[str]:
-    """The key logs that options name, or if there are none the configuration."""
-    return given or [configuration.path(name) for name in configuration.values.get("tls-keylog", [])]
-
-
-def secrets_of(keylogs: list[str] | None, growing: bool = False) -> Secrets | None:
-    """What the key logs have; None without key logs. growing: they are still written. Raises FilterError."""
-    return key_logs(keylogs, growing) if keylogs else None
+def secrets_of(
+    keylogs: list[str] | None,
+    keys: list[str] | None,
+    configuration: Configuration | None = None,
+    growing: bool = False,
+) -> Secrets | None:
+    """What the key logs and private keys have that options name, or if an option is not given the
+    configuration; None without any. growing: the key logs are still written. Raises FilterError.
+    """
+    if configuration is not None:
+        values = configuration.values
+        keylogs = keylogs or [configuration.path(name) for name in values.get("tls-keylog", [])]
+        keys = keys or [configuration.path(name) for name in values.get("tls-key", [])]
+    return tls_secrets(keylogs or [], keys or [], growing)
 
 
 def inputs(
@@ -149,7 +168,7 @@ def inputs(
     merge: bool,
     via: Through | None = None,
     dialect: Dialect | None = None,
-    keylogs: list[str] | None = None,
+    secrets: Secrets | None = None,
 ) -> list[CaptureArgument]:
     """What is to be read for these paths, in their order; with `merge` all of it as one capture.
 
@@ -174,7 +193,6 @@ def inputs(
     if merge:
         refusal = next((one.refusal for one in found if one.refusal), "")
         found = [CaptureArgument([one.paths[0] for one in found], refusal)]
-    secrets = secrets_of(keylogs)
     for one in found:
         one.via = via or ""
         one.secrets = secrets

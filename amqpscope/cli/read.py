@@ -13,9 +13,11 @@ from amqpscope.cli.inputs import (
     KeyLogOption,
     Merge,
     Paths,
+    ServerKeyOption,
     Via,
     capture_status,
     inputs,
+    secrets_of,
 )
 from amqpscope.cli.output import progress, say
 from amqpscope.cli.selection import Selection, parse_bound, parse_channels, parse_names
@@ -256,6 +258,7 @@ def read(
     via: Via = None,
     dialect: DialectOption = None,
     tls_keylog: KeyLogOption = None,
+    tls_key: ServerKeyOption = None,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -283,7 +286,7 @@ def read(
         raise FilterError("--linked: cannot be combined with --ladder or --count")
     if linked and "-" in paths:
         raise FilterError("--linked: reads twice, which standard input cannot")
-    captures = inputs(paths, merge, via, dialect, tls_keylog)
+    captures = inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key))
     writer: FrameWriter
     if drawn:
         writer = LadderWriter(around or 0)

@@ -9,7 +9,13 @@ import typer
 from amqpscope.capture.live.opening import list_interfaces, open_source
 from amqpscope.capture.live.privileges import give_up
 from amqpscope.cli import quantities
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, key_logs_of, same_file, secrets_of
+from amqpscope.cli.inputs import (
+    DialectOption,
+    KeyLogOption,
+    ServerKeyOption,
+    same_file,
+    secrets_of,
+)
 from amqpscope.cli.judging import (
     AllowEmpty,
     BaselineOption,
@@ -236,7 +242,7 @@ def sniff(
             "--embed-keys",
             rich_help_panel=_FILES,
             help="Put the TLS secrets of the connections into the recording, so that everybody who has the "
-            "file can decrypt it. The option needs -w and --tls-keylog.",
+            "file can decrypt it. The option needs -w and --tls-keylog or --tls-key.",
         ),
     ] = False,
     until: Annotated[
@@ -290,6 +296,7 @@ def sniff(
     profile: ProfileOption = None,
     dialect: DialectOption = None,
     tls_keylog: KeyLogOption = None,
+    tls_key: ServerKeyOption = None,
     fail_on: FailOnOption = None,
     fail_on_possible: FailOnPossible = None,
     strict: StrictOption = None,
@@ -330,9 +337,9 @@ def sniff(
         raise FilterError("--top: cannot be combined with --quiet, --format or -w -")
     if path not in (None, "-") and "-" in (interfaces or []) and same_file(path, "-"):
         raise FilterError(f"--write {path}: is the file that standard input reads")
-    secrets = secrets_of(key_logs_of(tls_keylog, configuration), growing=True)
+    secrets = secrets_of(tls_keylog, tls_key, configuration, growing=True)
     if embed_keys and (path is None or secrets is None):
-        raise FilterError("--embed-keys: needs -w and --tls-keylog")
+        raise FilterError("--embed-keys: needs -w and --tls-keylog or --tls-key")
     with open_source(interfaces or ["any"], packet_filter, any_port) as source:
         give_up()
         recording = None

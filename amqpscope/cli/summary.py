@@ -15,9 +15,11 @@ from amqpscope.cli.inputs import (
     KeyLogOption,
     Merge,
     Paths,
+    ServerKeyOption,
     Via,
     capture_status,
     inputs,
+    secrets_of,
 )
 from amqpscope.cli.output import TextOrJson, progress, say
 from amqpscope.cli.selection import WantedConnection
@@ -88,6 +90,7 @@ def summary(
     via: Via = None,
     dialect: DialectOption = None,
     tls_keylog: KeyLogOption = None,
+    tls_key: ServerKeyOption = None,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -98,7 +101,7 @@ def summary(
     """Show the peers, links and traffic of each connection, and how and why the connection ended."""
     wanted = None if connection is None else WantedConnection(connection)
     statuses = []
-    for one in inputs(paths, merge, via, dialect, tls_keylog):
+    for one in inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key)):
         try:
             statuses.append(_summarise(one, wanted, everything, form, allow_empty))
         except CaptureError as error:

@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import CaptureArgument, DialectOption, KeyLogOption, Merge, Paths, Via, inputs
+from amqpscope.cli.inputs import (
+    CaptureArgument,
+    DialectOption,
+    KeyLogOption,
+    Merge,
+    Paths,
+    ServerKeyOption,
+    Via,
+    inputs,
+    secrets_of,
+)
 from amqpscope.cli.output import meter, notes_to_stderr, say
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError
@@ -43,6 +53,7 @@ def triage(
     via: Via = None,
     dialect: DialectOption = None,
     tls_keylog: KeyLogOption = None,
+    tls_key: ServerKeyOption = None,
     allow_empty: Annotated[
         bool,
         typer.Option(
@@ -52,7 +63,7 @@ def triage(
 ) -> int:
     """Show who talks to whom, what is wrong and since when, who has to act, and what to type next."""
     statuses: list[Status] = []
-    for one in inputs(paths, merge, via, dialect, tls_keylog):
+    for one in inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key)):
         below = any(status is not Status.FAILURE for status in statuses)
         try:
             statuses.append(_triage(one, below, allow_empty))

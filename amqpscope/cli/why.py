@@ -9,7 +9,16 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import CaptureArgument, DialectOption, KeyLogOption, Merge, Via, inputs
+from amqpscope.cli.inputs import (
+    CaptureArgument,
+    DialectOption,
+    KeyLogOption,
+    Merge,
+    ServerKeyOption,
+    Via,
+    inputs,
+    secrets_of,
+)
 from amqpscope.cli.judging import Spec
 from amqpscope.cli.output import TextOrJson, meter, notes_to_stderr, say
 from amqpscope.cli.selection import WantedConnection
@@ -157,6 +166,7 @@ def why(
     via: Via = None,
     dialect: DialectOption = None,
     tls_keylog: KeyLogOption = None,
+    tls_key: ServerKeyOption = None,
 ) -> int:
     """Show the frames of a packet, what allows or forbids each frame, and what followed."""
     valid(profile)
@@ -165,7 +175,13 @@ def why(
         # The last word is none of a packet then.
         named = named if packet is None else [*named, packet]
         return _every_end(
-            named, frame, connection, form, inputs(named, merge, via, dialect, tls_keylog), profile, spec
+            named,
+            frame,
+            connection,
+            form,
+            inputs(named, merge, via, dialect, secrets_of(tls_keylog, tls_key)),
+            profile,
+            spec,
         )
     if packet is None or not named:
         if packet is None and not named:
@@ -180,7 +196,7 @@ def why(
     if len(named) == 1 and _NUMBER.fullmatch(named[0]) and os.path.exists(packet):
         raise FilterError(f"the file comes before the packet: amqpscope why {packet} {named[0]}")
     number = _number(packet)
-    captures = inputs(named, merge, via, dialect, tls_keylog)
+    captures = inputs(named, merge, via, dialect, secrets_of(tls_keylog, tls_key))
     if len(captures) > 1:
         raise FilterError(
             f"packet {number}: give one of the {len(captures)} captures, or merge them with --merge"

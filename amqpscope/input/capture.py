@@ -23,7 +23,7 @@ from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.merging import Merge
 from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
-from amqpscope.input.key_log import LaterBlocks, key_logs
+from amqpscope.input.key_log import LaterBlocks, tls_secrets
 from amqpscope.layers.secrets import Secrets
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note
@@ -312,15 +312,20 @@ class Capture:
 
 
 def read(
-    source: File | Sequence[File], *, messages: bool = True, tls_keylog: Sequence[str] = ()
+    source: File | Sequence[File],
+    *,
+    messages: bool = True,
+    tls_keylog: Sequence[str] = (),
+    tls_key: Sequence[str] = (),
 ) -> Iterator[FrameRecord]:
     """The frame records of a capture: path, `-`, or an open binary file; or several of these, read as one.
 
-    tls_keylog: paths of files with the secrets of its TLS, in the format of SSLKEYLOGFILE.
+    tls_keylog: paths of files with the secrets of its TLS, in the format of SSLKEYLOGFILE. tls_key: paths of
+    files with the private keys of its servers, in PEM.
 
     Raises CaptureError at once when it cannot be opened, and on the first record when it is no capture.
     """
-    secrets = key_logs(tls_keylog) if tls_keylog else None
+    secrets = tls_secrets(tls_keylog, tls_key)
     return _records(Capture(source, CaptureOptions(messages=messages, keep=False, secrets=secrets)))
 
 
@@ -330,11 +335,13 @@ def check(
     profile: str = AUTO,
     spec: str = FINAL,
     tls_keylog: Sequence[str] = (),
+    tls_key: Sequence[str] = (),
 ) -> Iterator[Finding]:
     """The findings of a capture: path, `-`, or an open binary file; or several of these, read as one.
 
     profile: `auto`, `none`, or names of products, whose habits are notes only. spec: the edition of the
-    specification that they follow, `final`, `csd01` or `csprd02` (see `Capture`). tls_keylog: as of `read`.
+    specification that they follow, `final`, `csd01` or `csprd02` (see `Capture`). tls_keylog, tls_key: as of
+    `read`.
 
     Raises CaptureError at once when it cannot be opened, and on the first finding when it is no capture.
     """
@@ -344,7 +351,7 @@ def check(
         judge=True,
         profile=profile,
         spec=spec,
-        secrets=key_logs(tls_keylog) if tls_keylog else None,
+        secrets=tls_secrets(tls_keylog, tls_key),
     )
     return _findings(Capture(source, options))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from amqpscope.diagnoses.capture import CaptureDiagnoses
 from amqpscope.diagnoses.registry import known_limits
 from amqpscope.input.capture import Capture, CaptureOptions, File
-from amqpscope.input.key_log import key_logs
+from amqpscope.input.key_log import tls_secrets
 from amqpscope.model.diagnosis import Diagnosis
 
 __all__ = ["diagnose"]
@@ -16,11 +16,12 @@ def diagnose(
     *,
     limits: Mapping[str, float] | None = None,
     tls_keylog: Sequence[str] = (),
+    tls_key: Sequence[str] = (),
 ) -> Iterator[Diagnosis]:
     """The diagnoses of a capture: path, `-`, or an open binary file; or several of these, read as one.
 
     They come connection by connection, when each is over. limits: other limits than the usual ones, such as
-    `{"credit-none.seconds": 20}`. tls_keylog: as of `read`.
+    `{"credit-none.seconds": 20}`. tls_keylog, tls_key: as of `read`.
 
     Raises CaptureError at once when it cannot be opened, and on the first diagnosis when it is no capture;
     FilterError for a limit that there is not.
@@ -30,7 +31,7 @@ def diagnose(
         ended=True,
         judge=True,
         records=False,
-        secrets=key_logs(tls_keylog) if tls_keylog else None,
+        secrets=tls_secrets(tls_keylog, tls_key),
     )
     return _diagnoses(Capture(source, options), CaptureDiagnoses(known_limits(limits or {})))
 

@@ -1,5 +1,5 @@
 """Where TLS secrets come from: key logs in the format of SSLKEYLOGFILE, which may grow while they are read,
-and what a capture file has behind the packets that it is for.
+private keys of servers, and what a capture file has behind the packets that it is for.
 """
 
 import importlib.util
@@ -14,24 +14,32 @@ from amqpscope.errors import CaptureError, FilterError
 from amqpscope.layers.secrets import Secrets, SecretsSource
 from amqpscope.limits import MAX_BLOCK
 
-__all__ = ["LaterBlocks", "key_logs"]
+__all__ = ["LaterBlocks", "tls_secrets"]
 
 _BLOCK: Final = 1024 * 1024
 """Octets read at a time. A line of a key log without an end in so many is none."""
 
 
-def key_logs(paths: Sequence[str], growing: bool = False) -> Secrets:
-    """The secrets of key logs. growing: lines may be added, and a file may still be missing or empty.
+def tls_secrets(logs: Sequence[str], keys: Sequence[str] = (), growing: bool = False) -> Secrets | None:
+    """The secrets of key logs and of files with private keys (PEM); None if there are no such files. growing:
+    lines may be added to the logs, and a log may still be missing or empty.
 
-    Raises FilterError when one cannot be read or has no secrets, or when the package for decryption is
+    Raises FilterError when a file cannot be read or has no secrets, or when the package for decryption is
     missing.
     """
+    if not logs and not keys:
+        return None
     if importlib.util.find_spec("cryptography") is None:
-        raise FilterError('--tls-keylog: needs the package cryptography (pip install "amqpscope[tls]")')
+        option = "--tls-keylog" if logs else "--tls-key"
+        raise FilterError(f'{option}: needs the package cryptography (pip install "amqpscope[tls]")')
     secrets = Secrets()
     secrets.given = True
-    secrets.growing = growing
-    for path in paths:
+    secrets.growing = growing and bool(logs)
+    if keys:
+        from amqpscope.input.server_keys import server_key  # brings cryptography, which takes its time
+
+        secrets.server_keys += [server_key(path) for path in keys]
+    for path in logs:
         log = KeyLog(path)
         try:
             taken = log.take_new(secrets)

@@ -1,17 +1,18 @@
-"""The TLS secrets of a capture, from key logs and from the capture file itself.
+"""The TLS secrets of a capture: from key logs, from the capture file, and from private keys of servers.
 
 A key log (the format of SSLKEYLOGFILE) has a line for each secret: its label, the client random of the
-connection, the secret, the last two in hexadecimal. Secrets appear in no output.
+connection, the secret, the last two in hexadecimal. A private key of a server decrypts the secret that the
+client sends in an RSA key exchange. Secrets appear in no output.
 """
 
 from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from amqpscope.limits import MAX_TLS_SECRETS
+from amqpscope.limits import MAX_TLS_SECRETS, MAX_TLS_SESSIONS
 from dissectors.wire import i64
 
-__all__ = ["LABELS", "Secrets", "SecretsSource"]
+__all__ = ["LABELS", "Secrets", "SecretsSource", "ServerKey"]
 
 LABELS: Final = frozenset(
     [
@@ -39,6 +40,19 @@ class SecretsSource:
         return False
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ServerKey:
+    """The private RSA key of a server."""
+
+    def fits(self, certificate: bytes) -> bool:
+        """Whether it is the key of this certificate, in DER."""
+        return False
+
+    def decrypt(self, octets: bytes) -> bytes:
+        """What was encrypted with the public key (PKCS #1 v1.5); anything if the octets were not."""
+        return b""
+
+
 class Secrets:
     """The secrets that are known so far, by client random and label. shared: those of all captures."""
 
@@ -48,6 +62,10 @@ class Secrets:
         self._count: i64 = 0
         # Asked when a secret is missing.
         self.sources: list[SecretsSource] = []
+        # The private keys of servers, and the master secrets of the sessions that they opened, by the
+        # identity or ticket with which a client resumes the session.
+        self.server_keys: list[ServerKey] = [] if shared is None else shared.server_keys
+        self.sessions: dict[bytes, bytes] = {} if shared is None else shared.sessions
         # Somebody gave secrets: whoever misses one wants to know.
         self.given: bool = shared is not None and shared.given
         # They may still be written: what misses one may wait.
@@ -79,6 +97,10 @@ class Secrets:
             value = bytes.fromhex(secret.decode("ascii"))
         except ValueError:
             return False
+        self._add(key, label, value)
+        return True
+
+    def _add(self, key: bytes, label: str, value: bytes) -> None:
         of_connection = self._known.get(key)
         if of_connection is None:
             of_connection = self._known[key] = {}
@@ -88,7 +110,20 @@ class Secrets:
         while self._count > MAX_TLS_SECRETS:
             oldest = next(iter(self._known))
             self._count -= len(self._known.pop(oldest))
-        return True
+
+    def learn(self, random: bytes, label: str, secret: bytes) -> None:
+        """A private key gave this secret of the connection with this client random."""
+        if self.shared is not None:
+            self.shared.learn(random, label, secret)
+        else:
+            self._add(random, label, secret)
+            self._found.add(random)
+
+    def learn_session(self, name: bytes, master: bytes) -> None:
+        """A client may resume the session with this master secret by this identity or ticket."""
+        while len(self.sessions) >= MAX_TLS_SESSIONS:
+            del self.sessions[next(iter(self.sessions))]
+        self.sessions[name] = master
 
     def of(self, random: bytes, wanted: str) -> dict[str, bytes]:
         """The secrets of the connection with this client random, by label. wanted: the one that is needed."""

@@ -324,6 +324,7 @@ KEYS: Final[dict[str, Callable[[_Reader, str, Any], object]]] = {
     "baseline": _Reader.text,
     "max-per-rule": _Reader.count,
     "tls-keylog": _Reader.texts,
+    "tls-key": _Reader.texts,
     "diagnoses": _Reader.boolean,
     "diagnosis-limits": _Reader.diagnosis_limits,
     "fail-on-diagnosis": _Reader.diagnoses,

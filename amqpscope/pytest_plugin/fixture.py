@@ -14,7 +14,7 @@ from typing import Final, Literal, TypedDict, Unpack
 import pytest
 
 from amqpscope.errors import CaptureError, FilterError, NotPermitted, NotPossible
-from amqpscope.input.key_log import key_logs
+from amqpscope.input.key_log import tls_secrets
 from amqpscope.layers.secrets import Secrets
 from amqpscope.model.finding import Finding
 from amqpscope.policy import Given, Policy
@@ -44,8 +44,8 @@ class Options(TypedDict, total=False):
     fail_on: from which severity on findings fail the test, `error`, `warning`, `note` or `never`.
     fail_on_possible: those that are not certain do, too. strict: as fail_on="warning" and fail_on_possible.
     allow: rules, or patterns of them, or severities, for which it does not fail here. allow_empty: there may
-    be no AMQP at all. select, ignore, profile, spec, dialect, tls_keylog: as the options of `amqpscope
-    check`. Without tls_keylog, the file that the environment variable SSLKEYLOGFILE names.
+    be no AMQP at all. select, ignore, profile, spec, dialect, tls_keylog, tls_key: as the options of
+    `amqpscope check`. Without the last two, the file that the environment variable SSLKEYLOGFILE names.
     """
 
     fail_on: Literal["error", "warning", "note", "never"]
@@ -59,6 +59,7 @@ class Options(TypedDict, total=False):
     spec: str
     dialect: str
     tls_keylog: str | PathLike[str] | Iterable[str | PathLike[str]]
+    tls_key: str | PathLike[str] | Iterable[str | PathLike[str]]
 
 
 class AmqpCapture:
@@ -249,6 +250,7 @@ class _Terms:
             given.ignore = _words(options["ignore"])
         try:
             self._key_logs = _paths(options.get("tls_keylog", ()))
+            self._keys = _paths(options.get("tls_key", ()))
             self._dialect = known_dialect(options.get("dialect", ""))
             self._policy = Policy(configuration, given, datetime.datetime.now().astimezone().date())
             self._allowed = selectors("allow", _words(options.get("allow", ())))
@@ -264,13 +266,15 @@ class _Terms:
         return judge(CaptureOfTest(source, self._dialect, secrets), self._policy, self._allows, hint)
 
     def _secrets(self) -> Secrets | None:
-        """Those of the key logs as they are now; without one, of the file that the process writes to."""
-        if self._key_logs:
-            return key_logs(self._key_logs)
+        """Those of the key logs as they are now, and of private keys; without one, of the file that the
+        process writes to.
+        """
+        if self._key_logs or self._keys:
+            return tls_secrets(self._key_logs, self._keys)
         written = os.environ.get("SSLKEYLOGFILE", "")
         if not written or importlib.util.find_spec("cryptography") is None:
             return None
-        return key_logs([written], growing=True)
+        return tls_secrets([written], growing=True)
 
     def _allows(self, finding: Finding) -> bool:
         return any(one.fits(finding.rule, weight(finding)) for one in self._allowed)

@@ -16,7 +16,7 @@ from support.tshark import tshark_version
 
 import amqpscope
 from amqpscope.input.capture import CaptureOptions
-from amqpscope.input.key_log import key_logs
+from amqpscope.input.key_log import tls_secrets
 
 from .test_tls import recorded, talk
 
@@ -45,7 +45,7 @@ def followed(capture: Path, keys: Path, stream: int) -> list[int]:
 
 def agree(capture: Path, keys: Path) -> int:
     """Compare all streams of a capture. Gives how many octets there were."""
-    with amqpscope.Capture(capture, CaptureOptions(secrets=key_logs([str(keys)]))) as read:
+    with amqpscope.Capture(capture, CaptureOptions(secrets=tls_secrets([str(keys)]))) as read:
         sizes: dict[int, list[int]] = {}
         for record in read:
             own = sizes.setdefault(record.connection.stream, [0, 0])

@@ -25,7 +25,7 @@ import amqpscope
 from amqpscope.cli.main import app
 from amqpscope.errors import FilterError
 from amqpscope.input.capture import CaptureOptions
-from amqpscope.input.key_log import KeyLog, key_logs
+from amqpscope.input.key_log import KeyLog, tls_secrets
 from amqpscope.layers.secrets import LABELS, Secrets
 from amqpscope.policy.configuration import Configuration
 from amqpscope.pytest_plugin.fixture import AmqpCapture
@@ -98,7 +98,7 @@ def test_a_key_log_that_grows(tmp_path: Path, version: str, reload: bool, late: 
     path = tmp_path / "keys.txt"
     path.write_bytes(b"")
     harness = ConnectionHarness(reload=reload)
-    harness.output.secrets = Secrets(key_logs([str(path)], growing=True))
+    harness.output.secrets = Secrets(tls_secrets([str(path)], growing=True))
     for number, turn in enumerate(recording.turns):
         if number == recording.handshake + late:
             path.write_bytes(recording.keylog[:-100])
@@ -120,7 +120,7 @@ def test_a_key_log_that_grows(tmp_path: Path, version: str, reload: bool, late: 
 
 def test_secrets_that_never_come(tmp_path: Path, recording: TlsRecording) -> None:
     harness = ConnectionHarness()
-    harness.output.secrets = Secrets(key_logs([str(tmp_path / "none.txt")], growing=True))
+    harness.output.secrets = Secrets(tls_secrets([str(tmp_path / "none.txt")], growing=True))
     for turn in recording.turns:
         harness.send(turn.direction, turn.octets)
     assert harness.output.secrets.waiting > 0
@@ -157,7 +157,7 @@ def test_key_logs_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "empty").write_bytes(b"")
     for name, why in (("none", "No such file"), ("empty", "has no TLS secrets"), (".", "directory")):
         with pytest.raises(FilterError, match=why):
-            key_logs([str(tmp_path / name)])
+            tls_secrets([str(tmp_path / name)])
 
 
 @pytest.mark.parametrize(

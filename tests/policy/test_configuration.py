@@ -81,6 +81,7 @@ def test_every_key(folder: Path) -> None:
         max-per-rule = 7
         baseline = "known.json"
         tls-keylog = "keys.txt"
+        tls-key = "server.pem"
         diagnoses = false
         fail-on-diagnosis = ["credit-none", "all"]
         [diagnosis-limits]
@@ -103,6 +104,7 @@ def test_every_key(folder: Path) -> None:
         "max-per-rule": 7,
         "baseline": "known.json",
         "tls-keylog": ["keys.txt"],
+        "tls-key": ["server.pem"],
         "diagnoses": False,
         "fail-on-diagnosis": ["credit-none", "all"],
         "diagnosis-limits": {"credit-none.seconds": 20.0},

@@ -14,10 +14,13 @@ __all__ = [
     "CERTIFICATE",
     "CERTIFICATE_REQUEST",
     "CLIENT_HELLO",
+    "CLIENT_KEY_EXCHANGE",
     "ENCRYPTED_EXTENSIONS",
     "END_OF_EARLY_DATA",
     "FINISHED",
+    "HELLO_REQUEST",
     "KEY_UPDATE",
+    "NEW_SESSION_TICKET",
     "SERVER_HELLO",
     "Hello",
     "certificate",
@@ -28,18 +31,23 @@ __all__ = [
     "server_hello",
 ]
 
+HELLO_REQUEST: Final = 0
 CLIENT_HELLO: Final = 1
 SERVER_HELLO: Final = 2
+NEW_SESSION_TICKET: Final = 4
 END_OF_EARLY_DATA: Final = 5
 ENCRYPTED_EXTENSIONS: Final = 8
 CERTIFICATE: Final = 11
 CERTIFICATE_REQUEST: Final = 13
+CLIENT_KEY_EXCHANGE: Final = 16
 FINISHED: Final = 20
 KEY_UPDATE: Final = 24
 
 SERVER_NAME: Final = 0
 ALPN: Final = 16
 ENCRYPT_THEN_MAC: Final = 22
+EXTENDED_MASTER_SECRET: Final = 23
+SESSION_TICKET: Final = 35
 EARLY_DATA: Final = 42
 SUPPORTED_VERSIONS: Final = 43
 
@@ -87,13 +95,15 @@ ALERTS: Final = {
 class Hello:
     """A ClientHello or ServerHello.
 
-    version: the chosen one, as on the wire; 0 in a ClientHello. suite: the chosen one. compressed: the
+    version: the chosen one, as on the wire; in a ClientHello the newest one before TLS 1.3 that the client
+    speaks. session: the identity of the session. suite: the chosen one. compressed: the
     records will be.
     """
 
     def __init__(self) -> None:
         self.random = b""
         self.version = 0
+        self.session = b""
         self.suite = 0
         self.compressed = False
         self.extensions: dict[int, bytes] = {}
@@ -111,8 +121,10 @@ def _number(octets: bytes, at: int, size: int) -> int:
 def client_hello(body: bytes) -> Hello:
     """A ClientHello, or what there is of one."""
     hello = Hello()
+    hello.version = _number(body, 0, 2)
     hello.random = body[2:34]
     at = 35 + _number(body, 34, 1)
+    hello.session = body[35:at]
     at += 2 + _number(body, at, 2)
     at += 1 + _number(body, at, 1)
     hello.extensions = read_extensions(body[at:])
@@ -125,6 +137,7 @@ def server_hello(body: bytes) -> Hello:
     hello.version = _number(body, 0, 2)
     hello.random = body[2:34]
     at = 35 + _number(body, 34, 1)
+    hello.session = body[35:at]
     hello.suite = _number(body, at, 2)
     hello.compressed = body[at + 2 : at + 3] > b"\0"
     hello.extensions = read_extensions(body[at + 3 :])

@@ -4,7 +4,7 @@ section 5; RFC 2246, section 5)."""
 import hashlib
 import hmac
 
-__all__ = ["expand_label", "key_block"]
+__all__ = ["expand_label", "key_block", "prf"]
 
 
 def expand_label(digest: str, secret: bytes, label: bytes, size: int) -> bytes:
@@ -24,13 +24,19 @@ def key_block(
     version: int, digest: str, master: bytes, client_random: bytes, server_random: bytes, size: int
 ) -> bytes:
     """The first `size` octets of the key block of TLS 1.2 and before. version: as on the wire."""
-    seed = b"key expansion" + server_random + client_random
+    return prf(version, digest, master, b"key expansion" + server_random + client_random, size)
+
+
+def prf(version: int, digest: str, secret: bytes, seed: bytes, size: int) -> bytes:
+    """The PRF of TLS 1.2 and before: `size` octets of a secret. version: as on the wire. seed: behind its
+    label. Raises ValueError where the system forbids the digests.
+    """
     if version >= 0x0303:
-        return _expand(digest, master, seed, size)
+        return _expand(digest, secret, seed, size)
     # Before TLS 1.2: both halves of the secret, which overlap if its size is odd.
-    half = (len(master) + 1) // 2
-    first = _expand("md5", master[:half], seed, size)
-    second = _expand("sha1", master[len(master) - half :], seed, size)
+    half = (len(secret) + 1) // 2
+    first = _expand("md5", secret[:half], seed, size)
+    second = _expand("sha1", secret[len(secret) - half :], seed, size)
     return bytes(one ^ other for one, other in zip(first, second, strict=True))
 
 

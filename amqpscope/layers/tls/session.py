@@ -13,6 +13,7 @@ from amqpscope.layers.interface import LayerContext
 from amqpscope.layers.tls import handshake
 from amqpscope.layers.tls.ciphers import RecordCipher, Traffic13, block_sizes, cipher_of
 from amqpscope.layers.tls.handshake import Hello
+from amqpscope.layers.tls.key_exchange import KeyExchange
 from amqpscope.layers.tls.schedule import key_block
 from amqpscope.layers.tls.suites import suite
 from amqpscope.limits import MAX_TLS_ALERTS, MAX_TLS_WAITING, MAX_TLS_WAITING_ALL
@@ -76,6 +77,8 @@ class TlsSession:
         self.server_random = b""
         self.encrypt_then_mac = False
         self.compressed = False
+        # The messages of the last handshake; only where there are private keys.
+        self.exchange = KeyExchange()
         # What becomes of 0-RTT data: "" (there are none), `offered`, `taken` or `refused`.
         self.early = ""
         # Directions that lack a secret which may still come, what has come of both since, and how much of it.
@@ -106,6 +109,10 @@ class TlsSession:
         """A whole message of a handshake, in the clear or decrypted."""
         by_client = direction == self.client
         facts = self.facts
+        if self.context.secrets.server_keys:
+            if kind == handshake.CLIENT_HELLO and by_client:
+                self.exchange = KeyExchange()
+            self.exchange.take(by_client, kind, body, self.context.secrets)
         if kind == handshake.CLIENT_HELLO and by_client:
             self.client_hello(handshake.client_hello(body))
         elif kind == handshake.SERVER_HELLO and not by_client:
@@ -233,7 +240,7 @@ class TlsSession:
     def cipher12(self, direction: int, place: Provenance) -> RecordCipher | None:
         """The cipher of the last handshake of TLS 1.2 and before; None if there cannot be one."""
         of = suite(self.suite)
-        master = self.secrets("CLIENT_RANDOM").get("CLIENT_RANDOM", b"")
+        master = self.master()
         if (
             len(master) != 48
             or not self.server_random
@@ -251,9 +258,21 @@ class TlsSession:
             return None
         return cipher_of(of, self.version, block, self.role(direction), self.encrypt_then_mac)
 
+    def master(self) -> bytes:
+        """The master secret of TLS 1.2 and before, of a key log or by a private key; b"" for none."""
+        secrets = self.context.secrets
+        master = self.secrets("CLIENT_RANDOM").get("CLIENT_RANDOM", b"")
+        if not master and secrets.server_keys and self.server_random:
+            randoms = self.client_random + self.server_random
+            master = self.exchange.secret(self.version, suite(self.suite), randoms, secrets)
+            if master:
+                secrets.learn(self.client_random, "CLIENT_RANDOM", master)
+        return master
+
     def recover(self, direction: int, place: Provenance) -> None:
         """Octets of the handshake are missing in a direction without a cipher: give it what can follow."""
         stream = self.streams[direction]
+        self.exchange.torn = True
         if direction == self.client and not self.client_random and stream.messages[:1] == b"\1":
             self.know_client(bytes(stream.messages[6:38]))
         if direction == self.client and not self.server_random:
@@ -319,13 +338,22 @@ class TlsSession:
         elif label not in self.secrets(label) and self.patient:
             self.lacking.append(direction)
         elif label not in self.secrets(label):
-            reason = f"no secret {label} with the client random {self.facts.random}"
-            self.unreadable(direction, reason, place)
+            self.unreadable(direction, self.without(label), place)
         elif not has_cryptography():
             what = 'the package cryptography is missing (pip install "amqpscope[tls]")'
             self.unreadable(direction, what, place)
         else:
             self.unreadable(direction, f"the secret {label} of the key log does not fit the suite", place)
+
+    def without(self, label: str) -> str:
+        """Why there is no secret of this label."""
+        reason = f"no secret {label} with the client random {self.facts.random}"
+        if not self.context.secrets.server_keys:
+            return reason
+        why = self.exchange.reason
+        if self.tls13:
+            why = "a private key (--tls-key) cannot decrypt TLS 1.3, only RSA key exchange before it"
+        return f"{why}; {reason}" if why else reason
 
     def unreadable(self, direction: int, reason: str, place: Provenance) -> None:
         """A direction cannot be read from here on."""
@@ -361,11 +389,14 @@ class TlsSession:
         """The state, as plain values."""
         chosen = (self.version, self.suite, self.client_random, self.server_random)
         held = [(*one[:4], one.provenance.dump()) for one in self.held]
-        return (chosen, self.encrypt_then_mac, self.compressed, self.early, self.lacking, held, self.patient)
+        flags = (self.encrypt_then_mac, self.compressed, self.patient)
+        return (chosen, flags, self.early, self.lacking, held, self.exchange.dump())
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Go on where `dump` left off."""
-        chosen, self.encrypt_then_mac, self.compressed, self.early, lacking, held, self.patient = state
+        chosen, flags, self.early, lacking, held, exchange = state
+        self.encrypt_then_mac, self.compressed, self.patient = flags
+        self.exchange = KeyExchange.load(exchange)
         self.lacking = list(lacking)
         self.held = [
             Held(direction, offset, octets, missing, Provenance(*place))
