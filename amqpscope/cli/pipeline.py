@@ -69,7 +69,7 @@ Exit status: 0 fine, 2 a failure.
 """
 
 _SQL_EPILOG = """\b
-Tables: files, connections, links, frames, deliveries, findings;
+Tables: files, connections, links, frames, deliveries, findings, diagnoses;
 `amqpscope pipeline tables` shows their columns.
 
 \b
@@ -255,7 +255,7 @@ def run(
     ] = False,
     verbose: Verbose = False,
 ) -> int:
-    """Analyze captures and write tables of files, connections, links, frames, deliveries and findings."""
+    """Analyze captures and write tables of frames, findings, diagnoses and more."""
     _need_extra()
     from amqpscope.pipeline.capture_set import capture_sets
     from amqpscope.pipeline.planner import make_plan

@@ -16,12 +16,13 @@ __all__ = ["CaptureDiagnoses"]
 class CaptureDiagnoses(FrameWatch):
     """Watches the connections of a capture, which is judged, too.
 
-    limits: the configured limits, by `code.limit` as in `credit-none.seconds`.
+    limits: the configured limits, by `code.limit` as in `credit-none.seconds`. several: what the connections
+    share, None for what is usual.
     """
 
-    def __init__(self, limits: Mapping[str, float]) -> None:
+    def __init__(self, limits: Mapping[str, float], several: Several | None = None) -> None:
         super().__init__()
-        self.several: Several = Several(limits)
+        self.several: Several = several or Several(limits)
         self.watched: dict[Connection, ConnectionDiagnosis] = {}
         # The peers of each connection with findings against them.
         self.accused: dict[Connection, set[str]] = {}
@@ -61,4 +62,4 @@ class CaptureDiagnoses(FrameWatch):
 
     def finish(self) -> list[Diagnosis]:
         """All is read: the diagnoses that only several connections give."""
-        return self.several.churned()
+        return [one.diagnosis for one in self.several.churned()]

@@ -185,5 +185,11 @@ class ConnectionDiagnosis:
         to = endpoint(*connection.end(notebook.direction(1)))
         first = server if client.packet == 0 or 0 < server.packet < client.packet else client
         self.several.connected(
-            host, to, connection.id, int(first.packet), int(first.time), int(self.transport.messages)
+            host,
+            to,
+            connection.id,
+            connection.protocol,
+            int(first.packet),
+            int(first.time),
+            int(self.transport.messages),
         )

@@ -12,7 +12,7 @@ from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from dissectors.wire import i64
 
-__all__ = ["SECOND", "Heard", "Notebook", "duration", "side_of_peer"]
+__all__ = ["SECOND", "Heard", "Notebook", "diagnosis", "duration", "side_of_peer"]
 
 SECOND: Final = 1_000_000_000
 
@@ -47,6 +47,35 @@ class Heard:
     def last_time(self) -> i64:
         """The time of the last that was captured of it."""
         return max(self.time, self.segment_time)
+
+
+def diagnosis(
+    kind: Kind,
+    connection: str,
+    subject: str,
+    whose: str,
+    packet: i64,
+    message: str,
+    figures: dict[str, Any],
+    *,
+    seconds: float = -1.0,
+    ended: i64 = 0,
+    packets: tuple[int, ...] = (),
+) -> Diagnosis:
+    """A diagnosis of a connection (its id). whose: `client`, `server` or ""."""
+    shown = sorted({int(one) for one in (int(packet), *packets, int(ended)) if one > 0})
+    return Diagnosis(
+        kind.code,
+        subject,
+        whose,
+        int(packet),
+        int(ended),
+        seconds,
+        connection,
+        figures,
+        message,
+        shown,
+    )
 
 
 # mypyc: null object, of connections without a diagnosis. Nothing appends to it.
@@ -134,23 +163,26 @@ class Notebook:
         packets: tuple[int, ...] = (),
     ) -> None:
         """Make a diagnosis. whose: `client`, `server` or ""."""
+        name = self.connection.id
+        self.take(
+            diagnosis(
+                kind,
+                name,
+                subject,
+                whose,
+                packet,
+                message,
+                figures,
+                seconds=seconds,
+                ended=ended,
+                packets=packets,
+            )
+        )
+
+    def take(self, made: Diagnosis) -> None:
+        """A diagnosis of the connection."""
         if len(self.found) >= MAX_DIAGNOSED:
             return
         if self.found is _NOTHING:
             self.found = []
-        shown = sorted({one for one in (int(packet), *packets, int(ended)) if one > 0})
-        name = self.connection.id
-        self.found.append(
-            Diagnosis(
-                kind.code,
-                subject,
-                whose,
-                int(packet),
-                int(ended),
-                seconds,
-                name,
-                figures,
-                message,
-                [int(one) for one in shown],
-            )
-        )
+        self.found.append(made)

@@ -6,7 +6,7 @@ may be about, and ask it. Frames come in the order of packets, so what it knows 
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from amqpscope.diagnoses.declaration import Limit, declare
 from amqpscope.diagnoses.limits import Limits
@@ -14,7 +14,7 @@ from amqpscope.diagnoses.notebook import SECOND
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.records import CLIENT
 
-__all__ = ["CONNECTION_CHURN", "Several"]
+__all__ = ["CONNECTION_CHURN", "Placed", "Resumption", "Several", "Theft"]
 
 CONNECTION_CHURN: Final = declare(
     "connection-churn",
@@ -39,14 +39,50 @@ _HOSTS: Final = 1024
 _LINKS: Final = 4096
 
 
+class Placed(NamedTuple):
+    """A diagnosis, with the time (ns) at which its connection began, and the protocol of the connection."""
+
+    diagnosis: Diagnosis
+    began: int
+    protocol: str
+
+
+class Theft(NamedTuple):
+    """A link that a server has detached, because another connection attached it. packet: of the detach."""
+
+    connection: str
+    container: str
+    link: str
+    address: str | None
+    condition: str
+    packet: int
+
+
+class Resumption(NamedTuple):
+    """A link on which a client sends, and which it may resume.
+
+    packet: of its attach. accepted: the delivery-tags that the answering attach lists as accepted. sent: the
+    message-ids and packets of what was sent then as new. left: message-ids by tag of what is not settled.
+    """
+
+    connection: str
+    container: str
+    link: str
+    packet: int
+    accepted: tuple[bytes, ...]
+    sent: tuple[tuple[str, int], ...]
+    left: dict[bytes, str]
+
+
 class _Host:
     """The short connections of one host to one server."""
 
-    def __init__(self, packet: int, time: int, connection: str) -> None:
+    def __init__(self, packet: int, time: int, connection: str, protocol: str) -> None:
         self.packet = packet
         self.first = time
         self.last = time
         self.connection = connection
+        self.protocol = protocol
         self.connections = 0
         self.messages = 0
         self.others = 0
@@ -63,17 +99,24 @@ class Several:
         # By container and link name: what a client has sent there and nobody has settled, message-ids by tag.
         self.unsettled: OrderedDict[tuple[str, str], dict[bytes, str]] = OrderedDict()
 
+    def postpone(self, fact: Theft | Resumption) -> bool:
+        """Whether somebody else concludes from this fact: not all other connections are known here."""
+        return False
+
+    def began(self, connection: str, time: int, protocol: str) -> None:
+        """A connection is over that began at this time (ns). To be called after all else about it."""
+
     # Many short connections
 
     def connected(
-        self, host: str, server: str, connection: str, packet: int, time: int, messages: int
+        self, host: str, server: str, connection: str, protocol: str, packet: int, time: int, messages: int
     ) -> None:
         """A connection of a host is over. packet, time: of its begin."""
         known = self.hosts.get((host, server))
         if known is None:
             if len(self.hosts) >= _HOSTS:
                 self.hosts.popitem(last=False)
-            known = self.hosts[host, server] = _Host(packet, time, connection)
+            known = self.hosts[host, server] = _Host(packet, time, connection, protocol)
         if messages > self._limit("messages"):
             known.others += 1
             return
@@ -81,12 +124,13 @@ class Several:
         known.messages += messages
         if packet < known.packet:
             known.packet, known.first, known.connection = packet, time, connection
+            known.protocol = protocol
         known.last = max(known.last, time)
 
     def _limit(self, name: str) -> float:
         return self.limits.of(CONNECTION_CHURN, name)
 
-    def churned(self) -> list[Diagnosis]:
+    def churned(self) -> list[Placed]:
         """The hosts that opened many connections for few messages."""
         found = []
         for (host, _), known in self.hosts.items():
@@ -108,20 +152,19 @@ class Several:
                 f"{known.messages} "
                 "messages"
             )
-            found.append(
-                Diagnosis(
-                    CONNECTION_CHURN.code,
-                    host,
-                    CLIENT,
-                    known.packet,
-                    0,
-                    span,
-                    known.connection,
-                    figures,
-                    message,
-                    [known.packet],
-                )
+            diagnosis = Diagnosis(
+                CONNECTION_CHURN.code,
+                host,
+                CLIENT,
+                known.packet,
+                0,
+                span,
+                known.connection,
+                figures,
+                message,
+                [known.packet],
             )
+            found.append(Placed(diagnosis, known.first, known.protocol))
         return found
 
     # Links of one name

@@ -1,4 +1,4 @@
-"""The data pipeline on Spark: captures in, tables of connections, links, frames, deliveries, findings out.
+"""The data pipeline on Spark: captures in, tables of connections, frames, findings, diagnoses and more out.
 
     spark = amqpscope.pipeline.session.start("local[*]")
     analysis = amqpscope.pipeline.analyse(spark, ["captures/"])

@@ -98,10 +98,10 @@ class Analysis:
         PipelineError, and nothing is replaced, if no source can be read, or any is missing; allow_missing:
         only if none can be read.
 
-        tables: those that are wanted, beside `files`. Without `findings` nothing is judged. tally: see
-        `amqpscope.pipeline.tally`. profile: which products' habits are notes only (`rules.profiles.under`).
-        spec: the edition of the specification that findings follow. dialect: of AMQP 1.0 that all peers
-        speak, `final` or `draft2011`, "" to find out by the frames.
+        tables: those that are wanted, beside `files`. Without `findings` and `diagnoses` nothing is judged.
+        tally: see `amqpscope.pipeline.tally`. profile: which products' habits are notes only
+        (`rules.profiles.under`). spec: the edition of the specification that findings follow. dialect: of
+        AMQP 1.0 that all peers speak, `final` or `draft2011`, "" to find out by the frames.
         """
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
@@ -154,7 +154,7 @@ class Analysis:
         # Blocks are large: a batch of as many rows as Spark takes otherwise would be gigabytes.
         self.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "64")
         analyse_them = Analyse(plan.sets, outlet)
-        if "findings" not in outlet.tables:
+        if not {"findings", "diagnoses"} & set(outlet.tables):
             return _by_workers(in_order, analyse_them, outlet.schema)
         analysed = _by_workers(in_order, analyse_them, carrying(outlet.schema))
         by_set = analysed.repartition(plan.partitions, "set_number").sortWithinPartitions("set_number")

@@ -28,6 +28,7 @@ def table_for(recorder: Recorder, rows: Rows, name: str) -> ConnectionTable:
     """What analyses the connections of a capture set for these rows."""
     output = AnalysisOutput(records=recorder.needs_records, judge=rows.judges)
     output.dialect = rows.terms.dialect
+    output.watch = recorder.watches
     return ConnectionTable(name, output, KeptConnections(every=False, ended=True, few_others=False))
 
 
@@ -41,6 +42,7 @@ def read_set(one: CaptureSet, rows: Rows) -> Iterator[tuple[str, pa.RecordBatch]
         yield from rows.batches()
     table.finish()
     recorder.take(table)
+    recorder.finish()
     yield from rows.batches()
 
 

@@ -3,7 +3,7 @@
     index    a large file is gone through once, and cut into ranges with the reader's state (`files.ranges`)
     refer    ranges of files -> blocks of references, and a row for each range with what became of it
     analyse  blocks in order of set, pair and packet -> rows of the tables, and summaries of connections
-    correlate  the summaries of a capture set -> findings that only several connections give
+    correlate  the summaries of a capture set -> findings and diagnoses that only several connections give
 
 Behind the shuffle a task has the blocks of many pairs, sorted: it holds one connection table, for the pair
 it is at, and one block. No group is ever in memory as a whole.
@@ -13,12 +13,13 @@ import json
 import pickle
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.correlation.correlate import correlate as join
+from amqpscope.diagnoses.later import LaterSeveral, conclude
 from amqpscope.limits import MAX_CORRELATED_LINKS
 from amqpscope.model.note import Note
 from amqpscope.pipeline.capture_set import CaptureSet
@@ -40,6 +41,10 @@ JSON."""
 
 _LOST = b""
 """In place of a summary: packets were lost, and whole connections may be among them."""
+
+_SUMMARY: Final = "summary"
+_FACTS: Final = "facts"
+"""What else is in place of one: the summary of a connection, or facts for diagnoses (`LaterSeveral`)."""
 
 _BATCH_OCTETS = 4 * 1024 * 1024
 
@@ -108,7 +113,8 @@ def analyse(
     """
     for set_number, of_set in groupby(blocks, key=lambda block: block[0]):
         one = sets[set_number]
-        recorder = Recorder(rows, one.name, [file.capture for file in one.files])
+        several = LaterSeveral({})
+        recorder = Recorder(rows, one.name, [file.capture for file in one.files], several)
         payloads = Payloads(one)
         try:
             for pair, of_pair in groupby(of_set, key=lambda block: block[1]):
@@ -124,8 +130,12 @@ def analyse(
                 table.finish()
                 recorder.take(table)
                 summaries += [
-                    (set_number, pickle.dumps(summary.dump())) for summary in table.correlation.summaries
+                    (set_number, pickle.dumps((_SUMMARY, summary.dump())))
+                    for summary in table.correlation.summaries
                 ]
+                facts = several.take()
+                if facts:
+                    summaries.append((set_number, pickle.dumps((_FACTS, facts))))
                 yield from rows.batches()
         finally:
             payloads.close()
@@ -149,9 +159,10 @@ def _replayed(
 
 
 def correlate(one: CaptureSet, summaries: Iterable[bytes], rows: Rows) -> None:
-    """Judge the connections of a capture set against each other, by the summaries that `analyse` gave."""
+    """Judge and diagnose the connections of a capture set together, by the summaries that `analyse` gave."""
     recorder = Recorder(rows, one.name, [file.capture for file in one.files])
     loaded: list[ConnectionSummary] = []
+    facts: list[tuple[Any, ...]] = []
     links = 0
     whole = True
     for dumped in summaries:
@@ -159,12 +170,17 @@ def correlate(one: CaptureSet, summaries: Iterable[bytes], rows: Rows) -> None:
             whole = False
             continue
         # Made by our own workers, of plain values.
-        summary = load_summary(pickle.loads(dumped))  # noqa: S301
+        kind, values = pickle.loads(dumped)  # noqa: S301
+        if kind == _FACTS:
+            facts += values
+            continue
+        summary = load_summary(values)
         if links < MAX_CORRELATED_LINKS:
             loaded.append(summary)
             links += summary.weight
     try:
         recorder.take_findings(join(loaded, whole))
+        recorder.take_placed(conclude(facts, {}))
     except Exception as error:
         recorder.fail(error, None)
 

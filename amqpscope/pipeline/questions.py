@@ -21,6 +21,14 @@ class LakeQuestion(NamedTuple):
 
 QUESTIONS = (
     LakeQuestion(
+        "diagnoses",
+        "Diagnoses, and which peer has to act",
+        "SELECT code, whose_move, count(*) AS times, "
+        "count(DISTINCT concat(capture_set, ' ', connection)) AS connections, max(seconds) AS longest "
+        "FROM diagnoses GROUP BY code, whose_move "
+        "ORDER BY times DESC, code, coalesce(whose_move, '') LIMIT 40",
+    ),
+    LakeQuestion(
         "files",
         "Files",
         "SELECT status, reason, count(*) AS files, sum(size) AS octets, sum(packets) AS packets "

@@ -15,6 +15,9 @@ import pyarrow as pa
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.table import ConnectionTable
+from amqpscope.diagnoses.capture import CaptureDiagnoses
+from amqpscope.diagnoses.several import Placed, Several
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note, mishap
 from amqpscope.model.passwords import without_password
@@ -89,8 +92,8 @@ class Rows:
 
     @property
     def judges(self) -> bool:
-        """Whether findings are wanted."""
-        return "findings" in self.wanted
+        """Whether findings are wanted, or diagnoses, which depend on them."""
+        return not self.wanted.isdisjoint(("findings", "diagnoses"))
 
     def add(self, table: str, row: tuple[Any, ...], text: int = 0) -> None:
         """One row. text: characters of JSON in it."""
@@ -173,9 +176,14 @@ class _Followed:
 
 
 class Recorder:
-    """Makes the rows of one capture set. captures: its files' names, by position."""
+    """Makes the rows of one capture set. captures: its files' names, by position.
 
-    def __init__(self, rows: Rows, capture_set: str, captures: list[str]) -> None:
+    several: what its connections share, None if all of them are analysed here.
+    """
+
+    def __init__(
+        self, rows: Rows, capture_set: str, captures: list[str], several: Several | None = None
+    ) -> None:
         self._rows = rows
         self._set = capture_set
         self._captures = captures
@@ -191,6 +199,8 @@ class Recorder:
         self._with_frames = "frames" in rows.wanted
         self._with_summaries = not rows.wanted.isdisjoint(("connections", "links"))
         self._with_deliveries = "deliveries" in rows.wanted
+        # To be given all frames, if diagnoses are wanted.
+        self.watches = CaptureDiagnoses({}, several) if "diagnoses" in rows.wanted else None
 
     @property
     def needs_records(self) -> bool:
@@ -237,8 +247,21 @@ class Recorder:
     def take_findings(self, findings: list[Finding]) -> None:
         """Findings, however they were made."""
         terms = self._rows.terms
-        for finding in under(following(findings, terms.edition), terms.profile):
+        found = under(following(findings, terms.edition), terms.profile)
+        if self.watches is not None:
+            self.watches.judge(found)
+        for finding in found:
             self._finding(finding)
+
+    def finish(self) -> None:
+        """All connections are over: the diagnoses that only several connections give."""
+        if self.watches is not None:
+            self.take_placed(self.watches.several.churned())
+
+    def take_placed(self, diagnoses: list[Placed]) -> None:
+        """Diagnoses of connections that were over before."""
+        for one in diagnoses:
+            self._diagnosis(one.diagnosis, (self._days.of(one.began), one.protocol or None))
 
     def take_file_notes(self) -> list[Note]:
         """The notes about files since the last call."""
@@ -378,6 +401,26 @@ class Recorder:
         row = tuple(reported[column.name] for column in TABLES["findings"].columns)
         self._rows.add("findings", row, len(reported["evidence"]))
 
+    def _diagnosis(self, diagnosis: Diagnosis, partitions: tuple[date, str | None]) -> None:
+        position, packet = split(int(diagnosis.packet))
+        reported = diagnosis.json()
+        packets = [split(int(one)) for one in diagnosis.packets]
+        reported |= {
+            "capture_set": self._set,
+            "capture": self._captures[position],
+            "packet": packet or None,
+            "ended_packet": split(int(diagnosis.ended_packet))[1] or None,
+            "figures": json.dumps(reported["figures"]),
+            "message": in_text(
+                diagnosis.message, [int(diagnosis.packet), *diagnosis.packets], self._captures
+            ),
+            "packets": [{"capture": self._captures[of], "packet": number} for of, number in packets],
+            "date": partitions[0],
+            "protocol": partitions[1],
+        }
+        row = tuple(reported[column.name] for column in TABLES["diagnoses"].columns)
+        self._rows.add("diagnoses", row, len(reported["figures"]))
+
     def _connection(self, analysis: ConnectionAnalysis) -> None:
         """A connection is over."""
         connection = analysis.connection
@@ -395,8 +438,6 @@ class Recorder:
         counts = self._rows.counts
         counts["connection", analysis.spoken_by_both()] += 1
         counts["frame",] += int(connection.frames)
-        if not self._with_summaries:
-            return
         client = max(int(connection.client), 0)
         facts = [analysis.tcp.facts(client), analysis.tcp.facts(1 - client)]
         seen = [fact for fact in facts if fact.segments]
@@ -404,6 +445,12 @@ class Recorder:
         end = max((int(fact.last_time) for fact in seen), default=0)
         peers = (CLIENT, SERVER)
         partitions = (self._days.of(start), connection.protocol or None)
+        if self.watches is not None:
+            for one in self.watches.end(analysis):
+                self._diagnosis(one, partitions)
+            self.watches.several.began(connection.id, start, connection.protocol)
+        if not self._with_summaries:
+            return
         errors = [error_object(error) for error in summary.errors.values()]
         self._rows.add(
             "connections",

@@ -349,8 +349,41 @@ _FINDINGS = TableSchema(
     True,
 )
 
+_DIAGNOSES = TableSchema(
+    "diagnoses",
+    "every diagnosis: which peer waits for the other one, since when, and why",
+    (
+        _SET,
+        ColumnSchema("code", TEXT, "code of the diagnosis (see `amqpscope rules explain`)"),
+        ColumnSchema("subject", TEXT, "what the diagnosis is about, such as the name of a link"),
+        ColumnSchema(
+            "whose_move", TEXT, "peer that has to act: client or server; null if neither or both have to"
+        ),
+        _CAPTURE,
+        ColumnSchema("packet", WHOLE, "packet since which the diagnosis holds; null if no packet shows it"),
+        ColumnSchema(
+            "ended_packet",
+            WHOLE,
+            "packet that ended what is diagnosed; if it is in a later file, the packet number in that file;"
+            " null if it still lasted at the end of the capture",
+        ),
+        ColumnSchema("seconds", pa.float64(), "how long it lasted, in seconds; null if time does not matter"),
+        _CONNECTION,
+        ColumnSchema("figures", TEXT, "JSON object of the numbers and names that show the diagnosis"),
+        ColumnSchema("message", TEXT, "the diagnosis in one sentence, with its values"),
+        ColumnSchema(
+            "packets",
+            pa.list_(pa.struct([("capture", TEXT), ("packet", WHOLE)])),
+            "all packets that matter to the diagnosis",
+        ),
+        ColumnSchema("date", pa.date32(), "date of the begin of the connection, in UTC"),
+        _PARTITIONS[1],
+    ),
+    True,
+)
+
 TABLES: dict[str, TableSchema] = {
-    table.name: table for table in (_FILES, _CONNECTIONS, _LINKS, _FRAMES, _DELIVERIES, _FINDINGS)
+    table.name: table for table in (_FILES, _CONNECTIONS, _LINKS, _FRAMES, _DELIVERIES, _FINDINGS, _DIAGNOSES)
 }
 """The tables of a lake, by name."""
 

@@ -3,9 +3,10 @@
 from typing import Any, Final
 
 from amqpscope.diagnoses.declaration import ENDS, REFUSES, Limit, declare
-from amqpscope.diagnoses.notebook import SECOND, Notebook, side_of_peer
-from amqpscope.diagnoses.several import Several
+from amqpscope.diagnoses.notebook import SECOND, Notebook, diagnosis, side_of_peer
+from amqpscope.diagnoses.several import Several, Theft
 from amqpscope.diagnoses.watch import Watch10
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
@@ -15,7 +16,7 @@ from dissectors.amqp10.performatives import Attach, Close, Detach, End, Error, T
 from dissectors.amqp10.values import Described
 from dissectors.wire import i64
 
-__all__ = ["FILTER_IGNORED", "LEGAL_REFUSED", "LINK_REFUSED", "LINK_STOLEN", "RefusalWatch"]
+__all__ = ["FILTER_IGNORED", "LEGAL_REFUSED", "LINK_REFUSED", "LINK_STOLEN", "RefusalWatch", "stolen"]
 
 LEGAL_REFUSED: Final = declare(
     "legal-refused",
@@ -211,27 +212,17 @@ class RefusalWatch(Watch10):
         self._said(record)
 
     def _stolen(self, record: FrameRecord, link: Link, condition: str) -> None:
-        name = without_password(link.name)
-        container = self.conversation.client_container
-        thief = self.several.thief(container, link.name, self.notebook.connection.id, record.packet)
-        by = "another connection, which was not captured"
-        if thief is not None:
-            by = f"{thief[0]}, which attached it in packet {thief[1]}"
-        self.notebook.add(
-            LINK_STOLEN,
-            name,
-            CLIENT,
-            record.packet,
-            f"link {name} of container {container} was taken over by {by} ({condition})",
-            {
-                "condition": condition,
-                "thief_container": None if thief is None else container,
-                "thief_link": None if thief is None else name,
-                "thief_connection": None if thief is None else thief[0],
-                "address": None if link.address is None else without_password(link.address),
-            },
-            packets=() if thief is None else (thief[1],),
+        theft = Theft(
+            self.notebook.connection.id,
+            self.conversation.client_container,
+            link.name,
+            link.address,
+            condition,
+            int(record.packet),
         )
+        if not self.several.postpone(theft):
+            thief = self.several.thief(theft.container, theft.link, theft.connection, theft.packet)
+            self.notebook.take(stolen(theft, thief))
 
     def _refused(self, record: FrameRecord, known: _Attached, error: Error) -> bool:
         within = self.notebook.limit(LINK_REFUSED, "within-seconds") * SECOND
@@ -344,6 +335,30 @@ class RefusalWatch(Watch10):
                 {"condition": condition, "refused": name},
                 packets=(refused,),
             )
+
+
+def stolen(theft: Theft, thief: tuple[str, int] | None) -> Diagnosis:
+    """The diagnosis of a link that another connection has taken over. thief: its id, and the packet there."""
+    name = without_password(theft.link)
+    by = "another connection, which was not captured"
+    if thief is not None:
+        by = f"{thief[0]}, which attached it in packet {thief[1]}"
+    return diagnosis(
+        LINK_STOLEN,
+        theft.connection,
+        name,
+        CLIENT,
+        theft.packet,
+        f"link {name} of container {theft.container} was taken over by {by} ({theft.condition})",
+        {
+            "condition": theft.condition,
+            "thief_container": None if thief is None else theft.container,
+            "thief_link": None if thief is None else name,
+            "thief_connection": None if thief is None else thief[0],
+            "address": None if theft.address is None else without_password(theft.address),
+        },
+        packets=() if thief is None else (thief[1],),
+    )
 
 
 def _filters(attach: Attach) -> dict[object, str]:

@@ -4,10 +4,11 @@ from typing import Final
 
 from amqpscope.diagnoses.amqp10.redelivery import message_id_of
 from amqpscope.diagnoses.declaration import declare
-from amqpscope.diagnoses.notebook import Notebook
-from amqpscope.diagnoses.several import Several
+from amqpscope.diagnoses.notebook import Notebook, diagnosis
+from amqpscope.diagnoses.several import Resumption, Several
 from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_UNANSWERED
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, FrameRecord
 from amqpscope.tracking.amqp10.conversation import Conversation10
@@ -19,7 +20,7 @@ from dissectors.amqp10.values import Map
 from dissectors.wire import i64
 from dissectors.wording import count
 
-__all__ = ["RESUME_DOUBLED", "ResumeWatch"]
+__all__ = ["RESUME_DOUBLED", "ResumeWatch", "doubled"]
 
 RESUME_DOUBLED: Final = declare(
     "resume-doubled",
@@ -40,14 +41,21 @@ RESUME_DOUBLED: Final = declare(
 )
 
 
-class _Doubled:
-    """A link that is attached again. accepted: the message-ids that the other peer has accepted."""
+class _Resumable:
+    """A link on which the client may resume deliveries. packet: of its attach. Messages are named by ids."""
 
-    def __init__(self, before: int, accepted: set[str]) -> None:
+    def __init__(
+        self, container: str, name: str, packet: int, before: dict[bytes, str], left: dict[bytes, str]
+    ) -> None:
+        self.container = container
+        self.name = name
+        self.packet = packet
+        # By tag: what was unsettled on it before, and what is so now.
         self.before = before
-        self.accepted = accepted
-        self.count = 0
-        self.packet = 0
+        self.left = left
+        # The tags that the answering attach lists as accepted, and what was sent as new then, and where.
+        self.accepted: tuple[bytes, ...] = ()
+        self.sent: list[tuple[str, int]] = []
 
 
 class ResumeWatch(Watch10):
@@ -57,47 +65,44 @@ class ResumeWatch(Watch10):
         super().__init__(notebook)
         self.several: Several = several
         self.conversation: Conversation10 = conversation
-        # Links that may be resumed: what is unsettled on them, and what was so before.
-        self.sent: dict[Link, dict[bytes, str]] = {}
-        self.before: dict[Link, dict[bytes, str]] = {}
-        self.doubled: dict[Link, _Doubled] = {}
-        self.tags: dict[OpenDelivery, tuple[Link, bytes]] = {}
+        # The links that may be resumed: those that are followed, and all.
+        self.links: dict[Link, _Resumable] = {}
+        self.attached: list[_Resumable] = []
+        # What is not settled of that, by delivery.
+        self.tags: dict[OpenDelivery, tuple[_Resumable, bytes]] = {}
 
     def link_attached(self, record: FrameRecord, body: Attach, session: Session, link: Link) -> None:
         container = self.conversation.client_container
         if link.sender != CLIENT or not container:
             return
         if side_of(record) == 0 and _durable(body):
-            self.before[link] = self.several.left(container, link.name)
-            self.sent[link] = self.several.sent(container, link.name)
-        elif link in self.before and isinstance(body.unsettled, Map):
-            before = self.before[link]
-            accepted = {
-                before[bytes(tag)]
+            before = self.several.left(container, link.name)
+            left = self.several.sent(container, link.name)
+            known = self.links[link] = _Resumable(container, link.name, int(record.packet), before, left)
+            self.attached.append(known)
+        elif link in self.links and isinstance(body.unsettled, Map):
+            self.links[link].accepted = tuple(
+                bytes(tag)
                 for tag, state in body.unsettled
-                if isinstance(tag, bytes) and isinstance(state, Accepted) and bytes(tag) in before
-            }
-            if accepted:
-                self.doubled[link] = _Doubled(len(before), accepted)
+                if isinstance(tag, bytes) and isinstance(state, Accepted)
+            )
 
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         link = delivery.link
-        if not self.sent or link is None or link not in self.sent or body.resume or body.delivery_tag is None:
+        if not self.links or link is None or body.resume or body.delivery_tag is None:
             return
-        message = Message.of(record.message)
-        if message is None or not message.complete:
+        known = self.links.get(link)
+        message = None if known is None else Message.of(record.message)
+        if known is None or message is None or not message.complete:
             return
         message_id = message_id_of(message.front(1024))
         if not message_id:
             return
-        doubled = self.doubled.get(link)
-        if doubled is not None and message_id in doubled.accepted:
-            doubled.count += 1
-            doubled.packet = doubled.packet or record.packet
-        sent = self.sent[link]
-        if not body.settled and len(sent) < MAX_UNANSWERED:
-            sent[bytes(body.delivery_tag)] = message_id
-            self.tags[delivery] = (link, bytes(body.delivery_tag))
+        if known.accepted and len(known.sent) < MAX_UNANSWERED:
+            known.sent.append((message_id, int(record.packet)))
+        if not body.settled and len(known.left) < MAX_UNANSWERED:
+            known.left[bytes(body.delivery_tag)] = message_id
+            self.tags[delivery] = (known, bytes(body.delivery_tag))
 
     def disposition(
         self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
@@ -107,36 +112,54 @@ class ResumeWatch(Watch10):
         for delivery in deliveries:
             known = self.tags.pop(delivery, None)
             if known is not None:
-                self.sent[known[0]].pop(known[1], None)
+                known[0].left.pop(known[1], None)
 
     def lost(self, until: i64) -> None:
-        for link, sent in self.sent.items():
-            sent.clear()
-            self.before[link] = {}
-        self.sent = {}
+        for known in self.links.values():
+            known.left.clear()
+            known.before = {}
+            known.accepted = ()
+        self.links = {}
         self.tags = {}
-        self.doubled = {}
 
     def finish(self, accused: set[str]) -> None:
-        for link, doubled in self.doubled.items():
-            if not doubled.count:
-                continue
-            name = without_password(link.name)
-            self.notebook.add(
-                RESUME_DOUBLED,
-                name,
-                CLIENT,
-                doubled.packet,
-                f"after the reconnect, the client sent {count(doubled.count, 'delivery')} of link "
-                f"{name} again "
-                "as new deliveries with the same message-ids, although the server lists them as accepted",
-                {
-                    "unsettled_before": doubled.before,
-                    "accepted_by_peer": len(doubled.accepted),
-                    "sent_again": doubled.count,
-                    "resumed": 0,
-                },
+        name = self.notebook.connection.id
+        for known in self.attached:
+            resumption = Resumption(
+                name, known.container, known.name, known.packet, known.accepted, tuple(known.sent), known.left
             )
+            if self.several.postpone(resumption):
+                continue
+            found = doubled(resumption, known.before)
+            if found is not None:
+                self.notebook.take(found)
+
+
+def doubled(resumption: Resumption, before: dict[bytes, str]) -> Diagnosis | None:
+    """The diagnosis of a link on which the client sent again what the server had, None if it did not.
+
+    before: the message-ids by tag of what was not settled on the link before.
+    """
+    accepted = {before[tag] for tag in resumption.accepted if tag in before}
+    again = [packet for message_id, packet in resumption.sent if message_id in accepted]
+    if not again:
+        return None
+    name = without_password(resumption.link)
+    return diagnosis(
+        RESUME_DOUBLED,
+        resumption.connection,
+        name,
+        CLIENT,
+        again[0],
+        f"after the reconnect, the client sent {count(len(again), 'delivery')} of link {name} again "
+        "as new deliveries with the same message-ids, although the server lists them as accepted",
+        {
+            "unsettled_before": len(before),
+            "accepted_by_peer": len(accepted),
+            "sent_again": len(again),
+            "resumed": 0,
+        },
+    )
 
 
 def _durable(attach: Attach) -> bool:
