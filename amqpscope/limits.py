@@ -720,7 +720,10 @@ MAX_LADDER_FRAMES: Final = 2_000
 """Frames that `read --ladder` draws: more than anybody looks at, and they are kept until the end."""
 
 MAX_ANNOTATED: Final = 100_000
-"""Findings that `check --annotate` writes as comments: some 30 MB of memory. Nobody reads more."""
+"""Findings that `check --annotate` and `cut` write as comments: some 30 MB of memory. Nobody reads more."""
+
+MAX_CUT_PACKETS: Final = 20_000_000
+"""Packets of a capture that `cut` takes a part of: 16 octets of memory for each, some 320 MB."""
 
 MAX_LINKED_MESSAGES: Final = 1_000_000
 """Messages of a capture whose settlement `read --linked` remembers, some 300 MB; the others have none."""

@@ -188,6 +188,11 @@ class ConnectionTable(SegmentSink):
                 self._abandon(analysis, error, 0, now)
         return overdue
 
+    def analysis_of(self, key: bytes) -> ConnectionAnalysis | None:
+        """The connection that is under way between these ends, by the key of either direction."""
+        analysis = self._forward.get(key)
+        return self._backward.get(key) if analysis is None else analysis
+
     def open_connections(self) -> list[ConnectionAnalysis]:
         """The connections that are not over, and those just over, in the order in which they began."""
         return list(self._forward.values())

@@ -39,7 +39,10 @@ SYSDIG_EVENT_2: Final = 0x216
 SYSDIG_EVENT_2_LARGE: Final = 0x221
 
 OPTION_END: Final = 0
+OPTION_NAME: Final = 2  # if_name
+OPTION_DESCRIPTION: Final = 3  # if_description
 OPTION_TIME_UNIT: Final = 9  # if_tsresol
+OPTION_FILTER: Final = 11  # if_filter
 OPTION_TIME_OFFSET: Final = 14  # if_tsoffset
 OPTION_LOST: Final = 4  # epb_dropcount
 OPTION_INTERFACE_LOST: Final = 5  # isb_ifdrop
@@ -50,6 +53,7 @@ TLS_KEY_LOG: Final = 0x544C534B  # the kind of secrets that are lines of a key l
 _FRAMING: Final = 12  # type, length and length again
 _SECTION_MIN: Final = 28
 _PACKET_MIN: Final = 32  # of enhanced and obsolete packet blocks
+_MAX_TEXT: Final = 1024  # octets kept of a text about an interface
 _LOST_UNKNOWN: Final = 0xFFFF  # in an obsolete packet block
 _MAX_LOST: Final = 1 << 40  # handed on at a time
 _SEARCH_OPTIONS: Final = 4096  # octets of options of a packet found behind damage
@@ -66,6 +70,8 @@ def is_pcapng(first: bytes) -> bool:
 class Interface:
     """One interface of a section: what its packets are, and the unit and zero of their times.
 
+    `texts`: its name, its description and its capture filter, as far as they are given.
+
     `unit` is the if_tsresol octet: 10 to the minus n, or with the high bit set 2 to the minus n, seconds.
     `offset` (if_tsoffset) is in seconds. `lost`: packets that were lost before others; `lost_in_all`: those
     that the statistics tell of.
@@ -76,6 +82,7 @@ class Interface:
         self.snaplen = snaplen
         self.unit = unit
         self.offset = offset
+        self.texts: tuple[bytes, bytes, bytes] = (b"", b"", b"")
         self.lost = 0
         self.lost_in_all = 0
         # Where the time fits into 63 bits by one multiplication and one addition, it is done that way: for
@@ -310,6 +317,7 @@ class PcapngReader(CaptureReader):
         snaplen: i64 = 0
         unit: i64 = 6
         offset: int = 0
+        name = description = its_filter = b""
         big = self._big
         place: i64 = at + 16
         limit: i64 = at + length - 4
@@ -340,8 +348,16 @@ class PcapngReader(CaptureReader):
                 offset = (high << 32) | low
                 if high >= 0x80000000:
                     offset -= 1 << 64
+            elif code == OPTION_NAME:
+                name = buf[place : place + min(size, _MAX_TEXT)]
+            elif code == OPTION_DESCRIPTION:
+                description = buf[place : place + min(size, _MAX_TEXT)]
+            elif code == OPTION_FILTER and size > 1 and buf[place] == 0:
+                its_filter = buf[place + 1 : place + min(size, _MAX_TEXT)]
             place += (size + 3) & ~3
-        self.interfaces.append(Interface(link_type, snaplen, unit, offset))
+        interface = Interface(link_type, snaplen, unit, offset)
+        interface.texts = (name, description, its_filter)
+        self.interfaces.append(interface)
 
     def _statistics(self, buf: bytes, at: i64, length: i64) -> None:
         """How the capture on an interface went so far; of several about one the largest numbers count.
@@ -484,7 +500,15 @@ class PcapngReader(CaptureReader):
             self._big,
             tuple(
                 [
-                    (each.link_type, each.snaplen, each.unit, each.offset, each.lost, each.lost_in_all)
+                    (
+                        each.link_type,
+                        each.snaplen,
+                        each.unit,
+                        each.offset,
+                        each.lost,
+                        each.lost_in_all,
+                        each.texts,
+                    )
                     for each in self.interfaces
                 ]
             ),
@@ -500,10 +524,11 @@ class PcapngReader(CaptureReader):
         reader = PcapngReader(sink)
         reader._restore(common)
         reader._big = big
-        for link_type, snaplen, unit, offset, its_lost, its_lost_in_all in interfaces:
+        for link_type, snaplen, unit, offset, its_lost, its_lost_in_all, texts in interfaces:
             interface = Interface(link_type, snaplen, unit, offset)
             interface.lost = its_lost
             interface.lost_in_all = its_lost_in_all
+            interface.texts = texts
             reader.interfaces.append(interface)
         reader._lost = lost
         reader._lost_places = lost_places

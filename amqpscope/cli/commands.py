@@ -17,6 +17,7 @@ COMMANDS = {
     "check": "Report protocol violations: which peer, rule, packet and state.",
     "why": "Explain what allows or forbids a packet, and what followed.",
     "diff": "Compare two runs of one scenario.",
+    "cut": "Write a part of a capture to a file, with findings as comments.",
     "sniff": "Capture live, and report violations as they happen.",
 }
 """What each command does. `amqpscope/cli/NAME.py` has a function of the command's name, and its `EPILOG`."""

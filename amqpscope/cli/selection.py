@@ -195,6 +195,8 @@ class Selection:
         """No criterion was given."""
         self.all_frames = all(criterion is None for criterion in criteria[1:])
         """No criterion was given but the connection."""
+        self.bounded = first is not None or last is not None
+        """A range was given."""
         self.links = link is not None or address is not None
         """A frame's link is looked at."""
         self.messages = self._problems
@@ -239,7 +241,7 @@ class Selection:
             return False
         if self._channels is not None and frame.channel not in self._channels:
             return False
-        if not self._within(int(record.packet), int(record.time)):
+        if not self.within(int(record.packet), int(record.time)):
             return False
         if self._link is not None and (link is None or not self._link.match(link.name)):
             return False
@@ -257,7 +259,7 @@ class Selection:
             return False
         if not self.of_connection(finding.connection):
             return False
-        if not self._within(int(finding.packet), int(finding.time)):
+        if not self.within(int(finding.packet), int(finding.time)):
             return False
         if self._link is not None and not (finding.link_sender and self._link.match(finding.link)):
             return False
@@ -295,8 +297,8 @@ class Selection:
             self._channels_going_on -= 1
         return taken
 
-    def _within(self, packet: int, time: int) -> bool:
-        """Whether a packet of this time (ns) is in the range."""
+    def within(self, packet: int, time: int) -> bool:
+        """Whether a packet of this number and time (ns) is in the range."""
         if self._first is not None and self._distance(packet, time, self._first) < 0:
             return False
         return self._last is None or self._distance(packet, time, self._last) <= 0

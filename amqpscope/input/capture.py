@@ -21,6 +21,7 @@ from amqpscope.analysis.kept import KeptConnections
 from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.merging import Merge
+from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.source import CaptureSource
 from amqpscope.errors import CaptureError
 from amqpscope.input.key_log import LaterBlocks, tls_secrets
@@ -114,6 +115,8 @@ class Capture:
         # In the middle of a block, where nothing can be said to be complete.
         self._feeding = False
         self._merge: Merge | None = None
+        # Takes the packets apart, if somebody looks at them on their way.
+        self._decoder: PacketDecoder | None = None
 
     @property
     def path(self) -> str:
@@ -192,6 +195,13 @@ class Capture:
         """Have something take each record when it is given out. To be called before the first block."""
         self._table.output.watch = watch
 
+    def tap(self, make: Callable[[ConnectionTable], PacketDecoder]) -> None:
+        """Have the packets of one file pass through a decoder whose sink hands the segments on to the table.
+
+        To be called before the first block.
+        """
+        self._decoder = make(self._table)
+
     def each(self, records: Iterable[FrameRecord], take: Callable[[FrameRecord], None]) -> None:
         """Hand records on, one by one. An error of amqpscope itself in `take` is reported in a note, once of
         each connection; one for want of memory is raised.
@@ -236,7 +246,8 @@ class Capture:
             return
         table = self._table
         source = self._sources[0]
-        reader = source.start(table)
+        decoder = self._decoder
+        reader = source.start(table if decoder is None else decoder.sink, decoder)
         while block := source.read(BLOCK):
             self._feeding = True
             reader.feed(block)

@@ -48,6 +48,22 @@ class Amqp091(Protocol):
     label = "AMQP 0-9-1"
     version = "0-9-1"
     kinds = ("method", "content-header", "body", "heartbeat", "unknown")
+    passing = frozenset(
+        {
+            "basic.publish",
+            "basic.deliver",
+            "basic.return",
+            "basic.get",
+            "basic.get-ok",
+            "basic.get-empty",
+            "basic.ack",
+            "basic.nack",
+            "basic.reject",
+            "content-header",
+            "body",
+            "heartbeat",
+        }
+    )
     no_header = NO_HEADER
     headers = ("AMQP 0-9-1",)
     repeats_header = False

@@ -45,6 +45,7 @@ class Amqp10(Protocol):
     label = "AMQP 1.0"
     websocket_binding = True
     version = "1.0"
+    passing = frozenset({"transfer", "flow", "disposition", "empty"})
     kinds = ("amqp", "sasl")
     no_header = NO_HEADER
     headers: tuple[str, ...] = ("AMQP 1.0", "TLS", "SASL")

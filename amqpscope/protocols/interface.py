@@ -79,6 +79,10 @@ class Protocol(RuleSpace, ABC):
     """Whether the peers agree on one time without frames, of which two may pass. Else each peer sets a time
     for the other one."""
 
+    passing: frozenset[str] = frozenset()
+    """The names of frames that no later frame depends on for long: messages, what is said of these, and
+    heartbeats."""
+
     terms: ClassVar[Mapping[str, str]] = {}
     """Of a dialect: its words for those of the protocol."""
 

@@ -53,7 +53,7 @@ class PcapngRecorder(PacketRecorder):
     application: what says of itself to have written the file. start: when the capture began, nanoseconds
     since 1970; 0: with its first packet. rotation: a set of files instead of one. before: a flight recorder,
     which keeps the last so many nanoseconds, in at most `before_octets` of memory, and writes nothing until
-    `trigger`.
+    `trigger`. remark: said at the head of each file.
 
     `packets`: taken. `unrecorded`: of them not recorded, because of too many interfaces. `failed`: an error
     has ended the recording.
@@ -67,6 +67,7 @@ class PcapngRecorder(PacketRecorder):
         rotation: Rotation | None = None,
         before: int = 0,
         before_octets: int = RECORDING_BEFORE,
+        remark: str = "",
     ) -> None:
         self.packets: i64 = 0
         self.unrecorded: i64 = 0
@@ -74,6 +75,7 @@ class PcapngRecorder(PacketRecorder):
         self._interfaces = Interfaces()
         self._comments = Comments()
         self._files = PcapngFiles(path, application, rotation, before > 0, self._interfaces, self._comments)
+        self._files.remark = remark
         self._start = start
         self._writing = before <= 0
         self._before: i64 = before

@@ -1,0 +1,228 @@
+"""`amqpscope cut`: a part of a capture as a file of its own, with the findings as comments."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, same_file, secrets_of
+from amqpscope.cli.output import notes_to_stderr, say
+from amqpscope.cli.selection import Selection, parse_bound
+from amqpscope.cli.status import Status
+from amqpscope.cutting.cut import CutResult, CutSource, Wish
+from amqpscope.cutting.cut import cut as cut_capture
+from amqpscope.errors import CaptureError, FilterError
+from amqpscope.policy.replacement import Replacement
+from dissectors.wording import count
+
+__all__ = ["EPILOG", "cut"]
+
+EPILOG = """\b
+Without an option that chooses, everything stays. --connection keeps
+connections whole. With --link, --address, --from, --to, --around and
+--findings, a part of a connection stays, and with this part the handshake,
+the login and all frames that open, attach or declare something. `check` of
+the cut then knows the state. The packets between these parts look like
+packets that were lost, and no rule reports lost packets as a fault.
+
+\b
+`cut` checks the file that it writes. Each finding is a comment on its packet
+(in Wireshark: frame.comment) with the number that the packet has in the
+original. If the part of a connection does not show the same certain
+findings, the whole connection stays.
+
+\b
+The file is read twice. Standard input is first copied to a temporary file.
+
+\b
+Examples:
+  amqpscope cut traffic.pcap -o one.pcapng --connection 62
+  amqpscope cut traffic.pcap -o faults.pcapng --findings
+  amqpscope cut traffic.pcap -o part.pcapng --from 2026-01-31T12:00 --to +90
+  amqpscope cut traffic.pcap -o orders.pcapng --address 'orders*'
+  tcpdump -w - port 5672 | amqpscope cut - -o faults.pcapng --findings
+
+\b
+Exit status: 0 the file is written, 2 a failure (unreadable file, nothing
+matches the options), 130 interrupted.
+"""
+
+_CHOOSE = "Which packets stay"
+
+_NEAR = 100
+
+
+def cut(
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="Read this capture file (pcap or pcapng, also compressed with gzip or "
+            "zstd). - reads standard input.",
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="OUT.pcapng", help="Write the cut to this file."),
+    ],
+    connection: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHICH",
+            rich_help_panel=_CHOOSE,
+            help="Keep the connection with this number, or connections with this "
+            "ADDRESS, ADDRESS:PORT or id from the JSON output.",
+        ),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            rich_help_panel=_CHOOSE,
+            help="Keep frames of links with this name (* and ? are wildcards).",
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            rich_help_panel=_CHOOSE,
+            help="Keep frames that name this address (* and ? are wildcards): in AMQP "
+            "1.0 the source or target of a link, in AMQP 0-9-1 an exchange, a queue or a "
+            "routing key.",
+        ),
+    ] = None,
+    first: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="BOUND",
+            rich_help_panel=_CHOOSE,
+            help="Keep packets from this point on. BOUND is a packet number, +SECONDS"
+            " after the first frame, or an ISO 8601 time (in UTC if the time has no "
+            "offset).",
+        ),
+    ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="BOUND",
+            rich_help_panel=_CHOOSE,
+            help="Keep packets up to and including this point. BOUND has the same forms as in --from.",
+        ),
+    ] = None,
+    around: Annotated[
+        int | None,
+        typer.Option(
+            "--around",
+            metavar="PACKET",
+            min=1,
+            rich_help_panel=_CHOOSE,
+            help="Keep the packets of the same connection that are near this packet (see --near).",
+        ),
+    ] = None,
+    findings: Annotated[
+        bool,
+        typer.Option(
+            "--findings",
+            rich_help_panel=_CHOOSE,
+            help="Keep the packets near findings of `check` (see --near). The other options of this group "
+            "choose the findings.",
+        ),
+    ] = False,
+    near: Annotated[
+        int,
+        typer.Option(
+            "--near",
+            metavar="N",
+            min=0,
+            rich_help_panel=_CHOOSE,
+            help="Keep N packets of the same connection before and after, for --around and --findings.",
+        ),
+    ] = _NEAR,
+    dialect: DialectOption = None,
+    tls_keylog: KeyLogOption = None,
+) -> int:
+    """Write a part of a capture to a file of its own, with the findings as comments on packets."""
+    selection = Selection(
+        connection,
+        link=link,
+        address=address,
+        first=parse_bound("--from", first) if first is not None else None,
+        last=parse_bound("--to", last) if last is not None else None,
+    )
+    if around is not None and not selection.everything:
+        raise FilterError(f"--around: cannot be combined with {selection.words.split()[0]}")
+    if output in ("", "-"):
+        raise FilterError(f"--output '{output}': must name a file")
+    if same_file(output, path):
+        raise FilterError(f"--output {output}: is the file that is read")
+    near_something = findings or around is not None
+    everything = selection.everything and not near_something
+    wish = Wish(
+        selection, everything, selection.all_frames and not near_something, findings, around or 0, near
+    )
+    file = Replacement(output)
+    with _readable(path) as source:
+        source = source._replace(dialect=dialect or "", secrets=secrets_of(tls_keylog))
+        try:
+            result = cut_capture(source, wish, file.reserve())
+        except BaseException:
+            file.abandon()
+            raise
+        file.complete()
+    named = selection.connection
+    if named is not None and not named.met:
+        say(f"{source.name}: {named.missing() or f'no connection {connection}'}")
+    notes_to_stderr(source.name, result.notes)
+    _report(output, result)
+    return Status.FINE
+
+
+@contextmanager
+def _readable(path: str) -> Iterator[CutSource]:
+    """The capture as a file that can be read several times."""
+    if path != "-":
+        yield CutSource(path, path)
+        return
+    if sys.stdin is None:
+        raise CaptureError("standard input: is closed")
+    with tempfile.NamedTemporaryFile(prefix="amqpscope-") as copy:
+        try:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+            copy.flush()
+        except OSError as error:
+            raise CaptureError(f"standard input: {error.strerror or error}") from error
+        yield CutSource(copy.name, "standard input")
+
+
+def _report(output: str, result: CutResult) -> None:
+    """Say on standard error what stayed, and what was left out."""
+    left = result.original - result.packets
+    say(
+        f"{output}: {count(result.packets, 'packet')} of {result.original}, "
+        f"{count(result.connections, 'connection')}, {count(len(result.findings), 'finding')} as comments"
+    )
+    if left:
+        part = (
+            f", some of them of {count(result.partial, 'connection')} that stays in part"
+            if result.partial
+            else ""
+        )
+        say(f"{output}: left out {count(left, 'packet')}{part}; `check` of this file counts them as lost")
+    for stream in result.widened:
+        say(
+            f"{output}: connection {stream} stays whole, because a part of it does not show the same findings"
+        )
+    if result.missing:
+        missing = count(len(result.missing), "finding")
+        say(f"{output}: {missing} of the original are not found, because packets were left out")
+    if result.new:
+        say(f"{output}: {count(len(result.new), 'possible finding')} only because packets were left out")
+    if result.unsaid:
+        say(f"{output}: {count(result.unsaid, 'finding')} left out, there are too many")

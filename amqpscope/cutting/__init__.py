@@ -1,0 +1,1 @@
+"""A part of a capture as a capture of its own."""

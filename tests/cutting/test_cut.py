@@ -1,0 +1,155 @@
+"""`amqpscope cut`: a part of a capture has the same findings, and no others that are certain."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from support.commands import amqpscope
+from support.recorded import blocks_of, packets_of
+
+CAPTURES = Path(__file__).resolve().parents[2] / "captures"
+
+ENHANCED_PACKET = 6
+SECTION_HEADER = 0x0A0D0D0A
+COMMENT = 1
+
+Finding = tuple[str, str, str, int]
+
+
+@pytest.fixture
+def faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Four connections, all of them with faults."""
+    monkeypatch.chdir(tmp_path)
+    Path("faults.pcap").write_bytes((CAPTURES / "pika-connection-errors.pcap").read_bytes())
+    return Path("faults.pcap")
+
+
+def found(capsys: pytest.CaptureFixture[str], path: object, *options: object) -> list[Finding]:
+    """What `check` reports of a capture."""
+    result = amqpscope(capsys, "check", "--no-config", "--format", "ndjson", *options, path)
+    objects = [json.loads(line) for line in result.lines]
+    return sorted((one["rule"], one["peer"], one["certainty"], one["packet"]) for one in objects)
+
+
+def comments(path: str, kind: int = ENHANCED_PACKET) -> list[tuple[int, str]]:
+    """The comments of each block of a kind, with the block's number."""
+    blocks = [block for block in blocks_of(Path(path).read_bytes()) if block.kind == kind]
+    return [
+        (at, text.decode()) for at, block in enumerate(blocks, 1) for text in block.options.get(COMMENT, [])
+    ]
+
+
+def originals(before: bytes, after: bytes) -> list[int]:
+    """For each packet of the cut, from 1 on, its number in the original."""
+    place = {(one.time, one.data): one.number for one in packets_of(before)[0]}
+    return [0, *(place[(one.time, one.data)] for one in packets_of(after)[0])]
+
+
+def test_a_connection_stays_whole_with_its_findings_as_comments(
+    faults: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = found(capsys, faults, "--connection", 3)
+    assert expected
+    result = amqpscope(capsys, "cut", faults, "-o", "one.pcapng", "--connection", 3)
+    assert (result.status, result.out) == (0, "")
+    number = originals(faults.read_bytes(), Path("one.pcapng").read_bytes())
+    actual = found(capsys, "one.pcapng")
+    assert sorted((rule, peer, how, number[packet]) for rule, peer, how, packet in actual) == expected
+    written = comments("one.pcapng")
+    assert sorted(packet for packet, _ in written) == sorted(packet for *_, packet in actual)
+    assert all(f"(packet {number[packet]} of the original)" in text for packet, text in written)
+    assert f"{len(number) - 1} packets of " in comments("one.pcapng", SECTION_HEADER)[0][1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--findings", "--near", "3"], ["--from", "40", "--to", "60"], ["--around", "30", "--near", "4"]],
+)
+@pytest.mark.parametrize(
+    "name", ["rabbitmq-credit", "pika-dead-letters", "servicebus-delete", "pyamqp-no-wait"]
+)
+def test_a_part_has_the_certain_findings_of_its_packets_and_no_others(
+    name: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, part = CAPTURES / f"{name}.pcap", tmp_path / "part.pcapng"
+    result = amqpscope(capsys, "cut", whole, "-o", part, *options)
+    if "no packet matches" in result.err:
+        pytest.skip("nothing is found in this capture")
+    assert result.status == 0
+    number = originals(whole.read_bytes(), part.read_bytes())
+    before = {one for one in found(capsys, whole) if one[2] == "certain" and one[3] in number}
+    after = {(*one[:3], number[one[3]]) for one in found(capsys, part) if one[2] == "certain"}
+    assert after == before
+
+
+def test_a_part_of_a_long_connection_is_small_and_can_still_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, part = CAPTURES / "rabbitmq-credit.pcap", tmp_path / "part.pcapng"
+    result = amqpscope(capsys, "cut", whole, "-o", part, "--around", "120", "--near", "5")
+    number = originals(whole.read_bytes(), part.read_bytes())
+    assert {115, 120, 125} <= set(number) and 160 not in number and len(number) < 60
+    assert f"left out {247 - len(number) + 1} packets" in result.err
+    names = [json.loads(line)["name"] for line in amqpscope(capsys, "read", "--format", "ndjson", part).lines]
+    assert {"open", "begin", "attach", "transfer"} <= set(names)
+
+
+def test_names_choose_frames_and_the_opening_of_their_connection(
+    faults: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = CAPTURES / "pika-dead-letters.pcap"
+    assert amqpscope(capsys, "cut", whole, "-o", "a.pcapng", "--address", "urg*").status == 0
+    read = amqpscope(capsys, "read", "--format", "ndjson", "a.pcapng").lines
+    names = {json.loads(line)["name"] for line in read}
+    assert {"connection.start-ok", "channel.open", "queue.declare"} <= names
+    result = amqpscope(capsys, "cut", whole, "-o", "b.pcapng", "--address", "nowhere")
+    assert (result.status, result.lines) == (2, [])
+    assert "no packet matches the options" in result.err and not Path("b.pcapng").exists()
+
+
+def test_interfaces_secrets_and_losses_of_a_pcapng_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, again = CAPTURES / "proton-anonymous.pcapng", tmp_path / "again.pcapng"
+    amqpscope(capsys, "cut", whole, "-o", again)
+    kinds = (1, 10)
+    before, after = (
+        [
+            (one.kind, one.options.get(2), one.options.get(11))
+            for one in blocks_of(path.read_bytes())
+            if one.kind in kinds
+        ]
+        for path in (whole, again)
+    )
+    assert after == before and before[0][1]
+
+
+def test_standard_input_is_read_like_a_file(
+    faults: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    amqpscope(capsys, "cut", faults, "-o", "file.pcapng", "--connection", 3)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(faults.read_bytes())))
+    assert amqpscope(capsys, "cut", "-", "-o", "pipe.pcapng", "--connection", 3).status == 0
+    assert Path("pipe.pcapng").read_bytes() == Path("file.pcapng").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["-o", "faults.pcap"], "--output faults.pcap: is the file that is read"),
+        (["-o", "-"], "--output '-': must name a file"),
+        (["-o", "x", "--around", "3", "--connection", "1"], "--around: cannot be combined with --connection"),
+        (["-o", "x", "--connection", "9999"], "faults.pcap: no packet matches the options"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_nothing_is_written(
+    options: list[str], why: str, faults: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = faults.read_bytes()
+    result = amqpscope(capsys, "cut", faults, *options)
+    assert result.status == 2 and why in result.err
+    assert not Path("x").exists() and faults.read_bytes() == before
