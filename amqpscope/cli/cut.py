@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, same_file, secrets_of
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption, same_file, secrets_of
 from amqpscope.cli.output import notes_to_stderr, say
 from amqpscope.cli.selection import Selection, parse_bound
 from amqpscope.cli.status import Status
@@ -147,6 +147,7 @@ def cut(
     ] = _NEAR,
     dialect: DialectOption = None,
     tls_keylog: KeyLogOption = None,
+    tls_key: ServerKeyOption = None,
 ) -> int:
     """Write a part of a capture to a file of its own, with the findings as comments on packets."""
     selection = Selection(
@@ -169,7 +170,7 @@ def cut(
     )
     file = Replacement(output)
     with _readable(path) as source:
-        source = source._replace(dialect=dialect or "", secrets=secrets_of(tls_keylog))
+        source = source._replace(dialect=dialect or "", secrets=secrets_of(tls_keylog, tls_key))
         try:
             result = cut_capture(source, wish, file.reserve())
         except BaseException:
