@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from amqpscope.cli.help import HelpfulCommand
+from amqpscope.input.garbage import settle_collector
 
 __all__ = ["COMMANDS", "GROUPS", "Commands"]
 
@@ -56,4 +57,6 @@ def _imported(name: str) -> Any:
         above.command(name, cls=HelpfulCommand, epilog=module.EPILOG, short_help=COMMANDS[name])(
             getattr(module, name)
         )
-    return typer.main.get_group(above).commands[name]
+    command = typer.main.get_group(above).commands[name]
+    settle_collector()
+    return command

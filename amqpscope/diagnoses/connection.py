@@ -59,7 +59,9 @@ class ConnectionDiagnosis:
         self.conversation: Conversation
         self.spoken10: Conversation10 | None = None
         self.listeners10: list[Watch10] = _NONE10
-        self.numbers10: Numbers10 | None = None
+        # Whether numbers are wanted, and who counts and measures, from the first session on.
+        self.measured: bool = False
+        self.numbers: Numbers10 | Numbers091 | None = None
         self.listeners091: list[Watch091] = _NONE091
         spoken = protocol_of(connection.protocol).conversation()
         self.follows: bool = spoken is not None or conversation is None
@@ -71,16 +73,15 @@ class ConnectionDiagnosis:
             self.spoken10 = conversation or Conversation10()
             self.conversation = self.spoken10
 
-    def measure(self) -> Numbers10 | Numbers091:
-        """Count and measure from the next frame on, too. Gives who does so, and knows all at the end."""
+    def measure(self) -> None:
+        """Count and measure from the next frame on, too."""
+        self.measured = True
         conversation = self.conversation
         if isinstance(conversation, Conversation091):
             numbers = Numbers091(self.notebook, self.listeners091)
             conversation.listeners.append(numbers)
             self.listeners091.append(numbers)
-            return numbers
-        self.numbers10 = Numbers10(self.notebook)
-        return self.numbers10
+            self.numbers = numbers
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection."""
@@ -125,9 +126,11 @@ class ConnectionDiagnosis:
         if body is None or isinstance(body, (Open, ProtocolHeader)) or frame.kind == "sasl":
             return
         self.listeners10 = watches10(self.notebook, self.several, conversation)
-        if self.numbers10 is not None:
-            self.numbers10.listen_behind(self.listeners10)
-            self.listeners10.append(self.numbers10)
+        if self.measured:
+            numbers = Numbers10(self.notebook)
+            numbers.listen_behind(self.listeners10)
+            self.listeners10.append(numbers)
+            self.numbers = numbers
         conversation.listeners += self.listeners10
 
     def _lose(self, side: i64) -> None:

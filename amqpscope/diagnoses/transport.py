@@ -87,16 +87,13 @@ _KEPT: Final = 128
 
 
 class _Sent:
-    """A frame that a side has sent. end: the offset behind it."""
+    """A frame that a side has sent. end: the offset behind it. next: the frame after it, None for none."""
 
     def __init__(self, packet: i64, time: i64, end: i64) -> None:
         self.packet: i64 = packet
         self.time: i64 = time
         self.end: i64 = end
-
-
-# mypyc: null object, of a side that has sent nothing. Nothing appends to it.
-_NOT_SENT: Final[list[_Sent]] = []
+        self.next: _Sent | None = None
 
 
 class _Side:
@@ -115,32 +112,37 @@ class _Side:
         # How many frames it has sent, and of these since the last silence of both.
         self.frames: i64 = 0
         self.since_gap: i64 = 0
-        # The last frames, each at its number modulo `_KEPT`.
-        self.recent: list[_Sent] = _NOT_SENT
+        # The last frames, from the oldest to the newest.
+        self.oldest: _Sent | None = None
+        self.newest: _Sent | None = None
 
     def sends(self, packet: i64, time: i64, end: i64) -> None:
         """Its next frame."""
-        at = self.frames % _KEPT
         self.frames += 1
         self.since_gap += 1
-        if self.frames <= _KEPT:
-            if at == 0:
-                self.recent = []
-            self.recent.append(_Sent(packet, time, end))
+        oldest, newest = self.oldest, self.newest
+        if oldest is None or newest is None:
+            self.oldest = self.newest = _Sent(packet, time, end)
             return
-        # The oldest one is written over: an object for each frame would cost more than all else here.
-        sent = self.recent[at]
-        sent.packet = packet
-        sent.time = time
-        sent.end = end
+        if self.frames <= _KEPT:
+            sent = _Sent(packet, time, end)
+        else:
+            # The oldest one is used again: an object for each frame would cost more than all else here.
+            sent = oldest
+            self.oldest = sent.next
+            sent.packet = packet
+            sent.time = time
+            sent.end = end
+            sent.next = None
+        newest.next = sent
+        self.newest = sent
 
     def beyond(self, offset: i64) -> "_Sent | None":
         """The first of the last frames that ends behind an offset of the stream."""
-        first: i64 = self.frames % _KEPT if self.frames > _KEPT else 0
-        for sent in self.recent[first:] + self.recent[:first]:
-            if sent.end > offset:
-                return sent
-        return None
+        sent = self.oldest
+        while sent is not None and sent.end <= offset:
+            sent = sent.next
+        return sent
 
 
 class TransportWatch:

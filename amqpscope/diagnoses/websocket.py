@@ -35,6 +35,7 @@ WEBSOCKET_UNREAD: Final = declare(
     Client: The client needs no change.
     Server: The server needs no change.
     Not reported when: amqpscope can read the whole WebSocket.
+    Threads: mitmproxy/mitmproxy#2447, hahwul/gori#518
     """,
     trouble=False,
 )

@@ -2,7 +2,10 @@
 
 import gc
 
-__all__ = ["calm_collector"]
+__all__ = ["calm_collector", "settle_collector"]
+
+_STATE = {"calm": False}
+"""Whether this process is ours, so that its collector may be changed."""
 
 
 def calm_collector() -> None:
@@ -12,3 +15,13 @@ def calm_collector() -> None:
     and again, up to a third of the run, to find nothing.
     """
     gc.set_threshold(100_000, 20, 100)
+    _STATE["calm"] = True
+
+
+def settle_collector() -> None:
+    """All that is loaded by now stays: let the collector never look through it again.
+
+    It does nothing in the process of a program that only uses amqpscope.
+    """
+    if _STATE["calm"]:
+        gc.freeze()

@@ -32,7 +32,8 @@ class CaptureSummary:
         summary = self.connections.get(connection)
         watch = self._diagnoses.watch(connection, self._names.conversation(connection))
         if summary is None:
-            summary = ConnectionOverview(connection, watch.conversation, watch.measure())
+            summary = ConnectionOverview(connection, watch.conversation)
+            watch.measure()
             self.connections[connection] = summary
         watch.prepare(record)
         link = self._names.of(record)
@@ -52,9 +53,11 @@ class CaptureSummary:
         self._names.forget(connection)
         known = self.connections.pop(connection, None)
         if known is not None:
-            transport = self._diagnoses.watch(connection).transport
+            watched = self._diagnoses.watch(connection)
+            known.numbers = watched.numbers
+            transport = watched.transport
             for side, peer in enumerate(PEERS):
-                known.silences[peer].limit = int(transport.side(side).agreed)
+                known.of(peer).limit = int(transport.side(side).agreed)
         return known, self._diagnoses.end(analysis)
 
     def finish(self) -> list[Diagnosis]:

@@ -68,9 +68,9 @@ _ANSWERS: Final = (
 def number_lines(analysis: ConnectionAnalysis, known: ConnectionOverview, width: int | None) -> list[Line]:
     """All numbers of one connection. width: columns of the output, None for any."""
     numbers = known.numbers
-    if numbers is None:
-        return []
     lines = [*_silences(known), *_round_trip(analysis, known)]
+    if numbers is None:
+        return lines
     room = None if width is None else width - len(_INDENT)
     flows = [one for one in numbers.flows() if one.deliveries.volume.messages]
     flows.sort(key=lambda one: -one.deliveries.volume.messages)
@@ -142,10 +142,10 @@ def _silences(known: ConnectionOverview) -> list[Line]:
     """The longest silence of each peer, and what it has to keep to."""
     words = []
     for peer in (CLIENT, SERVER):
-        silence = known.silences[peer]
+        silence = known.of(peer)
         if silence.longest >= _SILENT:
             limit = f" (limit {silence.limit / 1e9:g} s)" if silence.limit else ""
-            words.append(f"{peer} {silence.longest / 1e9:.3f} s after packet {silence.packet}{limit}")
+            words.append(f"{peer} {silence.longest / 1e9:.3f} s after packet {silence.longest_packet}{limit}")
     return [[("", f"{_INDENT}longest silence: {', '.join(words)}")]] if words else []
 
 

@@ -10,7 +10,7 @@ from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord, endpoint
 from amqpscope.protocols import label
 from amqpscope.reassembly.stream import StreamFacts
-from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary, Silence
+from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary, PeerOverview
 from amqpscope.report.json_renderers import FORMS
 from amqpscope.report.moment import iso
 from amqpscope.report.printable import in_quotes
@@ -66,8 +66,7 @@ def add_frame(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
     if not summary.first_time:
         summary.first_time = int(record.time)
     summary.last_time = max(summary.last_time, int(record.last_time))
-    summary.frames[record.peer] += 1
-    summary.silences[record.peer].heard(record)
+    summary.of(record.peer).heard(record)
     if frame.problems:
         summary.problems += 1
     FORMS.of(frame).summarize(summary, record, link)
@@ -97,7 +96,7 @@ def round_trip(facts: dict[str, StreamFacts], summary: ConnectionOverview) -> di
     found: dict[str, int | None] = {CLIENT: None, SERVER: None}
     if client.syn and server.syn and client.first_time < server.first_time:
         found[SERVER] = int(server.first_time - client.first_time)
-        began = summary.silences[CLIENT].began
+        began = summary.of(CLIENT).began
         if began > server.first_time:
             found[CLIENT] = int(began - server.first_time)
     return found
@@ -132,14 +131,14 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview 
         return result
     numbers = summary.numbers
     return result | {
-        "closed_in_packet": {peer: packet or None for peer, packet in summary.closed.items()},
-        "frames": summary.frames,
-        "containers": {peer: name or None for peer, name in summary.containers.items()},
-        "products": {peer: name or None for peer, name in summary.products.items()},
+        "closed_in_packet": {peer: one.closed or None for peer, one in summary.peers},
+        "frames": {peer: one.frames for peer, one in summary.peers},
+        "containers": {peer: one.container or None for peer, one in summary.peers},
+        "products": {peer: one.product or None for peer, one in summary.peers},
         "sasl": {"mechanism": summary.mechanism or None, "outcome": summary.sasl_outcome or None},
         "sessions": summary.sessions,
-        "messages": summary.messages,
-        "message_octets": summary.message_octets,
+        "messages": {peer: one.messages for peer, one in summary.peers},
+        "message_octets": {peer: one.message_octets for peer, one in summary.peers},
         "frames_with_problems": summary.problems,
         "errors": [{"packet": error.packet, **error_object(error)} for error in summary.errors.values()],
         "errors_not_listed": summary.errors_dropped,
@@ -163,7 +162,7 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview 
         "round_trip": {
             peer: None if time is None else time / 1e9 for peer, time in round_trip(facts, summary).items()
         },
-        "silence": {peer: _silence(silence) for peer, silence in summary.silences.items()},
+        "silence": {peer: _silence(one) for peer, one in summary.peers},
         "windows": [],
         "channels": [],
         "requests": {},
@@ -172,12 +171,12 @@ def connection_object(analysis: ConnectionAnalysis, summary: ConnectionOverview 
     }
 
 
-def _silence(silence: Silence) -> dict[str, Any]:
+def _silence(peer: PeerOverview) -> dict[str, Any]:
     """The longest silence of a peer, in seconds."""
     return {
-        "longest": silence.longest / 1e9,
-        "after_packet": silence.packet or None,
-        "limit": silence.limit / 1e9 if silence.limit else None,
+        "longest": peer.longest / 1e9,
+        "after_packet": peer.longest_packet or None,
+        "limit": peer.limit / 1e9 if peer.limit else None,
     }
 
 

@@ -199,7 +199,7 @@ def _ended(
     if known.sasl_outcome not in ("", "ok"):
         outcome = known.sasl_outcome
         return "login refused" + ("" if outcome == "refused" else f": {printable(outcome)}"), True
-    closed = [(packet, peer) for peer, packet in known.closed.items() if packet]
+    closed = [(one.closed, peer) for peer, one in known.peers if one.closed]
     if error is not None:
         condition = cut(printable(error.condition or "an error"), 60)
         what = "closed" if error.what in _CONNECTION_ENDS else f"sent {error.what}"

@@ -82,10 +82,10 @@ def _title(analysis: ConnectionAnalysis, known: ConnectionOverview | None) -> Li
 
 def _peer(analysis: ConnectionAnalysis, known: ConnectionOverview | None, peer: str, direction: int) -> Line:
     line: Line = [(peer, f"{_INDENT}{peer}  {endpoint(*analysis.connection.end(direction))}")]
-    if known is not None and known.containers[peer]:
-        line.append(("", f"  {text_word(known.containers[peer], _NAME)}"))
-    if known is not None and known.products[peer]:
-        line.append(("dim", f"  ({printable(known.products[peer][:_NAME])})"))
+    if known is not None and known.of(peer).container:
+        line.append(("", f"  {text_word(known.of(peer).container, _NAME)}"))
+    if known is not None and known.of(peer).product:
+        line.append(("dim", f"  ({printable(known.of(peer).product[:_NAME])})"))
     return line
 
 
@@ -96,8 +96,8 @@ def _numbers(analysis: ConnectionAnalysis, known: ConnectionOverview | None, cli
     for peer, direction in ((CLIENT, client), (SERVER, 1 - client)):
         fact = analysis.tcp.facts(direction)
         cells_of_row = [
-            str(known.frames[peer]) if known else "",
-            str(known.messages[peer]) if known else "",
+            str(known.of(peer).frames) if known else "",
+            str(known.of(peer).messages) if known else "",
             str(fact.delivered),
             str(fact.missing or ""),
             str(fact.retransmitted or ""),
@@ -134,7 +134,7 @@ def _ended(analysis: ConnectionAnalysis, known: ConnectionOverview | None, peer:
         tcp = f"reset by the {SERVER if peer == CLIENT else CLIENT}"
     if known is None:
         return [("", tcp)]
-    packet = known.closed[peer]
+    packet = known.of(peer).closed
     close: Line = [("", f"close in packet {packet}, ")] if packet else []
     if not packet and tcp != "still open":
         close = [("end", "no close, ")]

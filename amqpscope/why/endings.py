@@ -18,7 +18,6 @@ is called `perhaps`. Frames after an end never count. If nothing came just befor
 show why. Diagnoses are added to the steps afterwards (`diagnosed`).
 """
 
-from collections import deque
 from typing import NamedTuple
 
 from amqpscope.analysis.connection import ConnectionAnalysis
@@ -114,6 +113,8 @@ class Thing:
     of that yet. said: of each peer the newest frames about it. queue: which one a consumer consumes from.
     """
 
+    __slots__ = ("around", "begun", "crossed", "ended", "name", "queue", "said")
+
     def __init__(self, name: str, around: "Thing | None", begun: Position | None) -> None:
         self.name = name
         self.around = around
@@ -186,17 +187,17 @@ class Following:
         self._errors: dict[str, Position] = {}
         self.last_mark: dict[str, Position] = {}
         # The newest frames of each peer, and when each was complete.
-        self.newest: dict[str, deque[tuple[Position, int]]] = {
-            CLIENT: deque(maxlen=_NEWEST),
-            SERVER: deque(maxlen=_NEWEST),
-        }
+        self.newest: dict[str, list[tuple[Position, int]]] = {CLIENT: [], SERVER: []}
 
     def take(self, record: FrameRecord) -> None:
         """The next frame of the connection."""
         self.about = self.whole
         self.follow(record)
         mark = Position.of(record)
-        self.newest[record.peer].append((mark, int(record.last_time)))
+        newest = self.newest[record.peer]
+        newest.append((mark, int(record.last_time)))
+        if len(newest) > _NEWEST:
+            del newest[0]
         self.last_mark[record.peer] = mark
         if mark.name not in _HEARTBEATS:
             about: Thing | None = self.about

@@ -137,7 +137,7 @@ class Refusal091Watch(Watch091):
         )
 
     def content_continued(self, record: FrameRecord, content: SentContent) -> None:
-        if side_of(record) == 0:
+        if content.by_client:
             body = record.frame.body
             self.due = body.size if isinstance(body, ContentHeader) else self.due - record.frame.payload_size
 

@@ -122,8 +122,9 @@ class LinkState:
 
     def free(self, delivery: OpenDelivery) -> None:
         """A delivery that was not settled is settled now."""
-        if self.unsettled.pop(delivery, False):
-            self.answered.pop(delivery, None)
+        if self.unsettled[delivery]:
+            del self.answered[delivery]
+        del self.unsettled[delivery]
 
     def attach_since(self) -> tuple[int, int]:
         """Packet and time since which the receiver could grant credit: its attach, or the answer to it."""

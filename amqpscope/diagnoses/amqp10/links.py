@@ -221,12 +221,9 @@ class LinkWatch(Watch10):
         if delivery.aborted or body.settled:
             if delivery.aborted:
                 state.aborted += 1
-            self._free(state, delivery)
-
-    def _free(self, state: LinkState, delivery: OpenDelivery) -> None:
-        if delivery in state.unsettled:
-            state.free(delivery)
-            self.held -= 1
+            if delivery in state.unsettled:
+                self.held -= 1
+                state.free(delivery)
 
     def disposition(
         self, record: FrameRecord, body: Disposition, session: Session, deliveries: list[OpenDelivery]
@@ -247,18 +244,20 @@ class LinkWatch(Watch10):
                 if state is None:
                     continue
             unsettled = state.unsettled
-            if delivery not in unsettled:
+            known = unsettled.get(delivery)
+            if known is None:
                 continue
             if transactional:
                 state.transactional = True
-            if answers and not unsettled[delivery]:
+            if answers and not known:
                 state.settled += 1
                 state.settling.add(record.time - delivery.time, delivery.packet, record.packet)
                 if not settles:
                     unsettled[delivery] = True
                     state.answered[delivery] = (int(record.packet), int(record.time))
             if settles:
-                self._free(state, delivery)
+                self.held -= 1
+                state.free(delivery)
 
     # The end
 

@@ -38,9 +38,9 @@ def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
     frame = record.frame
     message: object = record.message
     if isinstance(message, Amqp091Message):
-        summary.messages[record.peer] += message.seen == message.announced
+        summary.of(record.peer).messages += message.seen == message.announced
     if frame.kind == "body":
-        summary.message_octets[record.peer] += int(frame.payload_size)
+        summary.of(record.peer).message_octets += int(frame.payload_size)
         return
     body = frame.body
     if isinstance(body, ConnectionStart):
@@ -51,15 +51,15 @@ def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
     elif isinstance(body, ConnectionTune):
         summary.sasl_outcome = "ok"
     elif isinstance(body, ConnectionClose):
-        if not summary.closed[record.peer]:
-            summary.closed[record.peer] = int(record.packet)
+        if not summary.of(record.peer).closed:
+            summary.of(record.peer).closed = int(record.packet)
         if record.peer == SERVER and summary.mechanism and not summary.sasl_outcome:
             summary.sasl_outcome = "refused"
         cause = named_cause(body.class_id, body.method_id)
         _failed(summary, record, body.reply_code, body.reply_text, cause)
     elif isinstance(body, ConnectionCloseOk):
-        if not summary.closed[record.peer]:
-            summary.closed[record.peer] = int(record.packet)
+        if not summary.of(record.peer).closed:
+            summary.of(record.peer).closed = int(record.packet)
     elif isinstance(body, ChannelClose):
         cause = named_cause(body.class_id, body.method_id)
         _failed(summary, record, body.reply_code, body.reply_text, cause)

@@ -52,8 +52,8 @@ def _transfer(
     octets = int(carried_by(record.frame))
     message = record.message is not None
     peer = record.peer
-    summary.message_octets[peer] += octets
-    summary.messages[peer] += message
+    summary.of(peer).message_octets += octets
+    summary.of(peer).messages += message
     if link is not None:
         known = summary.links.get(link)
         if known is not None:
@@ -84,7 +84,7 @@ def _ended(
                 known.ended = f"{'closed' if body.closed else 'detached'} by {peer}"
             if error is not None and not known.error:
                 known.error = error.condition or "an error"
-    elif isinstance(body, Close) and not summary.closed[peer]:
-        summary.closed[peer] = int(record.packet)
+    elif isinstance(body, Close) and not summary.of(peer).closed:
+        summary.of(peer).closed = int(record.packet)
     if error is not None:
         summary.failed(record, record.frame.name, error.condition or "", error.description, link)

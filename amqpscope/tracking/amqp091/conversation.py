@@ -18,6 +18,7 @@ from amqpscope.tracking.amqp091.endpoint import as_read, completed_publish, out_
 from amqpscope.tracking.amqp091.events import Listener091, SentContent
 from amqpscope.tracking.amqp091.names import readable
 from amqpscope.tracking.amqp091.states import CLOSED
+from amqpscope.tracking.amqp10.identity import side_of
 from amqpscope.tracking.events import Conversation
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.content import ContentHeader
@@ -61,8 +62,10 @@ class Conversation091(Conversation):
         self.lost_packet: i64 = 0
         # Consumers that were cancelled, or whose queue was deleted: more may come about them.
         self._former: dict[tuple[Channel, str], Consumer] = {}
-        # The content that is being sent, by `_key`.
+        # The content that is being sent, by `_key`; and the one that a frame was about last, None for none.
         self._sending: dict[int, SentContent] = {}
+        self._last: SentContent | None = None
+        self._last_key: i64 = -1
 
     # Questions
 
@@ -77,7 +80,10 @@ class Conversation091(Conversation):
 
     def sending(self, record: FrameRecord) -> SentContent | None:
         """The content that the sender of a frame is sending on its channel."""
-        return self._sending.get(_key(record))
+        key = _key(record)
+        if self._last is None or self._last_key != key:
+            self._last, self._last_key = self._sending.get(int(key)), key
+        return self._last
 
     # Frames
 
@@ -86,7 +92,7 @@ class Conversation091(Conversation):
         body = frame.body
         kind = frame.kind
         if kind == "method":
-            if self._sending and _key(record) in self._sending:
+            if self._sending and int(_key(record)) in self._sending:
                 self._end(record)
             if isinstance(body, Method) and not isinstance(body, UnknownMethod):
                 self._method(record, as_read(frame, body) if frame.problems else body)
@@ -271,8 +277,10 @@ class Conversation091(Conversation):
     def _begin(self, record: FrameRecord, method: Method) -> None:
         """A method with content, which is applied."""
         channel = self.view.channel(record.frame.channel)
-        content = SentContent(method, record.packet, channel)
-        self._sending[_key(record)] = content
+        key = _key(record)
+        content = SentContent(method, record.packet, channel, side_of(record) == 0)
+        self._sending[int(key)] = content
+        self._last, self._last_key = content, key
         if channel is not None and isinstance(method, (BasicDeliver, BasicGetOk)):
             content.delivery = channel.deliveries.due
             if isinstance(method, BasicDeliver):
@@ -306,9 +314,10 @@ class Conversation091(Conversation):
         was due.
         """
         frame = record.frame
-        key = _key(record)
+        key = int(_key(record))
         content = self._sending[key]
         del self._sending[key]
+        self._last = None
         content.message = Amqp091Message.of(record.message)
         content.publish = completed_publish(record, self.view)
         if content.publish is not None:
@@ -319,6 +328,6 @@ class Conversation091(Conversation):
             listener.content_ended(record, content)
 
 
-def _key(record: FrameRecord) -> int:
+def _key(record: FrameRecord) -> i64:
     """The direction and the channel of a frame, in a dictionary: a small number for small channels."""
-    return int(2 * record.frame.channel + record.direction)
+    return 2 * record.frame.channel + record.direction

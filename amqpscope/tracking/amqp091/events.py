@@ -32,13 +32,15 @@ __all__ = ["Listener091", "SentContent"]
 class SentContent:
     """A method with content, and the part of its content that its sender has sent so far."""
 
-    def __init__(self, method: Method, packet: i64, channel: Channel | None) -> None:
+    def __init__(self, method: Method, packet: i64, channel: Channel | None, by_client: bool) -> None:
         # basic.publish, basic.return, basic.deliver or basic.get-ok.
         self.method: Method = method
         # The packet in which the method begins.
         self.packet: i64 = packet
         # The life of the channel that it is sent on, None if there are too many.
         self.channel: Channel | None = channel
+        # The client sends it.
+        self.by_client: bool = by_client
         # What basic.deliver or basic.get-ok delivers, None of other methods.
         self.delivery: ConsumerDelivery | None = None
         # The consumer that basic.deliver is for, or that had its tag until it was cancelled, if known.
