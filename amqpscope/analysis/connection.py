@@ -30,8 +30,8 @@ from typing import Final
 from amqpscope.analysis.direction import DirectionAnalysis, FrameSink
 from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.layers.interface import LayerContext, PlainStream
-from amqpscope.layers.stack import LayerStack, may_begin
-from amqpscope.limits import INTRODUCTION_FRAMES, MAX_LAYER_OPENING, MAX_WAITING_RECORDS
+from amqpscope.layers.stack import LayerStack, begins_in_the_middle, may_begin
+from amqpscope.limits import INTRODUCTION_FRAMES, MAX_LAYER_OPENING, MAX_UNDECIDED, MAX_WAITING_RECORDS
 from amqpscope.model.note import ConnectionNotes
 from amqpscope.model.records import Connection, FrameRecord, endpoint
 from amqpscope.protocols import DIALECTS, PROTOCOLS, is_amqp, protocol_of
@@ -49,7 +49,7 @@ from dissectors.wording import count, were
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 31
+_DUMP_VERSION: Final = 32
 
 _DIALECT: Final = "capture/dialect"
 
@@ -101,6 +101,8 @@ class ConnectionAnalysis(FrameSink):
         self.second: DirectionAnalysis = DirectionAnalysis(self, self.tcp.stream(1))
         # What stands between TCP and the two, None for nothing.
         self.stack: LayerStack | None = None
+        # The capture begins in the middle, and in each segment a layer may show itself.
+        self.joins: bool = False
 
     def finish(self, reason: str) -> None:
         """No more segments will come: `capture` (it ended), `evicted`, `reused` (its ports were)."""
@@ -173,8 +175,8 @@ class ConnectionAnalysis(FrameSink):
     ) -> None:
         if self.ignored:
             return
-        if offset == 0 and self.stack is None:
-            self.look_for_layer(direction, buf, start, end)
+        if (offset == 0 or self.joins) and self.stack is None:
+            self.look_for_layer(direction, offset, buf, start, end)
         stack = self.stack
         if stack is not None:
             stack.entry(direction).data(offset, buf, start, end, provenance)
@@ -221,16 +223,25 @@ class ConnectionAnalysis(FrameSink):
             fresh += found
         findings += found
 
-    def look_for_layer(self, direction: i64, buf: bytes, start: i64, end: i64) -> None:
-        """If a layer may begin with the first octets of a direction, have it chosen."""
-        if self.tcp.stream(direction).start.midstream:
-            return
+    def look_for_layer(self, direction: i64, offset: i64, buf: bytes, start: i64, end: i64) -> None:
+        """If a layer may begin with the first octets of a direction, have it chosen; or, where the capture
+        begins in the middle, if a segment may be of one.
+        """
         opener = self.tcp.opener()
         octets = buf[start : min(end, start + MAX_LAYER_OPENING)]
-        if not may_begin(octets, direction, opener in (direction, -1), self.output.secrets):
-            return
+        midstream = self.tcp.stream(direction).start.midstream
         other = self.tcp.stream(1 - direction)
-        passed: i64 = 1 - direction if other.start.midstream or other.next > 0 else -1
+        secrets = self.output.secrets
+        if offset > 0 or not may_begin(octets, direction, opener in (direction, -1), midstream, secrets):
+            self.joins = (midstream or self.joins) and offset < MAX_UNDECIDED and not self.spoken()
+            if self.joins and midstream and begins_in_the_middle(octets, secrets):
+                self.stack = LayerStack(self.layer_context(), self.first, self.second, -1, (True, True))
+                first, second = (offset, other.next) if direction == 0 else (other.next, offset)
+                self.stack.join(max(opener, 0), first, second)
+            return
+        passed: i64 = -1
+        if other.next > 0 or (other.start.midstream and not midstream):
+            passed = 1 - direction
         openers = (opener in (0, -1), opener in (1, -1))
         self.stack = LayerStack(self.layer_context(), self.first, self.second, passed, openers)
 
@@ -559,7 +570,7 @@ class ConnectionAnalysis(FrameSink):
         return (
             _DUMP_VERSION,
             self.connection.dump(),
-            (self.ignored, self.named, self.settled),
+            (self.ignored, self.named, self.settled, self.joins),
             self.closing,
             tuple(record.dump() for record in self.waiting),
             self.notes.dump(),
@@ -588,7 +599,7 @@ class ConnectionAnalysis(FrameSink):
         connection = Connection.load(about)
         analysis = ConnectionAnalysis(connection, output)
         assert isinstance(standing, tuple)
-        analysis.ignored, analysis.named, analysis.settled = standing
+        analysis.ignored, analysis.named, analysis.settled, analysis.joins = standing
         analysis.closing = closing
         analysis.waiting = [FrameRecord.load(record, connection) for record in waiting]
         analysis.notes.restore(noted)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.inputs import DialectOption
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption
 from amqpscope.cli.interruptible import interruptible
 from amqpscope.cli.judging import (
     STATUS_PANEL,
@@ -231,6 +231,8 @@ def run(
     spec: SpecOption = None,
     profile: ProfileOption = None,
     dialect: DialectOption = None,
+    tls_keylog: KeyLogOption = None,
+    tls_key: ServerKeyOption = None,
     fail_on: FailOnOption = None,
     fail_on_possible: FailOnPossible = None,
     allow_empty: Annotated[
@@ -283,7 +285,15 @@ def run(
             from amqpscope.pipeline.analysis import analyse
             from amqpscope.pipeline.lake import Lake
 
-            analysis = analyse(spark, sources, set_by=set_by, plan=plan, split=octets, shuffle=shuffle)
+            analysis = analyse(
+                *(spark, sources),
+                set_by=set_by,
+                plan=plan,
+                split=octets,
+                shuffle=shuffle,
+                tls_keylog=tls_keylog or (),
+                tls_key=tls_key or (),
+            )
             if explain:
                 for line in analysis.plan.explain():
                     print(printable(line))

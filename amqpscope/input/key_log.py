@@ -5,7 +5,7 @@ private keys of servers, and what a capture file has behind the packets that it 
 import importlib.util
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from amqpscope.capture.pcapng import DECRYPTION_SECRETS, SECTION_HEADER, TLS_KEY_LOG, is_pcapng
@@ -14,7 +14,7 @@ from amqpscope.errors import CaptureError, FilterError
 from amqpscope.layers.secrets import Secrets, SecretsSource
 from amqpscope.limits import MAX_BLOCK
 
-__all__ = ["LaterBlocks", "tls_secrets"]
+__all__ = ["LaterBlocks", "take_blocks", "tls_secrets"]
 
 _BLOCK: Final = 1024 * 1024
 """Octets read at a time. A line of a key log without an end in so many is none."""
@@ -65,7 +65,7 @@ class KeyLog(SecretsSource):
         self._read = 0
         self._size = 0
 
-    def look_further(self, secrets: Secrets) -> bool:
+    def look_further(self, secrets: Secrets, random: bytes) -> bool:
         try:
             return os.stat(self._path).st_size != self._size and self.take_new(secrets) > 0
         except OSError:
@@ -97,27 +97,30 @@ class LaterBlocks(SecretsSource):
         self._path = path
         self._looked = False
 
-    def look_further(self, secrets: Secrets) -> bool:
+    def look_further(self, secrets: Secrets, random: bytes) -> bool:
         if self._looked:
             return False
         self._looked = True
         source = CaptureSource(self._path)
         try:
             source.open()
-            return _take_blocks(source, secrets)
+            return take_blocks(source.read, secrets)
         except CaptureError:
             return False  # whoever reads its packets reports that
         finally:
             source.close()
 
 
-def _take_blocks(source: CaptureSource, secrets: Secrets) -> bool:
-    """Give `secrets` those of each block, up to where the blocks of the file make no sense."""
+def take_blocks(read: Callable[[int], bytes], secrets: Secrets) -> bool:
+    """Give `secrets` those of each block of a pcapng file, up to where its blocks make no sense.
+
+    read: gives the next octets of the file, so many at most, none at its end.
+    """
     taken = 0
     held = b""
     at = 0  # of the next block, in what is held and not yet read
     order = ""
-    while octets := source.read(_BLOCK):
+    while octets := read(_BLOCK):
         held += octets
         if not order and not is_pcapng(held):
             return False

@@ -35,9 +35,15 @@ _LONGEST: Final = 64
 class SecretsSource:
     """Where more secrets may come from."""
 
-    def look_further(self, secrets: "Secrets") -> bool:
-        """Give `secrets` what could not be given before. False: there is nothing new."""
+    def look_further(self, secrets: "Secrets", random: bytes) -> bool:
+        """Give `secrets` what could not be given before. False: there is nothing new. random: the client
+        random of the connection that misses a secret; b"" to learn whether there are any.
+        """
         return False
+
+    def look_for(self, secrets: "Secrets", header: bytes, body: bytes) -> None:
+        """Give `secrets` what may open a record of a connection whose client random is not known."""
+        self.look_further(secrets, b"")
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -74,6 +80,8 @@ class Secrets:
         self._found: set[bytes] = set()
         # How often a record did not open with what was tried.
         self.trials: i64 = 0
+        # How often secrets were tried on connections that were joined in the middle.
+        self.joining: i64 = 0
         # How many octets wait for secrets.
         self.waiting: i64 = 0
 
@@ -130,7 +138,7 @@ class Secrets:
         found = self._find(random)
         if wanted not in found:
             for source in self.sources:
-                if source.look_further(self):
+                if source.look_further(self, random):
                     found = self._find(random)
         if found:
             self._found.add(random)
@@ -138,11 +146,25 @@ class Secrets:
             return found | self.shared.of(random, wanted)
         return found
 
+    def newest(self, most: i64) -> list[tuple[bytes, dict[str, bytes]]]:
+        """The secrets of the newest connections, so many at most, by client random and label."""
+        found = list(reversed(self._known.items()))[:most]
+        if self.shared is not None and len(found) < most:
+            found += self.shared.newest(most - len(found))
+        return found
+
+    def look_for(self, header: bytes, body: bytes) -> None:
+        """A record of a connection that was joined in the middle needs a secret: look everywhere."""
+        for source in self.sources:
+            source.look_for(self, header, body)
+        if self.shared is not None:
+            self.shared.look_for(header, body)
+
     def known(self) -> bool:
         """Whether there are any."""
         if not self.given:
             for source in self.sources:
-                source.look_further(self)
+                source.look_further(self, b"")
         return self.given
 
     def take_found(self) -> bytes:

@@ -27,12 +27,12 @@ from amqpscope.layers.interface import (
 )
 from amqpscope.layers.proxy import ProxyKind
 from amqpscope.layers.secrets import Secrets
-from amqpscope.layers.tls_kind import TLS_HEADER, TlsKind
-from amqpscope.limits import MAX_LAYER_HELD, MAX_LAYER_OPENING, MAX_LAYERS
+from amqpscope.layers.tls_kind import TLS_HEADER, TlsKind, says_hello
+from amqpscope.limits import MAX_LAYER_HELD, MAX_LAYER_OPENING, MAX_LAYERS, MAX_TLS_RECORD
 from amqpscope.reassembly.provenance import Provenance
 from dissectors.wire import i64
 
-__all__ = ["LAYERS", "LayerStack", "may_begin"]
+__all__ = ["LAYERS", "LayerStack", "begins_in_the_middle", "may_begin"]
 
 LAYERS: Final[dict[str, LayerKind]] = {
     one.name: one for one in (ProxyKind(), TlsKind(), ConnectKind(), WebSocketKind())
@@ -43,18 +43,34 @@ LAYERS: Final[dict[str, LayerKind]] = {
 _AMQP: Final = b"AMQP"
 """The first octets of nearly every stream, with which no layer begins."""
 
+_PROTECTED: Final = b"\x17\x03\x03"
+"""The first octets of a protected record of TLS 1.2 and 1.3."""
+
 # What holding a piece costs beside its octets.
 _EACH: Final = 128
 
 
-def may_begin(octets: bytes, direction: i64, opener: bool, secrets: Secrets) -> bool:
-    """Whether a layer may begin with a direction's first octets. opener: it may be the TCP client's."""
+def may_begin(octets: bytes, direction: i64, opener: bool, midstream: bool, secrets: Secrets) -> bool:
+    """Whether a layer may begin with a direction's first octets. opener: it may be the TCP client's.
+
+    midstream: the beginning of TCP's stream was not captured, and only TLS shows that it begins here.
+    """
+    if midstream and not says_hello(octets):
+        return False
     if octets.startswith(_AMQP[: len(octets)]):
         return TLS_HEADER.startswith(octets[: len(TLS_HEADER)]) and secrets.known()
     opening = LayerOpening(octets, True, opener)
     other = LayerOpening(b"", True, True)
     first, second = (opening, other) if direction == 0 else (other, opening)
     return any(kind.begins(first, second) != NONE for kind in LAYERS.values())
+
+
+def begins_in_the_middle(octets: bytes, secrets: Secrets) -> bool:
+    """Whether a segment of a connection whose beginning was not captured has TLS that may be decrypted."""
+    size: i64 = len(octets)
+    if size < 5 or not octets.startswith(_PROTECTED):
+        return False
+    return 0 < (octets[3] << 8 | octets[4]) <= MAX_TLS_RECORD and secrets.known()
 
 
 class _Held:
@@ -235,6 +251,19 @@ class LayerStack:
         self.held = []
         self.held_octets = 0
         self.give(held, holders, layer.first, layer.second)
+
+    def join(self, client: i64, first: i64, second: i64) -> None:
+        """The capture begins in the middle of TLS. client: the direction that may be the client's. first,
+        second: the offsets of TCP's streams from which on their octets come here. What stands between TLS
+        and AMQP is not looked for.
+        """
+        from amqpscope.layers.tls.layer import TlsLayer
+
+        layer = TlsLayer(self.context, int(client))
+        layer.join((int(first), int(second)))
+        self.layers.append(layer)
+        self.choosing = False
+        self.connect()
 
     def replay(self, first: PlainStream, second: PlainStream) -> None:
         """No layer begins any more: the analysis takes what is held."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 from amqpscope.layers.interface import BEGINS, MORE, NONE, Layer, LayerContext, LayerKind, LayerOpening
 from dissectors.wire import i64
 
-__all__ = ["TLS_HEADER", "TlsKind"]
+__all__ = ["TLS_HEADER", "TlsKind", "says_hello"]
 
 TLS_HEADER: Final = b"AMQP\x02\x01\x00\x00"
 """The protocol header of AMQP 1.0 behind which TLS begins (security.xml, section tls)."""
@@ -79,6 +79,11 @@ def _begins(client: LayerOpening, server: LayerOpening, skipped: i64) -> i64:
     if answer == MORE and not server.closed:
         return MORE
     return BEGINS if answer == BEGINS or len(answered) == 0 else NONE
+
+
+def says_hello(octets: bytes) -> bool:
+    """Whether a ClientHello comes first."""
+    return _opens(octets, _CLIENT_HELLO) == BEGINS
 
 
 def _opens(octets: bytes, kind: i64) -> i64:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from amqpscope.input.key_log import tls_secrets
+from amqpscope.layers.secrets import Secrets
+from amqpscope.layers.tls.session import has_cryptography
 from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace, not_there
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import whole
@@ -19,6 +22,7 @@ from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, m
 from amqpscope.pipeline.references import AUTO
 from amqpscope.pipeline.rows import RowTerms
 from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.secrets import SecretsAddress, SecretsServer
 from amqpscope.pipeline.session import cores
 from amqpscope.pipeline.tasks import (
     PIECES,
@@ -58,24 +62,31 @@ def analyse(
     plan: str = "auto",
     split: int = SPLIT_OCTETS,
     shuffle: str = AUTO,
+    tls_keylog: Iterable[str] = (),
+    tls_key: Iterable[str] = (),
 ) -> "Analysis":
     """Find the captures and make the plan; nothing is read yet but the beginning of each file.
 
     sources: files, directories, patterns, URLs (see `inputs`). set_by: what makes files one capture set.
     plan: auto, chain or flow. split: octets of a range of a large file. shuffle: what the flow
     plan shuffles, references to payload, payload, or auto: references to what is in local files.
+    tls_keylog, tls_key: paths on this machine of key logs and private keys (as of `amqpscope.read`); workers
+    ask this machine for secrets.
     """
+    secrets = tls_secrets(list(tls_keylog), list(tls_key))
     sets = capture_sets(sources, set_by)
-    return Analysis(spark, make_plan(sets, cores(spark), plan, split, shuffle))
+    return Analysis(spark, make_plan(sets, cores(spark), plan, split, shuffle), secrets)
 
 
 class Analysis:
-    """Captures and the plan for them."""
+    """Captures and the plan for them. secrets: what TLS is decrypted with, beside what captures have."""
 
-    def __init__(self, spark: "SparkSession", plan: Plan) -> None:
+    def __init__(self, spark: "SparkSession", plan: Plan, secrets: Secrets | None = None) -> None:
         self.spark = spark
         self.plan = plan
         self._lake: Lake | None = None
+        self._secrets = secrets
+        self._server: SecretsServer | None = None
 
     def table(self, name: str) -> "DataFrame":
         """One table. Each action on it reads the captures: what is used often is to be written, or cached."""
@@ -118,6 +129,8 @@ class Analysis:
         except BaseException as error:
             lake.abandon()
             raise _explained(error) from error
+        finally:
+            self._close()
         parts = []
         counts: Counter[tuple[str, ...]] = Counter()
         for row in report:
@@ -145,10 +158,12 @@ class Analysis:
 
     def _run(self, outlet: TaskOutput) -> "DataFrame":
         plan = self.plan
+        secrets = self._asked()
+        outlet.terms = outlet.terms._replace(secrets=secrets)
         if plan.kind == CHAIN:
             return self._each(len(plan.tasks), Chain(plan, outlet), outlet.schema)
         tasks = self._pieces()
-        blocks = self._each(len(tasks), Refer(plan, tasks), BLOCKS)
+        blocks = self._each(len(tasks), Refer(plan, tasks, secrets), BLOCKS)
         by_connection = blocks.repartition(plan.partitions, "capture_set", "pair")
         in_order = by_connection.sortWithinPartitions("capture_set", "pair", "packet")
         # Blocks are large: a batch of as many rows as Spark takes otherwise would be gigabytes.
@@ -159,6 +174,21 @@ class Analysis:
         analysed = _by_workers(in_order, analyse_them, carrying(outlet.schema))
         by_set = analysed.repartition(plan.partitions, "set_number").sortWithinPartitions("set_number")
         return _by_workers(by_set, Correlate(plan.sets, outlet), outlet.schema)
+
+    def _asked(self) -> SecretsAddress | None:
+        """Where workers ask for secrets; None if nobody has any."""
+        if self._secrets is None and (self.plan.kind == CHAIN or not has_cryptography()):
+            return None
+        if self._server is None:
+            host = self.spark.conf.get("spark.driver.host", None) or "127.0.0.1"
+            self._server = SecretsServer(self._secrets, host)
+        return self._server.address
+
+    def _close(self) -> None:
+        """No worker asks for secrets any more."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
 
     def _pieces(self) -> list[list[FilePiece]]:
         """The files and ranges of files for each task; large files are gone through for it, in parallel."""

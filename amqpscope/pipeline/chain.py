@@ -15,27 +15,30 @@ from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
+from amqpscope.layers.secrets import Secrets
 from amqpscope.model.note import Note
 from amqpscope.pipeline.capture_set import CaptureSet
 from amqpscope.pipeline.files import FileReader, FileResult, file_row, whole
 from amqpscope.pipeline.inputs import CaptureFile
 from amqpscope.pipeline.rows import Recorder, Rows
+from amqpscope.pipeline.secrets import secrets_for
 
 __all__ = ["read_set", "table_for"]
 
 
-def table_for(recorder: Recorder, rows: Rows, name: str) -> ConnectionTable:
-    """What analyses the connections of a capture set for these rows."""
+def table_for(recorder: Recorder, rows: Rows, name: str, secrets: Secrets) -> ConnectionTable:
+    """What analyses the connections of a capture set for these rows. secrets: of its TLS."""
     output = AnalysisOutput(records=recorder.needs_records, judge=rows.judges)
     output.dialect = rows.terms.dialect
     output.watch = recorder.watches
+    output.secrets = secrets
     return ConnectionTable(name, output, KeptConnections(every=False, ended=True, few_others=False))
 
 
 def read_set(one: CaptureSet, rows: Rows) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Read a capture set into `rows`; gives the batches that are full. The rest is the caller's to take."""
     recorder = Recorder(rows, one.name, [file.capture for file in one.files])
-    table = table_for(recorder, rows, one.name)
+    table = table_for(recorder, rows, one.name, secrets_for(rows.terms.secrets, one, 0))
     read = _by_time if one.by_time else _in_turn
     for _ in read(one, table, recorder, rows):
         recorder.take(table)
@@ -65,7 +68,7 @@ def _by_time(one: CaptureSet, table: ConnectionTable, recorder: Recorder, rows: 
     fed = 0
     while heads or position < len(one.files):
         if position < len(one.files) and (not heads or one.files[position].first_time <= heads[0][0]):
-            head = _Head(one.files[position], position)
+            head = _Head(one.files[position], position, table)
             if head.advance():
                 heapq.heappush(heads, (head.latest, position, head))
             else:
@@ -89,10 +92,13 @@ _SEGMENTS_AT_ONCE = 1024
 
 
 class _Head(SegmentSink):
-    """A file, and its segment that comes next. latest: time of the latest up to it."""
+    """A file, and its segment that comes next. latest: time of the latest up to it. outer: takes its
+    secrets.
+    """
 
-    def __init__(self, file: CaptureFile, position: int) -> None:
+    def __init__(self, file: CaptureFile, position: int, outer: SegmentSink) -> None:
         super().__init__()
+        self._outer = outer
         self.latest = 0
         self._notes: list[Note] = []
         self._segments: list[Segment] = []
@@ -118,6 +124,9 @@ class _Head(SegmentSink):
 
     def segment(self, segment: Segment) -> None:
         self._segments.append(segment.kept())
+
+    def secrets(self, octets: bytes) -> None:
+        self._outer.secrets(octets)
 
     def note(self, code: str, packet: int, time: int, detail: str) -> None:
         self._notes.append(Note(code, packet, time, detail, None))

@@ -28,6 +28,7 @@ from amqpscope.pipeline.files import FileReader, FileResult, Range, file_row
 from amqpscope.pipeline.inputs import Trouble
 from amqpscope.pipeline.references import Payloads, Referrer, carries_payload, replay, replay_by_time
 from amqpscope.pipeline.rows import Recorder, Rows
+from amqpscope.pipeline.secrets import SecretsAddress, give, secrets_for
 from amqpscope.tracking.summary import ConnectionSummary, load_summary
 
 __all__ = ["BLOCKS", "FilePiece", "analyse", "blocks_of", "correlate", "refer"]
@@ -58,8 +59,12 @@ class FilePiece(NamedTuple):
     part: Range
 
 
-def refer(piece: FilePiece, sets: list[CaptureSet], shuffle: str) -> Iterator[pa.RecordBatch]:
-    """The blocks of a piece, and its fate. shuffle: one of `references.SHUFFLES`."""
+def refer(
+    piece: FilePiece, sets: list[CaptureSet], shuffle: str, secrets: SecretsAddress | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The blocks of a piece, and its fate. shuffle: one of `references.SHUFFLES`. secrets: who takes those of
+    the file.
+    """
     one = sets[piece.set_number]
     file = one.files[piece.position]
     referrer = Referrer(carries_payload(file, shuffle), one.by_time, piece.part.latest)
@@ -67,6 +72,8 @@ def refer(piece: FilePiece, sets: list[CaptureSet], shuffle: str) -> Iterator[pa
     blocks: list[tuple[bytes, int, bytes]] = []
     octets = 0
     for _ in reader:
+        for lines in referrer.take_secrets():
+            give(secrets, piece.set_number, lines)
         for block in referrer.take(False):
             blocks.append(block)
             octets += len(block[2])
@@ -116,13 +123,14 @@ def analyse(
         several = LaterSeveral({})
         recorder = Recorder(rows, one.name, [file.capture for file in one.files], several)
         payloads = Payloads(one)
+        secrets = secrets_for(rows.terms.secrets, None, set_number)
         try:
             for pair, of_pair in groupby(of_set, key=lambda block: block[1]):
                 if not pair:
                     if _files(one, of_pair, rows):
                         summaries.append((set_number, _LOST))
                     continue
-                table = table_for(recorder, rows, one.name)
+                table = table_for(recorder, rows, one.name, secrets)
                 table.correlation.wanted = False
                 for _ in _replayed(one, pair, of_pair, payloads, table):
                     recorder.take(table)

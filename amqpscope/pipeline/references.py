@@ -81,6 +81,7 @@ class Referrer(SegmentSink):
     def __init__(self, inline: bool, by_time: bool = False, latest: int = 0) -> None:
         super().__init__()
         self.notes: list[Any] = []
+        self._secrets: list[bytes] = []
         self._inline = inline
         self._by_time = by_time
         self._latest = latest
@@ -135,6 +136,15 @@ class Referrer(SegmentSink):
         self._held += size
         if len(block) >= BLOCK_OCTETS:
             self._give(key)
+
+    def secrets(self, octets: bytes) -> None:
+        self._secrets.append(octets)
+
+    def take_secrets(self) -> list[bytes]:
+        """The lines of key logs that the file had since the last call."""
+        found = self._secrets
+        self._secrets = []
+        return found
 
     def note(self, code: str, packet: int, time: int, detail: str) -> None:
         self.notes.append((code, packet, time, detail))

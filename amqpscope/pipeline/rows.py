@@ -61,12 +61,14 @@ class RowTerms(NamedTuple):
     """How captures are read and judged for their rows.
 
     profile: which habits are notes only (see `rules.profiles.under`). edition: of the specification, whose
-    text findings follow. dialect: of AMQP 1.0 that all peers speak, "" to find out by the frames.
+    text findings follow. dialect: of AMQP 1.0 that all peers speak, "" to find out by the frames. secrets:
+    where the secrets of TLS are asked for (`pipeline.secrets.SecretsAddress`), if anywhere.
     """
 
     profile: str = AUTO
     edition: str = FINAL
     dialect: str = ""
+    secrets: Any = None
 
 
 USUAL_TERMS: Final = RowTerms()

@@ -26,6 +26,7 @@ from amqpscope.pipeline.lake import PartWriter
 from amqpscope.pipeline.planner import Plan
 from amqpscope.pipeline.rows import USUAL_TERMS, Rows, RowTerms
 from amqpscope.pipeline.schemas import TABLES
+from amqpscope.pipeline.secrets import SecretsAddress
 
 __all__ = [
     "PIECES",
@@ -176,9 +177,12 @@ class Index:
 
 
 class Refer:
-    """The references of task n's pieces."""
+    """The references of task n's pieces. secrets: who takes those of the files."""
 
-    def __init__(self, plan: Plan, tasks: list[list[FilePiece]]) -> None:
+    def __init__(
+        self, plan: Plan, tasks: list[list[FilePiece]], secrets: SecretsAddress | None = None
+    ) -> None:
+        self._secrets = secrets
         self._sets = list(plan.sets)
         self._shuffle = plan.shuffle
         self._tasks = tasks
@@ -187,7 +191,7 @@ class Refer:
         calm_collector()
         for number in _numbers(batches):
             for piece in self._tasks[number]:
-                yield from flow.refer(piece, self._sets, self._shuffle)
+                yield from flow.refer(piece, self._sets, self._shuffle, self._secrets)
 
 
 def carrying(schema: pa.Schema) -> pa.Schema:

@@ -87,7 +87,8 @@ class Traffic13(RecordCipher):
     def __init__(self, of: Suite, secret: bytes) -> None:
         super().__init__(of)
         self.secret = secret
-        self.aead = _aead(of, expand_label(of.digest, secret, b"key", of.key))
+        self.key = expand_label(of.digest, secret, b"key", of.key)
+        self.aead = _aead(of, self.key)
         self.iv = int.from_bytes(expand_label(of.digest, secret, b"iv", 12), "big")
 
     def open(self, number: int, header: bytes, body: bytes, before: bytes) -> bytes | None:

@@ -20,6 +20,12 @@ class TlsLayer(Layer):
         self.session.streams = list(self.streams)
         super().__init__("tls", *self.streams)
 
+    def join(self, offsets: tuple[int, int]) -> None:
+        """The capture begins in the middle of the connection, each direction at an offset of TCP's stream."""
+        self.session.midstream = True
+        for stream, offset in zip(self.streams, offsets, strict=True):
+            stream.join(offset)
+
     def dump(self) -> tuple[Any, ...]:
         return (self.session.client, self.session.dump(), [stream.dump() for stream in self.streams])
 

@@ -13,17 +13,28 @@ from amqpscope.layers.interface import LayerContext
 from amqpscope.layers.tls import handshake
 from amqpscope.layers.tls.ciphers import RecordCipher, Traffic13, block_sizes, cipher_of
 from amqpscope.layers.tls.handshake import Hello
+from amqpscope.layers.tls.joining import CLIENT_SECRET, SERVER_SECRET, SUITES, candidates, joined
 from amqpscope.layers.tls.key_exchange import KeyExchange
 from amqpscope.layers.tls.schedule import key_block
 from amqpscope.layers.tls.suites import suite
-from amqpscope.limits import MAX_TLS_ALERTS, MAX_TLS_WAITING, MAX_TLS_WAITING_ALL
+from amqpscope.limits import (
+    MAX_TLS_ALERTS,
+    MAX_TLS_JOIN_GUESSES,
+    MAX_TLS_JOIN_RECORDS,
+    MAX_TLS_WAITING,
+    MAX_TLS_WAITING_ALL,
+)
 from amqpscope.model.tls_facts import TlsAlert, TlsFacts
 from amqpscope.reassembly.provenance import Provenance
+from dissectors.wording import count
 
 if TYPE_CHECKING:
     from amqpscope.layers.tls.stream import TlsStream
 
-__all__ = ["APPLICATION", "EARLY", "HANDSHAKE", "Held", "TlsSession"]
+__all__ = ["APPLICATION", "DATA", "EARLY", "HANDSHAKE", "Held", "TlsSession"]
+
+DATA: Final = 23
+"""The type of a record with application data, and of every protected record of TLS 1.3."""
 
 EARLY: Final = 0
 HANDSHAKE: Final = 1
@@ -38,12 +49,9 @@ _VERSIONS: Final = {
     0x0304: "TLS 1.3",
 }
 
-# The suites of TLS 1.3 by the size of a secret, where the suite itself was not captured.
-_SUITES13: Final = {32: (0x1301, 0x1303, 0x1304, 0x1305), 48: (0x1302,)}
-
 _LABELS13: Final = (
-    ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", "CLIENT_TRAFFIC_SECRET_0"),
-    ("SERVER_HANDSHAKE_TRAFFIC_SECRET", "SERVER_TRAFFIC_SECRET_0"),
+    ("CLIENT_HANDSHAKE_TRAFFIC_SECRET", CLIENT_SECRET),
+    ("SERVER_HANDSHAKE_TRAFFIC_SECRET", SERVER_SECRET),
 )
 
 
@@ -86,6 +94,9 @@ class TlsSession:
         self.held: list[Held] = []
         self.held_octets = 0
         self.patient = context.secrets.growing
+        # The capture begins in the middle of the connection. Of each direction, how many records were tried.
+        self.midstream = False
+        self.tried = [0, 0]
         connection = context.notes.connection
         self.facts = connection.tls or TlsFacts()
         if connection.tls is None:
@@ -204,7 +215,7 @@ class TlsSession:
 
     def traffic(self, secret: bytes, stage: int) -> list[RecordCipher]:
         """The ciphers of a traffic secret: of each suite that it may be for."""
-        codes = (self.suite,) if self.tls13 and stage != EARLY else _SUITES13.get(len(secret), ())
+        codes = (self.suite,) if self.tls13 and stage != EARLY else SUITES.get(len(secret), ())
         found: list[RecordCipher] = []
         for code in codes:
             of = suite(code)
@@ -290,6 +301,49 @@ class TlsSession:
             what = "the ServerHello was not captured, and no keys can be computed without it"
             for one in (0, 1):
                 self.unreadable(one, what, place)
+
+    # Joined in the middle
+
+    def join(self, direction: int, header: bytes, body: bytes, place: Provenance) -> bytes | None:
+        """What a record carries of a direction without a cipher; None if no secret opens it."""
+        secrets = self.context.secrets
+        stream = self.streams[direction]
+        if header[0] != DATA or stream.opaque or not has_cryptography():
+            return None
+        label = _LABELS13[self.role(direction)][1] if self.client_random else ""
+        if not self.client_random and self.tried == [0, 0]:
+            secrets.look_for(header, body)
+        tried = candidates(secrets, self.client_random, label)
+        guess = self.tried[direction] < MAX_TLS_JOIN_GUESSES
+        found = joined(secrets, tried, header, body, guess)
+        self.tried[direction] += 1
+        if found is None:
+            if self.tried[direction] >= MAX_TLS_JOIN_RECORDS or not tried:
+                self.cannot_join(direction, place)
+            return None
+        if not self.client_random:
+            self.client = direction if found.label == CLIENT_SECRET else 1 - direction
+            self.facts.client = self.client
+            self.know_client(found.random)
+            self.version = _TLS13
+            self.facts.version = _VERSIONS[_TLS13]
+        self.suite = found.cipher.suite.code
+        self.facts.suite = found.cipher.suite.name
+        stream.chain = [found.cipher]
+        return found.content
+
+    def cannot_join(self, direction: int, place: Provenance) -> None:
+        """A direction cannot be read, since its beginning was not captured."""
+        reason = "the beginning of the connection was not captured"
+        of = len({one[0] for one in candidates(self.context.secrets, self.client_random, "")})
+        records = count(self.tried[direction], "record")
+        if not self.context.secrets.given:
+            pass
+        elif not of:
+            reason += ", and there are no secrets of TLS 1.3; older versions need the handshake"
+        elif self.tried[direction]:
+            reason += f", and none of the secrets of {count(of, 'connection')} opens one of {records}"
+        self.unreadable(direction, reason, place)
 
     # What waits for secrets
 
@@ -389,13 +443,14 @@ class TlsSession:
         """The state, as plain values."""
         chosen = (self.version, self.suite, self.client_random, self.server_random)
         held = [(*one[:4], one.provenance.dump()) for one in self.held]
-        flags = (self.encrypt_then_mac, self.compressed, self.patient)
+        flags = (self.encrypt_then_mac, self.compressed, self.patient, self.midstream, tuple(self.tried))
         return (chosen, flags, self.early, self.lacking, held, self.exchange.dump())
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Go on where `dump` left off."""
         chosen, flags, self.early, lacking, held, exchange = state
-        self.encrypt_then_mac, self.compressed, self.patient = flags
+        self.encrypt_then_mac, self.compressed, self.patient, self.midstream, tried = flags
+        self.tried = list(tried)
         self.exchange = KeyExchange.load(exchange)
         self.lacking = list(lacking)
         self.held = [

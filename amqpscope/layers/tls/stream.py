@@ -17,7 +17,7 @@ from typing import Any, Final
 from amqpscope.layers.interface import LayerStream
 from amqpscope.layers.places import Places
 from amqpscope.layers.tls.ciphers import Aead12, RecordCipher, Traffic13, load_cipher
-from amqpscope.layers.tls.session import APPLICATION, EARLY, Held, TlsSession
+from amqpscope.layers.tls.session import APPLICATION, DATA, EARLY, Held, TlsSession
 from amqpscope.layers.tls.session import HANDSHAKE as HANDSHAKE_KEYS
 from amqpscope.limits import (
     MAX_TLS_EARLY,
@@ -35,7 +35,6 @@ __all__ = ["TlsStream"]
 CHANGE_CIPHER: Final = 20
 ALERT: Final = 21
 HANDSHAKE: Final = 22
-DATA: Final = 23
 
 _HEADER: Final = 5
 """Octets of the header of a record: type, version, size of the body."""
@@ -95,6 +94,17 @@ class TlsStream(LayerStream):
 
     def begin_at(self, offset: int) -> None:
         self.at = offset
+
+    def join(self, offset: int) -> None:
+        """The capture begins in the middle: the octets from this offset of TCP's stream on come first."""
+        self.given = offset
+        self.places.add(offset, offset, True)
+        self.begin_search(offset)
+
+    @property
+    def joining(self) -> bool:
+        """Whether no record was opened yet of a connection that was joined in the middle."""
+        return self.session.midstream and not self.chain and not self.opaque
 
     def inner(self, outer: int) -> int:
         return self.places.inner(outer)
@@ -187,6 +197,9 @@ class TlsStream(LayerStream):
             self.blind = True
         if self.blind:
             return
+        if self.joining:
+            self.begin_search(offset + size)
+            return
         begun = len(self.pending)
         if not self.chain:
             self.session.recover(self.direction, place)
@@ -217,6 +230,8 @@ class TlsStream(LayerStream):
             self.gap(offset, size, packet, time)
 
     def finish(self, reason: str) -> None:
+        if self.joining:
+            self.session.cannot_join(self.direction, _provenance_at(self.pieces, self.at))
         while self.session.lacking:
             self.session.resume(True)
         self.give_early(self.session.early != "refused")
@@ -341,6 +356,10 @@ class TlsStream(LayerStream):
 
     def open(self, header: bytes, body: bytes, before: bytes) -> bytes | None:
         """What a record carries, None if it opens with no cipher and no number that it may have."""
+        if self.joining:
+            content = self.session.join(self.direction, header, body, _provenance_at(self.pieces, self.at))
+            self.missing = 0
+            return content
         reach = 0
         chain = self.chain
         if self.missing or self.failed:
@@ -489,4 +508,6 @@ def _plausible(buf: bytes | bytearray, pos: int) -> bool:
 
 def _provenance_at(pieces: list[tuple[int, Provenance]], offset: int) -> Provenance:
     """Where the octet at an offset comes from."""
+    if not pieces:
+        return Provenance(0, 0, -1)
     return pieces[max(bisect_right(pieces, offset, key=lambda piece: piece[0]) - 1, 0)][1]
