@@ -77,7 +77,8 @@ class Frame:
     kind: `header`, `amqp`, `sasl`, `skipped`, or a kind of another protocol.
     name: what it is, in the specification's word: `transfer`, `sasl-init`, `empty`, `header`.
     channel: -1 where the kind has none. dialect: of a protocol that has several; "" is the usual one.
-    assumed: nothing has decided the dialect, and what there is speaks for another one.
+    assumed: nothing has decided the dialect, and what there is speaks for another one; or it is in a
+        dialect, and that of the other end is not known.
     body: mostly a `Body`, its class depends on the protocol; None where there is none; or any value.
     missing: octets of it that were not captured, not kept, or never sent. uncaptured: those of its `size`
         that were not captured. guessed: it stands behind a boundary that was only searched for.

@@ -380,8 +380,11 @@ class StreamDecoder(Dissector, ABC):
         """Whether what there is speaks for another dialect than the usual one, and does not suffice."""
         return False
 
-    def settle_dialect(self) -> None:
-        """Nobody waits any longer for frames that tell the dialect: it is the usual one."""
+    def settle_dialect(self, unknown: bool) -> None:
+        """Nobody waits any longer for frames that show the dialect. Frames are decoded as of the usual one.
+
+        unknown: the connection speaks one that is not known.
+        """
 
     def decode_again(self, frame: Frame) -> Frame:
         """A frame that was given out while the decoder was `suspect`, in the dialect that was found since."""

@@ -349,6 +349,9 @@ class ConnectionAnalysis(FrameSink):
                 self.settled = False
         if not self.settled:
             self.settle_dialects(not self.may_wait() or frame.size > RESYNC_WINDOW)
+            if self.settled and decoder is not None:
+                # What has decided may show how this frame is to be read, too.
+                record.frame = decoder.decode_again(frame)
         if connection.client < 0 and not self.settle_client(direction, frame):
             self.wait(record)
         elif not self.settled and self.may_wait():
@@ -488,12 +491,15 @@ class ConnectionAnalysis(FrameSink):
             if name == UNKNOWN_DIALECT:
                 open_ = "the frames do not show which dialect of AMQP 1.0 is spoken, so no rule judges them"
                 self.notes.add(_DIALECT, 0, 0, open_)
+        unknown = self.connection.protocol == UNKNOWN_DIALECT
         for side in (self.first, self.second):
             decoder = side.decoder
-            if decoder is not None and decoder.suspect:
-                if not at_last:
-                    return
-                decoder.settle_dialect()
+            if decoder is None:
+                continue
+            if decoder.suspect and not at_last:
+                return
+            if decoder.suspect or unknown:
+                decoder.settle_dialect(unknown)
         self.settled = True
         if self.connection.client >= 0:
             self.give_waiting(False)
@@ -530,12 +536,22 @@ class ConnectionAnalysis(FrameSink):
                 named = "an unknown dialect of AMQP 1.0: the revision of February 2011 fits"
                 self.notes.add(_DIALECT, record.packet, record.time, f"the {record.peer} speaks {named}")
 
+    def weigh_mixture(self, record: FrameRecord) -> None:
+        """A frame of a dialect is a fault only if the other end is known to speak the usual one."""
+        other = self.second if record.direction == 0 else self.first
+        decoder = other.decoder
+        if decoder is None or decoder.undecided or decoder.opaque or decoder.dialect:
+            record.frame.assumed = True
+
     def give(self, record: FrameRecord) -> None:
         """Give out the record of a frame, and have it judged."""
-        if record.frame.dialect and record.frame.problems:
-            self.name_revision(record)
         output = self.output
         connection = self.connection
+        if record.frame.dialect:
+            if record.frame.problems:
+                self.name_revision(record)
+            if not protocol_of(connection.protocol).dialect:
+                self.weigh_mixture(record)
         if connection.frames <= INTRODUCTION_FRAMES:
             name = protocol_of(connection.protocol).introduction(record.frame)
             if name is not None:

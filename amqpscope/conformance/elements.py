@@ -29,7 +29,6 @@ DECODING: Final = {
     RULE: "rule that is checked on connections that speak the draft",
     "rule covered": "rule of the draft that another rule checks",
     "rule before": "rule of the draft about what comes before the dialect shows, checked by the final's id",
-    "rule not checked": "rule of the draft that a capture could show, and that is not checked",
     "rule not observable": "rule of the draft that a capture does not show",
     "rule lost": "rule of the final whose counterpart the draft's text lost",
     "rule absent": "rule of the final that the draft does not have",
@@ -39,7 +38,6 @@ DECODING: Final = {
 _RULES: Final = {
     "covered": "rule covered",
     "before": "rule before",
-    "unchecked": "rule not checked",
     "unobservable": "rule not observable",
     "lost": "rule lost",
     "absent": "rule absent",

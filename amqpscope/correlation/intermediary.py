@@ -8,7 +8,8 @@ message's; where two messages came in with one id and are not the same, nothing 
 from collections.abc import Iterable
 
 from amqpscope.model.finding import Finding
-from amqpscope.rules.amqp10.intermediary import judge_forwarded
+from amqpscope.rules.amqp10.intermediary import Way, judge_forwarded
+from amqpscope.rules.amqp10_draft2011.intermediary import judge_forwarded as draft_forwarded
 from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from amqpscope.tracking.amqp10.summary import Amqp10Summary
 
@@ -60,9 +61,8 @@ def forwarded(summaries: Iterable[Amqp10Summary]) -> list[Finding]:
     for _, summary, message_digest, came in sorted(left, key=lambda one: one[0]):
         came.sent += 1
         first = came.sent == 1 and whole[_broker(summary)]
-        findings += judge_forwarded(
-            came.message_digest, came.summary.connection, message_digest, summary.connection, first
-        )
+        way = Way(came.message_digest, came.summary.connection, message_digest, summary.connection)
+        findings += draft_forwarded(way) if message_digest.draft else judge_forwarded(way, first)
     return findings
 
 

@@ -4,7 +4,8 @@ Framing is the same in both. While the dialect is not known (`undecided`), each 
 (`dialect`), and is decoded as a final one. If the evidence does not suffice, the frame is suspect: whoever
 took it has to have it decoded again when the dialect is known. Nearly always the first frame decides; then
 nothing is looked at any more. Where nobody waits any longer (`settle_dialect`), frames stay decoded as final
-ones, and each that comes while the evidence speaks for the draft is marked (`Frame.assumed`).
+ones, and each that comes while the evidence speaks for the draft is marked (`Frame.assumed`). So is each
+frame of a connection whose dialect is not known.
 """
 
 from typing import Any, Final
@@ -47,6 +48,8 @@ class DialectDecoder(FrameDecoder):
         self.undecided = True
         # Nobody waits for what would decide the dialect, so frames are decoded as final ones.
         self.unawaited: bool = False
+        # The connection speaks a dialect that is not known.
+        self.unknown: bool = False
         self.evidence: DialectEvidence = DialectEvidence()
 
     def take_for(self, dialect: str) -> None:
@@ -58,7 +61,7 @@ class DialectDecoder(FrameDecoder):
     def decide(self, buf: bytes, at: i64, end: i64) -> None:
         evidence = self.evidence
         evidence.weigh(buf, at, end)
-        self.assumed = self.unawaited and evidence.leans_to_draft()
+        self.assumed = self.unknown or (self.unawaited and evidence.leans_to_draft())
         if evidence.says_final():
             self.become("", FINAL)
         elif self.unawaited:
@@ -86,9 +89,10 @@ class DialectDecoder(FrameDecoder):
     def leans(self) -> bool:
         return self.undecided and self.evidence.leans_to_draft()
 
-    def settle_dialect(self) -> None:
+    def settle_dialect(self, unknown: bool) -> None:
         if self.undecided:
-            self.assumed = self.leans()
+            self.unknown = unknown
+            self.assumed = unknown or self.leans()
             self.unawaited = True
             self.decode_all_again()
 
@@ -128,7 +132,7 @@ class DialectDecoder(FrameDecoder):
     # Between processes
 
     def dump_protocol(self) -> tuple[object, ...]:
-        about = (self.dialect, self.undecided, self.suspect, self.unawaited, self.assumed)
+        about = (self.dialect, self.undecided, self.suspect, self.unawaited, self.unknown, self.assumed)
         evidence = self.evidence
         signs = (int(evidence.final), int(evidence.draft), int(evidence.later))
         return (super().dump_protocol(), about, signs)
@@ -144,7 +148,7 @@ class DialectDecoder(FrameDecoder):
 
     def restore_dialect(self, about: tuple[Any, ...], signs: tuple[int, int, int]) -> None:
         """Go on with the dialect's part of the state."""
-        dialect, undecided, suspect, self.unawaited, self.assumed = about
+        dialect, undecided, suspect, self.unawaited, self.unknown, self.assumed = about
         if dialect:
             self.become(dialect, DRAFT)
         self.undecided = undecided

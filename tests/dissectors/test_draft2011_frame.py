@@ -96,8 +96,19 @@ def test_a_frame_that_does_not_decide_is_decoded_again() -> None:
 
 def test_nobody_waits_for_ever() -> None:
     decoder = decode(HEADER + draft.frame(draft.open_(container_id="c")))
-    decoder.settle_dialect()
+    decoder.settle_dialect(False)
     assert (decoder.dialect, decoder.unawaited, decoder.suspect) == ("", True, False)
+
+
+def test_frames_of_an_unknown_dialect_are_marked() -> None:
+    """Also those that fit both dialects, and after a move to another process."""
+    decoder = decode(HEADER + draft.frame(draft.open_(container_id="c")))
+    decoder.settle_dialect(True)
+    decode(draft.frame(draft.end()), decoder)
+    moved = DialectDecoder.load(decoder.dump())
+    decode(draft.frame(draft.end()), moved)
+    assert [one.assumed for one in decoder.frames] == [False, True, True]
+    assert [one.assumed for one in moved.frames] == [True]
 
 
 def test_the_dialect_may_be_forced() -> None:

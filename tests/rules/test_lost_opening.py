@@ -27,6 +27,8 @@ OPENING = ("header", "open", "begin", "attach")
 
 CUT = Path(__file__).parents[2] / "captures/rules/amqp10-draft2011/T-CODE-LATER/cut.pcap"
 
+DIALECT = "amqp10/C-DIALECT-1239"
+
 Lost = Callable[[Said], bool]
 
 
@@ -36,8 +38,11 @@ def findings(octets: bytes) -> list[Finding]:
 
 
 def accusations(octets: bytes) -> set[tuple[str, str]]:
-    """The rule and the peer of each finding that is certain. A legal conversation may have warnings."""
-    return {(one.rule, one.peer) for one in findings(octets) if one.certain}
+    """The rule and the peer of each finding that is certain, or that names the wrong dialect.
+
+    A legal conversation may have other warnings.
+    """
+    return {(one.rule, one.peer) for one in findings(octets) if one.certain or one.rule == DIALECT}
 
 
 def kept(conversation: Conversation, lost: Lost) -> Iterator[Segment]:
@@ -96,4 +101,41 @@ def test_flows_that_fit_both_dialects_before_one_that_fits_only_the_draft(before
     d.client.flow(echo=True)
     d.goodbye()
     del d.capture.packets[: d.packet_number(first) - 1]
+    assert findings(d.pcap()) == []
+
+
+def without_opens(d: Dialogue2011) -> None:
+    """The capture lacks the packets of both opens."""
+    lost = sorted(d.packet_number(d.labels[f"{name} open"]) for name in ("client", "server"))
+    for packet in reversed(lost):
+        del d.capture.packets[packet - 1]
+
+
+@pytest.mark.parametrize("empty", [0, 20])
+@pytest.mark.parametrize("speaker", ["client", "server"])
+def test_a_peer_that_shows_the_draft_late_beside_one_that_shows_nothing(speaker: str, empty: int) -> None:
+    """Analysis waits for a few frames only. The other peer may speak the draft, too."""
+    d = Dialogue2011()
+    d.opened()
+    peer = getattr(d, speaker)
+    for _ in range(empty):
+        peer.empty()
+    peer.begin()
+    peer.attach()
+    peer.flow(echo=True)
+    without_opens(d)
+    assert findings(d.pcap()) == []
+
+
+@pytest.mark.parametrize("empty", [2, 3, 4])
+def test_no_rule_judges_a_connection_whose_dialect_stays_unknown(empty: int) -> None:
+    """A close with an error shows one sign of the draft, which does not suffice."""
+    d = Dialogue2011()
+    d.opened()
+    for _ in range(empty):
+        d.client.empty()
+    d.client.close()
+    d.server.close(error="amqp:internal-error")
+    d.tcp.goodbye()
+    without_opens(d)
     assert findings(d.pcap()) == []

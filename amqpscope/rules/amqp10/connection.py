@@ -499,7 +499,7 @@ def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
     if size is not None and size < case.least_max_frame_size:
         case.report(
             C_MAXFRAME_FLOOR,
-            f"the max-frame-size of the open is {size}, below 512",
+            f"the max-frame-size of the open is {size}, below {case.least_max_frame_size}",
             CERTAIN,
             {"max_frame_size": size},
         )

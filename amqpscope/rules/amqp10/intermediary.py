@@ -11,7 +11,7 @@ from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Header
 from dissectors.wire import i64
 
-__all__ = ["judge_forwarded"]
+__all__ = ["TOLERANCE", "Way", "judge_forwarded"]
 
 RULES: Final = Rules("amqp10/intermediary")
 
@@ -24,11 +24,11 @@ _SECTIONS: Final = {
     0x77: "amqp-value",
 }
 
-# The tolerance as a part of the time: clocks and queues are not exact.
-_TOLERANCE: Final = 100_000_000
+TOLERANCE: Final = 100_000_000
+"""Nanoseconds by which clocks and queues may be inexact."""
 
 
-class _Way:
+class Way:
     """One forwarded message: as the broker received it, and as the broker sent it."""
 
     def __init__(self, came: MessageDigest, to: Connection, left: MessageDigest, by: Connection) -> None:
@@ -54,7 +54,7 @@ class _Way:
 M_BARE_NOINSERT: Final = RULES.rule("M-BARE-NOINSERT", "MUST NOT", "lower-case")
 
 
-def section_added(way: _Way, name: str) -> Finding:
+def section_added(way: Way, name: str) -> Finding:
     """A broker forwards a message with a bare-message section that the message did not have when it arrived.
 
     Demands: An intermediary adds no section to the bare message. The final specification forbids additions
@@ -80,7 +80,7 @@ def section_added(way: _Way, name: str) -> Finding:
 M_PROPS_UNALTERED: Final = RULES.rule("M-PROPS-UNALTERED", "MUST", "lower-case")
 
 
-def properties_altered(way: _Way) -> Finding:
+def properties_altered(way: Way) -> Finding:
     """A broker forwards a message with a changed properties section.
 
     Demands: An intermediary does not change the properties section. The final specification says 'must' in
@@ -102,7 +102,7 @@ def properties_altered(way: _Way) -> Finding:
 M_BARE_IMMUTABLE: Final = RULES.rule("M-BARE-IMMUTABLE", "MUST NOT", "keyword")
 
 
-def bare_message_altered(way: _Way, name: str, how: str) -> Finding:
+def bare_message_altered(way: Way, name: str, how: str) -> Finding:
     """A broker changes the bare message that it forwards, or encodes the bare message again.
 
     Demands: An intermediary forwards properties, application-properties and body octet for octet, without
@@ -124,7 +124,7 @@ def bare_message_altered(way: _Way, name: str, how: str) -> Finding:
 T_MAP_ORDER: Final = RULES.rule("T-MAP-ORDER", "MUST", "lower-case")
 
 
-def entries_shuffled(way: _Way) -> Finding:
+def entries_shuffled(way: Way) -> Finding:
     """A broker forwards a message with its application-properties in a different order.
 
     Demands: The order of the entries in a map has meaning unless a definition says otherwise, so a peer may
@@ -150,7 +150,7 @@ def entries_shuffled(way: _Way) -> Finding:
 M_ANN_PROPAGATE: Final = RULES.rule("M-ANN-PROPAGATE", "MUST", "keyword")
 
 
-def annotations_dropped(way: _Way, count: int) -> Finding:
+def annotations_dropped(way: Way, count: int) -> Finding:
     """A broker forwards a message without a message-annotation that the message had when it arrived.
 
     Demands: An intermediary forwards message-annotations unless it adds to them or changes them on purpose.
@@ -175,7 +175,7 @@ def annotations_dropped(way: _Way, count: int) -> Finding:
 M_HDR_TTL_REDUCE: Final = RULES.rule("M-HDR-TTL-REDUCE", "SHOULD", "lower-case")
 
 
-def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
+def ttl_kept(way: Way, came: i64, left: i64) -> Finding:
     """A broker keeps a message for a while and forwards the message with a ttl that is not lower than on
     arrival.
 
@@ -203,7 +203,7 @@ def ttl_kept(way: _Way, came: i64, left: i64) -> Finding:
 M_HDR_TTL_EXPIRED: Final = RULES.rule("M-HDR-TTL-EXPIRED", "SHOULD", "definition")
 
 
-def sent_after_its_time(way: _Way, ttl: i64) -> Finding:
+def sent_after_its_time(way: Way, ttl: i64) -> Finding:
     """A broker forwards a message whose ttl has expired.
 
     Demands: An intermediary drops or dead-letters a message whose ttl has expired.
@@ -235,7 +235,7 @@ M_HDR_DELCOUNT_ZERO: Final = RULES.rule(
 )
 
 
-def counted_before_the_first(way: _Way, count: i64) -> Finding:
+def counted_before_the_first(way: Way, count: i64) -> Finding:
     """A broker sends a message for the first time with a delivery-count above 0 in the header.
 
     Demands: On the first delivery of a message, the delivery-count in the header is 0.
@@ -268,7 +268,7 @@ def _header(section: bytes) -> Header | None:
     return value if isinstance(value, Header) else None
 
 
-def _judge_bare(way: _Way) -> Finding | None:
+def _judge_bare(way: Way) -> Finding | None:
     """Judge the bare message: the narrowest rule reports the fault."""
     came = way.came
     left = way.left
@@ -298,14 +298,13 @@ def _judge_bare(way: _Way) -> Finding | None:
     return None
 
 
-def judge_forwarded(
-    came: MessageDigest, to: Connection, left: MessageDigest, by: Connection, first: bool
-) -> list[Finding]:
+def judge_forwarded(way: Way, first: bool) -> list[Finding]:
     """Judge a message as it came to a broker and as it left the broker.
 
     first: the broker surely sent the message to nobody before.
     """
-    way = _Way(came, to, left, by)
+    came = way.came
+    left = way.left
     findings: list[Finding] = []
     bare = _judge_bare(way)
     if bare is not None:
@@ -318,7 +317,7 @@ def judge_forwarded(
     if before is not None and before.ttl:
         waited = way.waited()
         ttl: i64 = before.ttl
-        if waited > ttl * 1_000_000 + max(_TOLERANCE, ttl * 100_000):
+        if waited > ttl * 1_000_000 + max(TOLERANCE, ttl * 100_000):
             findings.append(sent_after_its_time(way, ttl))
         elif after is not None and after.ttl and waited >= 1_000_000_000:
             rest: i64 = after.ttl

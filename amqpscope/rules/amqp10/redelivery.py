@@ -11,14 +11,14 @@ from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.amqp10.message_digest import message_digest
-from amqpscope.tracking.amqp10.redelivery import Fate, delivery_count, says_first
+from amqpscope.tracking.amqp10.redelivery import Fate, Head, head_of
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.transaction_names import named_in
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Accepted, Modified, Received, Rejected, Released, Source
 from dissectors.amqp10.values import Map
 
-__all__ = ["judge_message"]
+__all__ = ["judge_again", "judge_message"]
 
 RULES: Final = Rules("amqp10/redelivery")
 
@@ -488,30 +488,16 @@ def _judge_unsettled(case: Case10, fate: Fate, source: Source, here: bool, count
                 sent_to_another_while_acquired(case, fate, count)
 
 
-def _judge_modified(
-    case: Case10, fate: Fate, state: Modified, message: Message, here: bool, count: int
-) -> None:
+def _judge_modified(case: Case10, fate: Fate, state: Modified, head: Head, here: bool) -> None:
     if state.undeliverable_here and here:
-        sent_again_though_undeliverable_here(case, fate, count)
-    elif state.delivery_failed and count <= fate.count:
-        not_counted_though_failed(case, fate, count)
+        sent_again_though_undeliverable_here(case, fate, head.count)
+    elif state.delivery_failed and head.count <= fate.count:
+        not_counted_though_failed(case, fate, head.count)
     elif isinstance(state.message_annotations, Map):
-        kept: dict[object, object] = {}
-        for section in message.sections():
-            if section.name == "message-annotations" and isinstance(section.value, Map):
-                kept = {str(key): value for key, value in section.value.pairs}
         for key, value in state.message_annotations.pairs:
-            if kept.get(str(key)) != value:
-                annotations_not_applied(case, fate, count, str(key))
+            if head.annotations.get(str(key)) != value:
+                annotations_not_applied(case, fate, head.count, str(key))
                 return
-
-
-def _annotated(message: Message) -> bool:
-    """Whether the message has the delivery-annotation with the error of a rejection."""
-    for section in message.sections():
-        if section.name == "delivery-annotations" and isinstance(section.value, Map):
-            return section.value.get("rejected") is not None
-    return False
 
 
 def _rolled_back(case: Case10, txn_id: bytes) -> bool:
@@ -541,10 +527,17 @@ def judge_message(case: Case10, session: SessionEnd, link: LinkEnd, message: Mes
     fate = None if passed is None else me.messages.fates.get(passed.message_id)
     if passed is None or fate is None or not fate.is_of(passed):
         return
-    count = delivery_count(passed.header)
+    judge_again(case, session, link, source, fate, head_of(message))
+
+
+def judge_again(
+    case: Case10, session: SessionEnd, link: LinkEnd, source: Source, fate: Fate, head: Head
+) -> None:
+    """Judge a message that is sent again. source: of its link. fate: what became of it before."""
+    count = head.count
     returned = isinstance(fate.state, (Released, Modified, Rejected))
     if returned and fate.link != link.name and source.address is not None and source.address == fate.address:
-        if source.distribution_mode != "copy" and says_first(passed.header):
+        if source.distribution_mode != "copy" and head.first:
             called_first_though_acquired(case, fate, count)
     here = fate.link == link.name and fate.session == session.number
     state = fate.state
@@ -562,11 +555,11 @@ def judge_message(case: Case10, session: SessionEnd, link: LinkEnd, message: Mes
         if count > fate.count:
             counted_though_released(case, fate, count)
     elif isinstance(state, Modified):
-        _judge_modified(case, fate, state, message, here, count)
+        _judge_modified(case, fate, state, head, here)
     elif isinstance(state, Rejected):
         if count <= fate.count:
             not_counted_though_rejected(case, fate, count)
-        if state.error is not None and not _annotated(message):
+        if state.error is not None and not head.rejection:
             error_of_rejection_not_annotated(case, fate, count)
     elif fate.settled and here and isinstance(source.default_outcome, Accepted):
         named = named_in(state)

@@ -194,7 +194,7 @@ def frame_larger_than_512_octets(case: Case10) -> None:
     if size > case.least_max_frame_size:
         case.report(
             SA_FRAME_512,
-            f"the SASL frame has {size} octets, but the limit is 512",
+            f"the SASL frame has {size} octets, but the limit is {case.least_max_frame_size}",
             CERTAIN,
             {"frame_size": int(size)},
         )

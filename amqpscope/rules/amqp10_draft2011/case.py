@@ -20,9 +20,10 @@ from amqpscope.rules.amqp10.link import (
     L_UNATTACHED_FLOW,
     L_UNATTACHED_TRANSFER,
 )
+from amqpscope.rules.amqp10.redelivery import M_REJ_ANNOTATE
 from amqpscope.rules.amqp10.sasl import SA_FRAME_512
 from amqpscope.rules.amqp10_draft2011.same import RULES
-from amqpscope.rules.declaration import DECLARED
+from amqpscope.rules.declaration import DECLARED, SUBJECTS, Rules
 from amqpscope.rules.judge import NO_RECORD
 from dissectors.amqp10.performatives import Transfer
 from dissectors.wire import i64
@@ -39,18 +40,10 @@ _OF_STATED_CREDIT: Final = (L_CREDIT_DECR, L_CREDIT_FORMULA, L_CREDIT_OWNER)
 # The draft names other conditions for these than the final, whose answers are due.
 _ANSWERED_OTHERWISE: Final = (L_HANDLE_INUSE, L_UNATTACHED_FLOW, L_UNATTACHED_TRANSFER)
 
-# The final's functions judge these by this edition's number.
-_OF_SIZES: Final = (C_OPEN_SIZE, C_PIPE_SIZE, C_MAXFRAME_FLOOR, SA_FRAME_512)
+# The final's functions judge these by this edition's number, or by where the draft has the same.
+_JUDGED_ALIKE: Final = (C_OPEN_SIZE, C_PIPE_SIZE, C_MAXFRAME_FLOOR, SA_FRAME_512, M_REJ_ANNOTATE)
 
 _FINAL: Final = "amqp10/"
-
-# What the final calls the evidence, and the draft.
-_EVIDENCE: Final[dict[str, str]] = {
-    "delivery_count": "transfer_count",
-    "delivery_id": "transfer_id",
-    "last_delivery_id": "last_transfer_id",
-    "unsettled_deliveries": "unsettled_transfers",
-}
 
 
 class CaseDraft2011(Case10):
@@ -81,16 +74,17 @@ class CaseDraft2011(Case10):
         if rule.startswith(_FINAL):
             own = f"{RULES.namespace}/{rule.partition('/')[2]}"
             declared = DECLARED.get(own)
-            if declared is None or not (declared.same_as or declared.proved or rule in _OF_SIZES):
+            if declared is None or not (declared.same_as or declared.proved or rule in _JUDGED_ALIKE):
                 return
             if rule == L_ATTACH_ANSWER and self.attached_again():
                 return
             if certainty == CERTAIN and (declared.proved == "possible" or self.is_of_pieces(rule)):
                 certainty = POSSIBLE
             rule = own
-            message = RULES.in_its_terms(message)
+            rules = SUBJECTS[declared.subject] if declared.same_as else RULES
+            message = rules.in_its_terms(message)
             if evidence is not None:
-                evidence = {_EVIDENCE.get(key, key): value for key, value in evidence.items()}
+                evidence = {_key_in_terms(rules, key): value for key, value in evidence.items()}
         super().report(rule, message, certainty, evidence, others, since)
 
     def attached_again(self) -> bool:
@@ -106,3 +100,8 @@ class CaseDraft2011(Case10):
             return rule in _OF_CREDIT and body.more is True
         link = self.link
         return rule in _OF_STATED_CREDIT and link is not None and link.open is not None
+
+
+def _key_in_terms(rules: Rules, key: str) -> str:
+    """The name of evidence, in the words of the draft."""
+    return rules.in_its_terms(key.replace("_", "-")).replace("-", "_")

@@ -13,15 +13,19 @@ from typing import Final
 from amqpscope.rules.amqp10 import judge  # noqa: F401
 from amqpscope.rules.declaration import Rules
 
-__all__ = ["RULES"]
+__all__ = ["DOCUMENT", "RULES"]
+
+DOCUMENT: Final = "AMQP 1.0, draft of 5 April 2011 (revision 1239M)"
 
 RULES: Final = Rules(
     "amqp10_draft2011/same",
-    document="AMQP 1.0, draft of 5 April 2011 (revision 1239M)",
+    document=DOCUMENT,
     terms={
         "delivery-count": "transfer-count",
         "delivery-limit": "transfer-limit",
         "delivery-id": "transfer-id",
+        "unsettled-deliveries": "unsettled-transfers",
+        "en-US": "en_US",
         "must close the connection with amqp:session:handle-in-use": "may answer with amqp:invalid-field",
         "ends the session with amqp:session:unattached-handle": "may answer with amqp:invalid-field",
     },
@@ -112,6 +116,7 @@ _SAME: Final[dict[str, str]] = {
     "C-IDLE-REFUSE": "3.4.5, 3.7.1",
     "C-IDLE-HALF": "3.4.5",
     "C-IDLE-CLOSE": "3.4.5",
+    "C-LOCALE-CHOICE": "3.7.1",
     # Sessions
     "S-BEGIN-FIRST": "3.5.5",
     "S-END-LAST": "3.5.2, 3.5.5",

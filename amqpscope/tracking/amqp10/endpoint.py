@@ -35,9 +35,9 @@ from amqpscope.tracking.amqp10.channels import NO_CHANNEL
 from amqpscope.tracking.amqp10.legibility import name_of
 from amqpscope.tracking.amqp10.link import UNKNOWN, Delivery, LinkEnd
 from amqpscope.tracking.amqp10.link_resume_state import LinkResumeState
-from amqpscope.tracking.amqp10.message_digest import message_digest
+from amqpscope.tracking.amqp10.message_digest import MessageDigest, message_digest
 from amqpscope.tracking.amqp10.receiving import Receiving
-from amqpscope.tracking.amqp10.redelivery import Fate
+from amqpscope.tracking.amqp10.redelivery import Fate, delivery_count
 from amqpscope.tracking.amqp10.sasl_exchange import sasl_input
 from amqpscope.tracking.amqp10.session import SessionEnd
 from amqpscope.tracking.amqp10.states import (
@@ -253,29 +253,41 @@ class Endpoint10(Receiving):
         """A message that may be sent on elsewhere, or came from there."""
         sound = message.complete and message.message_format == 0
         sound = sound and not delivery.resumed and not delivery.link.mixed
-        messages = self.sent_messages()
-        messages.looked_at += 1
-        if (
-            not sound
-            or messages.looked_at > MAX_PASSAGES
-            or self.allowance.left <= 0
-            or message.size > MAX_PASSED_OCTETS
-            or not message.outline()
-        ):
-            messages.complete = False
+        if not self.may_keep(sound, message.size) or not message.outline():
+            self.messages.complete = False
             return
         passed = message_digest(record, message, delivery.link.name)
-        if passed is not None:
-            messages.digests.append(passed)
-            self.allowance.left -= 1
-            if self.peer == SERVER and delivery.number != UNKNOWN:
-                attach = delivery.link.attach
-                source = None if attach is None else attach.source
-                address = source.address if isinstance(source, Source) else None
-                messages.fates[passed.message_id] = Fate(
-                    passed, session.number, delivery.number, address, delivery.settled
-                )
-                delivery.identity = passed.message_id
+        if passed is None:
+            return
+        self.keep(passed)
+        if self.peer == SERVER and delivery.number != UNKNOWN:
+            self.follow_fate(passed, delivery, session, delivery_count(passed.header))
+
+    def may_keep(self, sound: bool, size: i64) -> bool:
+        """Whether one more message, of so many octets, may be kept. Counts it. sound: it can be looked at."""
+        messages = self.sent_messages()
+        messages.looked_at += 1
+        return (
+            sound
+            and messages.looked_at <= MAX_PASSAGES
+            and self.allowance.left > 0
+            and size <= MAX_PASSED_OCTETS
+        )
+
+    def keep(self, passed: MessageDigest) -> None:
+        """Keep the digest of a message."""
+        self.sent_messages().digests.append(passed)
+        self.allowance.left -= 1
+
+    def follow_fate(self, passed: MessageDigest, delivery: Delivery, session: SessionEnd, count: int) -> None:
+        """Follow what becomes of a message that a server sent. count: its delivery-count."""
+        attach = delivery.link.attach
+        source = None if attach is None else attach.source
+        address = source.address if isinstance(source, Source) else None
+        self.sent_messages().fates[passed.message_id] = Fate(
+            passed, session.number, delivery.number, address, delivery.settled, count
+        )
+        delivery.identity = passed.message_id
 
     def send_disposition(self, channel: int, body: Disposition, time: i64) -> None:
         session = self.session_on(channel)

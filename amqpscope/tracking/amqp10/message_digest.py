@@ -33,7 +33,8 @@ class MessageDigest:
     sections, b"" for none (or if they are too many to be kept).
     sections: the descriptors of those of the bare message, in order. sums: a checksum of each; entries: one
     of each application property, in order; annotations: one of each key of the message-annotations.
-    link: the name of the one it is on.
+    link: the name of the one it is on. draft: it is a message of the April-2011 draft
+    (`tracking.amqp10_draft2011.passing`).
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class MessageDigest:
         self.link: str = link
         self.entries: tuple[int, ...] = ()
         self.annotations: tuple[int, ...] = ()
+        self.draft: bool = False
 
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
@@ -63,17 +65,16 @@ class MessageDigest:
             self.message_id,
             (self.header, self.properties),
             (self.sections, self.sums),
-            (self.entries, self.annotations),
+            (self.entries, self.annotations, self.draft),
             self.link,
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "MessageDigest":
         """The object of what `dump` returned."""
-        spot, identity, (header, properties), (sections, sums), (entries, annotations), link = state
+        spot, identity, (header, properties), (sections, sums), about, link = state
         passed = MessageDigest(FrameRef.load(spot), identity, header, properties, sections, sums, link)
-        passed.entries = entries
-        passed.annotations = annotations
+        passed.entries, passed.annotations, passed.draft = about
         return passed
 
 

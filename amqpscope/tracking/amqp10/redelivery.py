@@ -15,9 +15,10 @@ from amqpscope.tracking.amqp10.message_digest import MessageDigest
 from dissectors.amqp10.message import Message
 from dissectors.amqp10.messaging import Header
 from dissectors.amqp10.portable import dump_value, load_value
+from dissectors.amqp10.values import Map
 from dissectors.wire import i64
 
-__all__ = ["Fate", "delivery_count", "says_first"]
+__all__ = ["Fate", "Head", "delivery_count", "head_of"]
 
 
 def delivery_count(header: bytes) -> int:
@@ -31,14 +32,33 @@ def delivery_count(header: bytes) -> int:
     return 0
 
 
-def says_first(header: bytes) -> bool:
-    """Whether an encoded header section says that its message was never acquired before."""
-    if not header:
-        return False
-    return any(
-        isinstance(section.value, Header) and section.value.first_acquirer is True
-        for section in Message(0, [header], len(header), True).sections()
-    )
+class Head:
+    """What a message says in the parts that may change on its way: its header and its annotations.
+
+    count: its delivery-count. first: it says that no other link acquired it before. annotations: its
+    message-annotations by key. rejection: it has the error of an earlier rejection.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count: int = count
+        self.first: bool = False
+        self.annotations: dict[str, object] = {}
+        self.rejection: bool = False
+
+
+def head_of(message: Message) -> Head:
+    """The head of a message whose sections are sound."""
+    head = Head(0)
+    for section in message.sections():
+        value = section.value
+        if isinstance(value, Header):
+            head.count = int(value.delivery_count or 0)
+            head.first = value.first_acquirer is True
+        elif section.name == "message-annotations" and isinstance(value, Map):
+            head.annotations = {str(key): one for key, one in value.pairs}
+        elif section.name == "delivery-annotations" and isinstance(value, Map):
+            head.rejection = value.get("rejected") is not None
+    return head
 
 
 class Fate:
@@ -49,14 +69,14 @@ class Fate:
     """
 
     def __init__(
-        self, passed: MessageDigest, session: i64, number: i64, address: object, settled: bool
+        self, passed: MessageDigest, session: i64, number: i64, address: object, settled: bool, count: int
     ) -> None:
         self.message_id: bytes = passed.message_id
         self.sections: bytes = passed.sections
         self.sums: tuple[int, ...] = passed.sums
         self.link: str = passed.link
         self.packet: i64 = passed.spot.packet
-        self.count: i64 = delivery_count(passed.header)
+        self.count: i64 = count
         self.session: i64 = session
         self.number: i64 = number
         self.address: object = address
@@ -82,7 +102,7 @@ class Fate:
         """The object of what `dump` returned."""
         about, where, reported = state
         fate = Fate(
-            MessageDigest(FrameRef(0, 0, 0, 0, "", -1), b"", b"", b"", b"", (), ""), 0, 0, None, False
+            MessageDigest(FrameRef(0, 0, 0, 0, "", -1), b"", b"", b"", b"", (), ""), 0, 0, None, False, 0
         )
         fate.message_id, fate.sections, fate.sums, fate.link, fate.packet, fate.count = about
         fate.session, fate.number = where[:2]

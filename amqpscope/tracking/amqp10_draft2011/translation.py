@@ -11,6 +11,7 @@ into the performative of the final that says the same, and the endpoints of `tra
     transfer-state with an outcome            the outcome
     transfer-state with a txn-id              transactional-state
     transfer-state with bytes-transferred     received
+    message-attrs of modified                 message-annotations
 
 What only one of the two has is left out: `options` and settle modes. Rules about these take the draft's own
 frame.
@@ -130,6 +131,8 @@ def _open(sent: draft.Open) -> Open:
     body.max_frame_size = sent.max_frame_size
     body.channel_max = sent.channel_max
     body.idle_time_out = sent.idle_time_out
+    if sent.incoming_locales is not None:
+        body.incoming_locales = [Symbol(tag) for tag in sent.incoming_locales]
     body.offered_capabilities = sent.offered_capabilities
     body.desired_capabilities = sent.desired_capabilities
     body.properties = _simple(sent.properties)
@@ -347,5 +350,6 @@ def _outcome(sent: object) -> Composite | None:
         modified = Modified()
         modified.delivery_failed = sent.delivery_failed
         modified.undeliverable_here = sent.deliver_elsewhere
+        modified.message_annotations = _simple(sent.message_attrs)
         return modified
     return None

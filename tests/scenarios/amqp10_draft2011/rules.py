@@ -341,3 +341,15 @@ def value_behind_the_end_of_the_frame(d: Dialogue2011) -> None:
         # A detach whose handle is a string of 127 octets.
         d.client.frame(draft.raw("00 53 16 c0 05 02 40 a1 7f 63")).breaks("T-SIZE-OVERRUN")
     d.goodbye()
+
+
+@pair("C-LOCALE-CHOICE", cut=without("client open"))
+def description_in_another_script(d: Dialogue2011) -> None:
+    d.opened(client={"incoming_locales": ["en_US"], "max_frame_size": 65536})
+    text = "внутренняя ошибка" if d.wrong else "internal error"
+    error = draft.error(condition="amqp:internal-error", description=text)
+    said = d.server.frame(draft.close(error=error))
+    if d.wrong:
+        said.may_break("C-LOCALE-CHOICE")
+    d.client.close()
+    d.tcp.goodbye()
