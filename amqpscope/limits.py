@@ -740,6 +740,16 @@ often random names of some 40 characters."""
 MAX_LADDER_FRAMES: Final = 2_000
 """Frames that `read --ladder` draws: more than anybody looks at, and they are kept until the end."""
 
+MAX_DRAWN_ROWS: Final = 1_500
+"""Frames of a connection that `draw` draws as arrows. The others are folded and counted: nobody looks at
+more, and a browser shows so many at once."""
+
+MAX_DRAWN_FINDINGS: Final = 500
+"""Findings of a connection that `draw` shows in their places. The others are counted."""
+
+MAX_DRAWN_CONNECTIONS: Final = 40
+"""Connections of a page: the worst ones. The others are counted."""
+
 MAX_ANNOTATED: Final = 100_000
 """Findings that `check --annotate` and `cut` write as comments: some 30 MB of memory. Nobody reads more."""
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "summary": "Summarize each connection and how it ended.",
     "check": "Report protocol violations: which peer, rule, packet and state.",
     "why": "Explain what allows or forbids a packet, and what followed.",
+    "draw": "Draw a connection as arrows between client and server.",
     "diff": "Compare two runs of one scenario.",
     "cut": "Write a part of a capture to a file, with findings as comments.",
     "sniff": "Capture live, and report violations as they happen.",

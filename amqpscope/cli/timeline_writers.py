@@ -1,7 +1,6 @@
 """The forms in which `amqpscope read` shows frames to people: a timeline with findings, or ladders."""
 
 import sys
-from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
@@ -12,6 +11,7 @@ from amqpscope.input.capture import Capture
 from amqpscope.limits import MAX_HELD_FRAMES, MAX_LADDER_FRAMES, MAX_PLACED_FRAMES, MAX_SEALED_SHOWN
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import END_OF_STREAM, Connection, FrameRecord
+from amqpscope.report.frames_around import FramesAround
 from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.line import INDENT, Line
 from amqpscope.report.links import LinkNames
@@ -31,12 +31,6 @@ __all__ = ["LadderWriter", "TimelineWriter"]
 
 _WIDEST: Final = 100
 """Columns of a ladder on a terminal that has more."""
-
-_NEIGHBOURS: Final = 8
-"""Frames that `--around` draws before the packet, and behind it."""
-
-_LATELY: Final = 1000
-"""Connections whose newest frames are kept until the packet comes."""
 
 _Place = tuple[Connection, int, int, str]
 
@@ -260,16 +254,14 @@ class LadderWriter(FrameWriter):
 
     def __init__(self, around: int = 0) -> None:
         self._around = around
-        # Before that packet: the newest frames of each connection that has sent lately.
-        self._newest: dict[Connection, deque[FrameRecord]] = {}
-        self._after = 0
+        self._near = FramesAround(around)
         self._records: list[FrameRecord] = []
         self._findings: list[Finding] = []
         self._left_out = 0
 
     def begin(self, capture: Capture, names: LinkNames, log: SettlementLog) -> None:
         self._records, self._findings, self._left_out = [], [], 0
-        self._newest, self._after = {}, 0
+        self._near = FramesAround(self._around)
 
     def block(self, records: list[FrameRecord]) -> None:
         for record in records:
@@ -277,30 +269,12 @@ class LadderWriter(FrameWriter):
 
     def frame(self, record: FrameRecord, link: Link | None) -> None:
         if self._around:
-            self._near(record)
+            self._near.add(record, link)
+            self._records = [one for one, _ in self._near.kept]
         elif len(self._records) < MAX_LADDER_FRAMES:
             self._records.append(record)
         else:
             self._left_out += 1
-
-    def _near(self, record: FrameRecord) -> None:
-        """Keep a frame if it is next to the packet."""
-        at_it = int(record.packet) == self._around
-        if self._records:
-            if record.connection is self._records[-1].connection and (at_it or self._after < _NEIGHBOURS):
-                self._records.append(record)
-                self._after += not at_it
-            return
-        newest = self._newest.pop(record.connection, None)
-        if at_it:
-            self._records = [*(newest or ()), record]
-            self._newest.clear()
-            return
-        newest = newest or deque(maxlen=_NEIGHBOURS)
-        newest.append(record)
-        self._newest[record.connection] = newest
-        if len(self._newest) > _LATELY:
-            del self._newest[next(iter(self._newest))]
 
     def found(self, findings: list[Finding]) -> None:
         connections = {record.connection for record in self._records}

@@ -39,7 +39,7 @@ from amqpscope.rules.peer_error import FIN, RST, is_objection
 from amqpscope.rules.profiles import weight
 from dissectors.wording import count
 
-__all__ = ["MOST_LINES", "Triage"]
+__all__ = ["MOST_LINES", "Triage", "TroubleSentence"]
 
 MOST_LINES: Final = 15
 """Lines of the output."""
@@ -96,6 +96,14 @@ _ANSWERED, _ANSWERED_WARNING, _REFUSED, _DIAGNOSED, _ENDED, _ERROR, _PERHAPS, _W
 
 _MINOR: Final = (_PERHAPS, _WARNING)
 """Troubles that come last, even where they are the worst of their connection."""
+
+
+class TroubleSentence(NamedTuple):
+    """A trouble in words. advice: what to do, "" if nothing is known. packet: where it began, 0 for none."""
+
+    text: str
+    advice: str
+    packet: int
 
 
 class _Trouble(NamedTuple):
@@ -274,6 +282,20 @@ class Triage:
             server.clients[client] += 1
 
     # The lines
+
+    def sentences(self, capture: Capture, most: int) -> list[TroubleSentence]:
+        """The worst troubles of a capture that was read to its end, `most` of them, behind a heading."""
+        troubles = self._sorted()
+        head = "".join(text for _, text in self._head(capture, len(troubles), nothing_to(capture, "read")))
+        found = [TroubleSentence(head, "", 0)]
+        for key, one in troubles[:most]:
+            fault = f"{one.fault} {'some rules' if one.others else 'a rule'}: " if one.fault else ""
+            times = self._times[key]
+            again = f" ({times - 1} more like this)" if times > 1 else ""
+            where = f"{one.where}: " if one.where and capture.spoken > 1 else ""
+            text = "".join(text for _, text in one.line).strip()
+            found.append(TroubleSentence(f"{where}{fault}{text}{again}", one.advice, one.packet))
+        return found
 
     def text(self, capture: Capture, painter: Painter) -> str:
         """All of it, read to its end, as at most `MOST_LINES` lines."""

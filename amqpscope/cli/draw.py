@@ -1,0 +1,218 @@
+"""`amqpscope draw`: a capture as a picture."""
+
+import enum
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, Merge, Via, inputs, same_file
+from amqpscope.cli.output import meter, notes_to_stderr, say
+from amqpscope.cli.selection import Selection, parse_bound
+from amqpscope.cli.status import Status
+from amqpscope.draw.picture import Picture, PictureBuilder
+from amqpscope.draw.survey import Survey, survey
+from amqpscope.errors import CaptureError, FilterError
+from amqpscope.input.replay import ReplayableCapture
+from dissectors.wording import count
+
+__all__ = ["EPILOG", "draw"]
+
+EPILOG = """\b
+The suffix of OUT chooses the form:
+  .svg   the ladder of a connection, light or dark as the reader prefers
+  .md    the ladder in Markdown, as a sequence diagram of Mermaid
+  .txt   the ladder as text
+
+A ladder shows the frames of a connection as arrows between client and server,
+with each finding below its frame. Without --connection, the connection with the
+worst finding is drawn. Of each frame name of a peer, the first four frames are
+drawn. Frames that repeat them are folded and counted, unless a finding or a
+diagnosis is near.
+
+An arrow that ends below a frame of the other peer was still in flight when
+that peer sent the frame: the TCP acknowledgement in the frame proves this.
+
+\b
+Examples:
+  amqpscope draw traffic.pcap -o ladder.svg
+  amqpscope draw traffic.pcap -o ladder.svg --around 1217 --scale time
+  amqpscope draw traffic.pcap -o ladder.md --connection 3 --link orders
+
+\b
+Exit status: 0 drawn, 2 a failure (unreadable file, unknown suffix), 3 no
+AMQP 1.0 or 0-9-1 to draw, 130 interrupted.
+"""
+
+
+class Scale(enum.StrEnum):
+    """How far apart rows are."""
+
+    even = "even"
+    time = "time"
+
+
+def draw(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            show_default=False,
+            help="Draw this capture file (pcap or pcapng, also compressed with gzip or zstd). - reads "
+            "standard input. With --merge, several files or directories may be given.",
+        ),
+    ],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="OUT",
+            help="Write the picture to this file. The suffix chooses the form: .svg, .md or .txt.",
+        ),
+    ],
+    connection: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHICH",
+            help="Draw the connection with this number, or the worst connection with this ADDRESS, "
+            "ADDRESS:PORT or id from the JSON output.",
+        ),
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN", help="Draw only frames of links with this name (* and ? are wildcards)."
+        ),
+    ] = None,
+    first: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="BOUND",
+            help="Draw only frames from this point on. BOUND is a packet number, +SECONDS after the first "
+            "frame, or an ISO 8601 time (in UTC if the time has no offset).",
+        ),
+    ] = None,
+    last: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="BOUND",
+            help="Draw only frames up to and including this point. BOUND has the same forms as in --from.",
+        ),
+    ] = None,
+    around: Annotated[
+        int | None,
+        typer.Option(
+            "--around",
+            metavar="PACKET",
+            min=1,
+            show_default=False,
+            help="Draw only the frames next to this packet on its connection.",
+        ),
+    ] = None,
+    scale: Annotated[
+        Scale,
+        typer.Option(
+            "--scale",
+            metavar="even|time",
+            show_default=False,
+            help="Set the distance of rows in SVG. even: all rows are near each other; time: the distance "
+            "grows with the time between frames. [default: even]",
+        ),
+    ] = Scale.even,
+    merge: Merge = False,
+    via: Via = None,
+    dialect: DialectOption = None,
+    tls_keylog: KeyLogOption = None,
+) -> int:
+    """Draw the frames of a connection as arrows between client and server, with what was found at them."""
+    selection = Selection(
+        connection,
+        link=link,
+        first=parse_bound("--from", first) if first is not None else None,
+        last=parse_bound("--to", last) if last is not None else None,
+    )
+    write = _form(out, scale is Scale.time)
+    captures = inputs(paths, merge, via, dialect, tls_keylog)
+    if len(captures) > 1:
+        raise FilterError(f"draw: give one of the {len(captures)} captures, or merge them with --merge")
+    one = captures[0]
+    if one.refusal:
+        raise CaptureError(one.refusal)
+    if any(same_file(path, out) for path in one.paths if path != "-"):
+        raise FilterError(f"--output {out}: is the capture itself")
+    with ReplayableCapture(
+        one.paths, via=one.via, dialect=one.dialect, secrets=one.secrets, meter=meter
+    ) as material:
+        with material.capture(judge=True, ended=True) as capture:
+            surveyed = survey(capture, selection.connection, around or 0)
+        if surveyed.nothing:
+            say(f"{surveyed.name}: {surveyed.nothing}")
+            return Status.NO_AMQP
+        if not surveyed.connections:
+            raise CaptureError(_nothing_drawn(surveyed, selection, around))
+        selection.restart()
+        with material.capture(judge=False, ended=True) as capture:
+            picture = PictureBuilder(surveyed, surveyed.connections[:1], selection).read(capture, around or 0)
+        if not picture.ladders:
+            raise CaptureError(_nothing_drawn(surveyed, selection, around))
+        _write(out, write(picture))
+        for text in surveyed.notes:
+            say(f"{surveyed.name}: {text}")
+        if material.mishaps:
+            notes_to_stderr(material.name, material.mishaps)
+            return Status.FAILURE
+    _report(out, picture)
+    return Status.FINE
+
+
+def _form(out: str, to_scale: bool) -> Callable[[Picture], str]:
+    """What draws the form that the suffix of a file names. Raises FilterError if there is none."""
+    suffix = Path(out).suffix.lower()
+    if suffix == ".svg":
+        from amqpscope.draw.svg import ladder_svg
+
+        return lambda picture: ladder_svg(picture.ladders[0][1], picture.survey.title, to_scale)
+    if suffix == ".md":
+        from amqpscope.draw.markdown import ladder_markdown
+
+        return lambda picture: ladder_markdown(picture.ladders[0][1], picture.survey.title)
+    if suffix == ".txt":
+        from amqpscope.draw.text import ladder_text
+
+        return lambda picture: ladder_text(picture.ladders[0][1])
+    raise FilterError(f"--output {out}: the name must end in .svg, .md or .txt")
+
+
+def _nothing_drawn(surveyed: Survey, selection: Selection, around: int | None) -> str:
+    missing = "" if selection.connection is None else selection.connection.missing()
+    if around and not missing:
+        return f"{surveyed.name}: --around {around}: no frame begins in this packet"
+    return f"{surveyed.name}: {missing or 'no frame matches the options'}"
+
+
+def _write(out: str, text: str) -> None:
+    """Write a file whole or not at all. Raises CaptureError."""
+    part = f"{out}.part"
+    try:
+        with open(part, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(part, out)
+    except OSError as error:
+        raise CaptureError(f"{out}: {error.strerror or error}") from error
+
+
+def _report(out: str, picture: Picture) -> None:
+    """Say what was drawn, and what was left out."""
+    one, ladder = picture.ladders[0]
+    others = len(picture.survey.connections) + picture.survey.more - 1
+    text = f"{out}: connection {one.connection.stream}, {count(len(ladder.arrows), 'frame')}"
+    if ladder.folded:
+        text += f" and {ladder.folded} folded"
+    if others:
+        text += f"; {count(others, 'other connection')} not drawn (--connection chooses)"
+    say(text)

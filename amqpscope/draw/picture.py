@@ -1,0 +1,122 @@
+"""The second reading of a capture that is drawn: the ladders of the connections that were chosen."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from amqpscope.draw.survey import ConnectionKey, Survey, SurveyedConnection, connection_key
+from amqpscope.input.capture import Capture
+from amqpscope.limits import MAX_DRAWN_ROWS
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import FrameRecord
+from amqpscope.report.frames_around import FramesAround
+from amqpscope.report.ladder_model import Ladder, LadderBuilder
+from amqpscope.report.links import LinkNames
+from amqpscope.tracking.amqp10.identity import Link
+
+__all__ = ["FrameFilter", "Picture", "PictureBuilder"]
+
+
+class FrameFilter(Protocol):
+    """Which frames are drawn."""
+
+    def takes(self, record: FrameRecord, link: Link | None) -> bool:
+        """Whether this frame, of this link, is asked for."""
+
+    def takes_finding(self, finding: Finding) -> bool:
+        """Whether this finding is asked for."""
+
+    def start(self, time: int) -> None:
+        """The capture's first frame has this time (ns)."""
+
+
+class Picture:
+    """What is drawn. ladders: with what the survey knows of their connections, the worst first."""
+
+    def __init__(self, survey: Survey, ladders: list[tuple[SurveyedConnection, Ladder]]) -> None:
+        self.survey = survey
+        self.ladders = ladders
+
+
+class PictureBuilder:
+    """Takes the frames of a capture again; gives the ladders of some of its connections.
+
+    chosen: the connections. wanted: the frames. most: frames of each that are drawn. fields: whether all
+    fields are kept.
+    """
+
+    def __init__(
+        self,
+        survey: Survey,
+        chosen: Iterable[SurveyedConnection],
+        wanted: FrameFilter,
+        most: int = MAX_DRAWN_ROWS,
+        fields: bool = False,
+    ) -> None:
+        self._survey = survey
+        self._chosen: dict[ConnectionKey, SurveyedConnection] = {one.key: one for one in chosen}
+        self._wanted = wanted
+        self._most = most
+        self._fields = fields
+        self._names = LinkNames()
+        self._builders: dict[ConnectionKey, LadderBuilder] = {}
+
+    def read(self, capture: Capture, around: int = 0) -> Picture:
+        """Read a capture to its end, which also gives the connections that are over. Raises CaptureError.
+
+        around: only the frames next to this packet are drawn; 0 for all that are wanted.
+        """
+        near = FramesAround(around) if around else None
+        started = False
+
+        def take(record: FrameRecord) -> None:
+            if connection_key(record.connection) not in self._chosen:
+                return
+            link = self._names.of(record)
+            if not self._wanted.takes(record, link):
+                return
+            if near is None:
+                self._add(record, link)
+            else:
+                near.add(record, link)
+
+        for records in capture.blocks():
+            if records and not started:
+                started = True
+                self._wanted.start(int(records[0].time))
+            capture.each(records, take)
+            for analysis in capture.take_ended():
+                self._names.forget(analysis.connection)
+        if near is not None:
+            self._draw(near)
+        return self._picture(around == 0)
+
+    def _draw(self, near: FramesAround) -> None:
+        """Draw the frames next to a packet, with links named anew: the connection may be over."""
+        self._names = LinkNames()
+        for record, link in near.kept:
+            self._names.of(record)
+            self._add(record, link)
+
+    def _add(self, record: FrameRecord, link: Link | None) -> None:
+        key = connection_key(record.connection)
+        builder = self._builders.get(key)
+        if builder is None:
+            one = self._chosen[key]
+            builder = self._builders[key] = LadderBuilder(
+                record.connection,
+                [finding for finding in one.findings if self._wanted.takes_finding(finding)],
+                folds=True,
+                remarks=one.remarks,
+                wanted=one.packets,
+                most=self._most,
+                fields=self._fields,
+            )
+        builder.add(record, link, self._names)
+
+    def _picture(self, whole: bool) -> Picture:
+        ladders = []
+        for key, one in self._chosen.items():
+            builder = self._builders.get(key)
+            if builder is not None:
+                ladders.append((one, builder.ladder(whole)))
+        return Picture(self._survey, ladders)

@@ -1,0 +1,36 @@
+"""The words that all pictures share."""
+
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, Connection, endpoint
+from amqpscope.protocols import label
+from amqpscope.report.printable import printable
+from amqpscope.report.verdict import kind
+from amqpscope.report.who import who
+
+__all__ = ["finding_text", "heading_text", "offset_text", "peer_text"]
+
+
+def heading_text(connection: Connection) -> str:
+    """`connection 3, AMQP 1.0`."""
+    again = f" #{connection.instance}" if connection.instance else ""
+    return f"connection {connection.stream}{again}, {label(connection.protocol)}"
+
+
+def peer_text(connection: Connection, peer: str) -> tuple[str, str]:
+    """The name of a peer, or its role if it gives none; and its role and address."""
+    first = connection.client_end()
+    address = endpoint(*connection.end(first if peer == CLIENT else 1 - first))
+    name = who(connection, peer)
+    return name or peer, f"{peer} {address}"
+
+
+def finding_text(finding: Finding) -> str:
+    """`× possible error amqp10/L-CREDIT: a delivery is sent with link-credit 0`."""
+    return f"× {kind(finding)} {printable(finding.rule)}: {printable(finding.message)}"
+
+
+def offset_text(nanoseconds: int) -> str:
+    """`+0.001250 s`: a time since the first frame that is drawn."""
+    sign = "-" if nanoseconds < 0 else "+"
+    whole, rest = divmod(abs(nanoseconds) // 1000, 1_000_000)
+    return f"{sign}{whole}.{rest:06d}"

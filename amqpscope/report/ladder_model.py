@@ -1,0 +1,352 @@
+"""A ladder before it is drawn: the frames of one connection as arrows between client and server, in rows.
+
+Text, SVG, Mermaid and the page are renderers of this model. A row is one of these:
+
+- `Arrow`: a frame, or the end of a stream at which something is missing, with the findings there;
+- `Fold`: frames that are only counted, because they repeat what was drawn before;
+- `Silence`: half a second or more without a frame;
+- `Remark`: a sentence about the connection, such as a diagnosis, below the frame where it begins.
+
+Frames in flight. A frame carries what its sender had acknowledged. So a frame of the other peer that does not
+acknowledge an arrow was sent before that peer can have known of it. `Arrow.lands` is the last such row: there
+the arrow is still in flight.
+
+Folding. Of each frame name of a peer the first few are drawn. The others are folded, unless a finding or a
+diagnosis is near.
+
+Text from the wire enters the model only through `TextRenderer` and `printable`.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable
+
+from amqpscope.limits import MAX_DRAWN_ROWS
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
+from amqpscope.report.json_renderers import FORMS
+from amqpscope.report.line import Line
+from amqpscope.report.links import LinkNames
+from amqpscope.report.printable import printable
+from amqpscope.report.redaction import guard
+from amqpscope.report.text_renderers import text_renderer
+from amqpscope.tracking.amqp10.identity import Link
+from dissectors.wording import count
+
+__all__ = ["Arrow", "Fold", "Ladder", "LadderBuilder", "Remark", "Row", "Silence", "ladders"]
+
+_SILENCE = 500_000_000
+"""Nanoseconds without a frame that are reported: half a second."""
+
+_FIRST = 4
+"""Frames of one name and one peer that are drawn before the others are folded."""
+
+_NEAR = 3
+"""Frames before and behind a frame of interest that are not folded."""
+
+_WORTH = 3
+"""Frames that are worth a fold: fewer are drawn."""
+
+_Place = tuple[str, int, int, str]
+
+
+class Arrow:
+    """A frame, or an end of a stream. says: what the frame says, without its name; empty at an end.
+
+    packet, time (ns since 1970): of the first octet. channel: -1 for none. link: its name, "" for none.
+    kind: of the frame, `end` for the end of a stream. offset, behind: where the frame begins and ends in its
+    sender's stream. acknowledged: octets of the other stream that the sender had acknowledged, -1 if unknown.
+    lands: the last row where the frame is known to be still in flight; its own row if none is.
+    fields: lines with all fields of the frame, if they were asked for.
+    """
+
+    def __init__(self, peer: str, packet: int, time: int, name: str, kind: str) -> None:
+        self.peer = peer
+        self.packet = packet
+        self.time = time
+        self.name = name
+        self.kind = kind
+        self.channel = -1
+        self.link = ""
+        self.says: Line = []
+        self.fields: list[Line] = []
+        self.offset = -1
+        self.behind = -1
+        self.acknowledged = -1
+        self.lands = -1
+        self.findings: list[Finding] = []
+
+    @property
+    def text(self) -> str:
+        """The name and what the frame says, as one line."""
+        return f"{self.name} {''.join(text for _, text in self.says)}".rstrip()
+
+
+class Fold:
+    """Frames that are not drawn. counts: how many of each peer and name. findings: how many are at them.
+
+    packet, time: of the first frame. last_packet, last_time: of the last.
+    """
+
+    def __init__(self, arrows: Iterable[Arrow]) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+        self.packet = self.time = self.last_packet = self.last_time = -1
+        self.findings = 0
+        for arrow in arrows:
+            self.add(arrow)
+
+    def add(self, arrow: Arrow) -> None:
+        """One more frame."""
+        if self.packet < 0:
+            self.packet, self.time = arrow.packet, arrow.time
+        self.last_packet, self.last_time = arrow.packet, arrow.time
+        self.counts[arrow.peer, arrow.name] += 1
+        self.findings += len(arrow.findings)
+
+    @property
+    def text(self) -> str:
+        """`312 frames folded: 310 transfer by the client, 2 flow by the server (packets 18 to 640)`."""
+        parts = []
+        for peer in (CLIENT, SERVER):
+            names = [f"{number} {name}" for (who, name), number in self.counts.most_common() if who == peer]
+            if names:
+                parts.append(f"{', '.join(names)} by the {peer}")
+        number = self.counts.total()
+        where = f"packets {self.packet} to {self.last_packet}"
+        found = f", {count(self.findings, 'finding')}" if self.findings else ""
+        return f"{count(number, 'frame')} folded: {'; '.join(parts)} ({where}{found})"
+
+
+class Silence:
+    """Nobody sends for this long. nanoseconds: how long. packet: that ends it."""
+
+    def __init__(self, nanoseconds: int, packet: int) -> None:
+        self.nanoseconds = nanoseconds
+        self.packet = packet
+
+    @property
+    def text(self) -> str:
+        """`2.0 s later`."""
+        return f"{self.nanoseconds / 1e9:.1f} s later"
+
+
+class Remark:
+    """A sentence. packet: where it belongs, 0 for the whole connection."""
+
+    def __init__(self, text: str, packet: int) -> None:
+        self.text = text
+        self.packet = packet
+
+
+Row = Arrow | Fold | Silence | Remark
+
+
+class Ladder:
+    """One connection. rows: in the order of the packets. folded: frames that are in no row but a fold."""
+
+    def __init__(self, connection: Connection, rows: list[Row]) -> None:
+        self.connection = connection
+        self.rows = rows
+        self.folded = sum(row.counts.total() for row in rows if isinstance(row, Fold))
+
+    @property
+    def arrows(self) -> list[Arrow]:
+        """The rows that are arrows."""
+        return [row for row in self.rows if isinstance(row, Arrow)]
+
+    @property
+    def channels(self) -> bool:
+        """Whether more than one channel is used."""
+        return len({arrow.channel for arrow in self.arrows if arrow.channel >= 0}) > 1
+
+
+def _place(finding: Finding) -> _Place:
+    """Where the frame of a finding stands."""
+    return finding.peer, int(finding.packet), int(finding.offset), finding.frame
+
+
+class LadderBuilder:
+    """Takes the frames of one connection in the order of the analysis; gives the ladder.
+
+    findings, remarks: all that are to be drawn. folds: whether frames are folded. wanted: packets that are
+    not folded. most: arrows of a ladder with folds; further frames are folded, whatever is found in them.
+    fields: whether arrows have the fields of their frames.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        findings: Iterable[Finding] = (),
+        *,
+        remarks: Iterable[Remark] = (),
+        folds: bool = False,
+        wanted: frozenset[int] = frozenset(),
+        most: int = MAX_DRAWN_ROWS,
+        fields: bool = False,
+    ) -> None:
+        self._connection = connection
+        self._found: dict[_Place, list[Finding]] = {}
+        for finding in findings:
+            self._found.setdefault(_place(finding), []).append(finding)
+        # Places of findings that a frame has, and the arrow that has them because the frame ends there.
+        self._met: set[_Place] = set()
+        self._ended: dict[_Place, Arrow] = {}
+        self._remarks = list(remarks)
+        self._folds = folds
+        self._wanted = wanted
+        self._most = most
+        self._fields = fields
+        self._drawn = 0
+        self._rows: list[Row] = []
+        # Frames that will be folded unless one of interest comes, and how many to draw behind the last one.
+        self._waiting: deque[Arrow] = deque()
+        self._fold: Fold | None = None
+        self._times: Counter[tuple[str, str]] = Counter()
+        self._behind = 0
+
+    def add(self, record: FrameRecord, link: Link | None, names: LinkNames) -> None:
+        """The next frame. names: has been asked for the link of every record so far."""
+        arrow = self._arrow(record, link, names)
+        if not self._folds:
+            self._rows.append(arrow)
+            return
+        key = (arrow.peer, arrow.name)
+        self._times[key] += 1
+        interesting = (
+            self._times[key] <= _FIRST
+            or bool(arrow.findings)
+            or arrow.packet in self._wanted
+            or arrow.kind == "skipped"
+            or FORMS.of(record.frame).reports_error(record.frame)
+        )
+        if self._drawn >= self._most:
+            self._waiting.append(arrow)
+            while self._waiting:
+                self._put_aside(self._waiting.popleft())
+        elif interesting:
+            self._flush()
+            self._draw(arrow)
+            self._behind = _NEAR
+        elif self._behind:
+            self._behind -= 1
+            self._draw(arrow)
+        else:
+            self._waiting.append(arrow)
+            if len(self._waiting) > _NEAR + _WORTH or self._fold is not None:
+                while len(self._waiting) > _NEAR:
+                    self._put_aside(self._waiting.popleft())
+
+    def _draw(self, arrow: Arrow) -> None:
+        self._drawn += 1
+        self._rows.append(arrow)
+
+    def _put_aside(self, arrow: Arrow) -> None:
+        """Count a frame that is not drawn."""
+        if self._fold is None:
+            self._fold = Fold(())
+            self._rows.append(self._fold)
+        self._fold.add(arrow)
+
+    def _flush(self) -> None:
+        """Draw the frames that wait."""
+        while self._waiting:
+            self._draw(self._waiting.popleft())
+        self._fold = None
+
+    def _arrow(self, record: FrameRecord, link: Link | None, names: LinkNames) -> Arrow:
+        """A frame, and what was found in it."""
+        frame = record.frame
+        arrow = Arrow(record.peer, int(record.packet), int(record.time), frame.name, frame.kind)
+        arrow.channel = int(frame.channel)
+        arrow.offset = int(frame.offset)
+        arrow.behind = int(frame.offset + frame.size)
+        arrow.acknowledged = int(record.acknowledged)
+        arrow.link = "" if link is None else printable(link.name)
+        guarded, _, vague = guard(record, link, names, False)
+        renderer = text_renderer(frame)
+        arrow.says = renderer.line(frame, link, record.message, vague)
+        if self._fields:
+            arrow.fields = renderer.fields(frame, guarded, 1)
+        place = (arrow.peer, arrow.packet, arrow.offset, arrow.name)
+        # A rule that learns of a fault later knows of the frame where it ends, and not where it begins.
+        end = (arrow.peer, arrow.packet, arrow.behind, arrow.name)
+        if place in self._found:
+            before = self._ended.pop(place, None)
+            if before is not None:
+                before.findings = [one for one in before.findings if _place(one) != place]
+            arrow.findings = list(self._found[place])
+            self._met.add(place)
+        if end in self._found and end not in self._met:
+            arrow.findings += self._found[end]
+            self._met.add(end)
+            self._ended[end] = arrow
+        return arrow
+
+    def ladder(self, whole: bool = True) -> Ladder:
+        """All frames have come. whole: what is found at no frame has an arrow, else it is left out."""
+        self._flush()
+        absent = []
+        for place, findings in self._found.items():
+            if whole and place not in self._met:
+                peer, packet, _, name = place
+                arrow = Arrow(peer, packet, int(findings[0].time), printable(name), "end")
+                arrow.findings = findings
+                absent.append(arrow)
+        # Frames come as they are known: what was skipped is known only later. An end follows the frames of
+        # its packet.
+        absent.sort(key=lambda arrow: arrow.packet)
+        remarks = self._remarks if whole else []
+        rows = sorted([*self._rows, *absent, *remarks], key=lambda row: row.packet)
+        arrows = _with_silences(rows)
+        _land([row for row in arrows if isinstance(row, Arrow)], arrows)
+        return Ladder(self._connection, arrows)
+
+
+def _with_silences(rows: list[Row]) -> list[Row]:
+    """The rows, and the silences between frames."""
+    shown: list[Row] = []
+    before = -1
+    for row in rows:
+        if not isinstance(row, (Arrow, Fold)) or (isinstance(row, Arrow) and row.kind == "end"):
+            shown.append(row)
+            continue
+        if before >= 0 and row.time - before >= _SILENCE:
+            shown.append(Silence(row.time - before, row.packet))
+        before = row.last_time if isinstance(row, Fold) else row.time
+        shown.append(row)
+    return shown
+
+
+def _land(arrows: list[Arrow], rows: list[Row]) -> None:
+    """Set where each arrow is known to be still in flight."""
+    at = {id(row): number for number, row in enumerate(rows)}
+    flying: dict[str, deque[Arrow]] = {CLIENT: deque(), SERVER: deque()}
+    # The row of the newest frame of each peer.
+    newest = {CLIENT: -1, SERVER: -1}
+    for arrow in arrows:
+        row = arrow.lands = at[id(arrow)]
+        if arrow.kind == "end":
+            continue
+        others = flying[SERVER if arrow.peer == CLIENT else CLIENT]
+        while others and 0 <= others[0].behind <= arrow.acknowledged:
+            other = others.popleft()
+            other.lands = max(other.lands, newest[arrow.peer])
+        newest[arrow.peer] = row
+        flying[arrow.peer].append(arrow)
+
+
+def ladders(records: Iterable[FrameRecord], findings: Iterable[Finding]) -> list[Ladder]:
+    """Ladders without folds, one of each connection, for frames in the order of the analysis."""
+    found: dict[Connection, list[Finding]] = {}
+    for finding in findings:
+        found.setdefault(finding.connection, []).append(finding)
+    builders: dict[Connection, LadderBuilder] = {}
+    names: dict[Connection, LinkNames] = {}
+    for record in records:
+        connection = record.connection
+        builder = builders.get(connection)
+        if builder is None:
+            builder = builders[connection] = LadderBuilder(connection, found.get(connection, ()))
+            names[connection] = LinkNames()
+        known = names[connection]
+        builder.add(record, known.of(record), known)
+    return [builder.ladder() for builder in builders.values()]
