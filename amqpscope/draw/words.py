@@ -3,6 +3,7 @@
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, Connection, endpoint
 from amqpscope.protocols import label
+from amqpscope.report.findings import message_of
 from amqpscope.report.printable import printable
 from amqpscope.report.verdict import kind
 from amqpscope.report.who import who
@@ -26,7 +27,7 @@ def peer_text(connection: Connection, peer: str) -> tuple[str, str]:
 
 def finding_text(finding: Finding) -> str:
     """`× possible error amqp10/L-CREDIT: a delivery is sent with link-credit 0`."""
-    return f"× {kind(finding)} {printable(finding.rule)}: {printable(finding.message)}"
+    return f"× {kind(finding)} {printable(finding.rule)}: {printable(message_of(finding))}"
 
 
 def offset_text(nanoseconds: int) -> str:

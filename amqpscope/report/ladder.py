@@ -20,6 +20,7 @@ from collections.abc import Iterable
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, FrameRecord, endpoint
+from amqpscope.report.findings import message_of
 from amqpscope.report.ladder_model import Arrow, Ladder, Remark, ladders
 from amqpscope.report.line import Line
 from amqpscope.report.painter import shortened
@@ -129,7 +130,7 @@ class _TextLadder:
         certainty = "" if finding.certain else "possible "
         says: Line = [
             (style, f"× {certainty}{printable(finding.rule)}: "),
-            ("", printable(finding.message)),
+            ("", printable(message_of(finding))),
         ]
         first, *more = _rows(says, self._inner - 8)
         return [

@@ -34,14 +34,16 @@ def test_it_fits_and_ends_well(
 
 def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     result = amqpscope(capsys, "--help")
-    listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:10])
+    listed = dict(line.split(maxsplit=1) for line in result.lines[result.lines.index("Commands:") + 1 :][:12])
     assert listed == {
         "triage": "Show what is wrong, who has to act, and what to do next.",
         "read": "Show the conversation, frame by frame.",
         "summary": "Summarize each connection and how it ended.",
         "check": "Report protocol violations: which peer, rule, packet and state.",
         "why": "Explain what allows or forbids a packet, and what followed.",
+        "draw": "Draw a connection as arrows between client and server.",
         "diff": "Compare two runs of one scenario.",
+        "cut": "Write a part of a capture to a file, with findings as comments.",
         "sniff": "Capture live, and report violations as they happen.",
         "rules": "List and explain the rules.",
         "config": "Show the settings in effect.",

@@ -18,6 +18,7 @@ OTHERS = (
     "amqpscope.cli.completion",
     "amqpscope.conformance",
     "amqpscope.diff",
+    "amqpscope.draw",
     "amqpscope.pipeline",
     "amqpscope.pytest_plugin",
     "amqpscope.report.rule_page",
