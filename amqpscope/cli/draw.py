@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, Merge, Via, inputs, same_file
+from amqpscope.cli.inputs import (
+    DialectOption,
+    KeyLogOption,
+    Merge,
+    ServerKeyOption,
+    Via,
+    inputs,
+    same_file,
+    secrets_of,
+)
 from amqpscope.cli.output import meter, notes_to_stderr, say
 from amqpscope.cli.selection import Selection, parse_bound
 from amqpscope.cli.status import Status
@@ -128,6 +137,7 @@ def draw(
     via: Via = None,
     dialect: DialectOption = None,
     tls_keylog: KeyLogOption = None,
+    tls_key: ServerKeyOption = None,
 ) -> int:
     """Draw the frames of a connection as arrows between client and server, with what was found at them."""
     selection = Selection(
@@ -137,7 +147,7 @@ def draw(
         last=parse_bound("--to", last) if last is not None else None,
     )
     write = _form(out, scale is Scale.time)
-    captures = inputs(paths, merge, via, dialect, tls_keylog)
+    captures = inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key))
     if len(captures) > 1:
         raise FilterError(f"draw: give one of the {len(captures)} captures, or merge them with --merge")
     one = captures[0]
