@@ -22,6 +22,8 @@ FUZZ_EXAMPLES ?= 20000
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
 JOBS ?= auto
+# of what is tried at random, or in many places: default, or ci: three times as much
+PROFILE ?= default
 export AMQPSCOPE_COMPILE
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
@@ -40,7 +42,7 @@ demo: $(INSTALLED)
 	$(BIN)/amqpscope check --fail-on never captures/rhea-transfer-before-attach.pcap
 
 test: $(INSTALLED)
-	$(BIN)/pytest -q -n $(JOBS) --ignore=tests/pipeline
+	$(BIN)/pytest -q -n $(JOBS) --hypothesis-profile=$(PROFILE) --ignore=tests/pipeline
 	$(if $(findstring spark,$(EXTRAS)),$(BIN)/pytest -q tests/pipeline)
 
 test-spark:

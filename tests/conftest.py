@@ -11,6 +11,7 @@ os.environ["AMQPSCOPE_PAGER"] = ""
 
 # No deadline: how long an example takes depends on who else uses the machine.
 settings.register_profile("default", deadline=None, derandomize=True)
+settings.register_profile("ci", deadline=None, derandomize=True)
 settings.register_profile(
     "fuzz",
     deadline=None,

@@ -12,6 +12,7 @@ from support import amqp10_encode as amqp
 from support.amqp10_encode import AMQP_HEADER, SASL_HEADER, frame, sasl_frame
 from support.connection_harness import ACK, FIN, PSH, RST, SYN, ConnectionHarness
 from support.openings import KNOWN, STRANGE
+from support.sampling import examples
 from support.segments import captured
 from support.strategies import Conversation, conversations
 
@@ -289,7 +290,7 @@ def test_a_shifted_direction_says_the_same(wire: Wire, data: st.DataObject, syn:
 
 
 @given(SURE_TURNS.flatmap(wires), st.data())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_lost_segments_lose_the_frames_they_touch_and_no_others(wire: Wire, data: st.DataObject) -> None:
     lost = data.draw(st.sets(st.integers(0, len(wire.segments) - 1), min_size=1, max_size=4))
     left = [one for number, one in enumerate(wire.segments) if number not in lost]
@@ -333,7 +334,7 @@ def test_lost_segments_lose_the_frames_they_touch_and_no_others(wire: Wire, data
 
 
 @given(SURE_TURNS.flatmap(wires), st.data())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_capture_may_begin_anywhere(wire: Wire, data: st.DataObject) -> None:
     """Without SYN and the first segments: the frames that are whole are found, with offsets from there."""
     begin = data.draw(st.integers(0, len(wire.segments) - 1))
@@ -391,7 +392,7 @@ def anything(draw: st.DrawFn) -> list[Segment]:
 
 
 @given(anything(), st.booleans())
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 def test_dumped_and_loaded_after_every_segment_it_is_the_same(segments: list[Segment], syn: bool) -> None:
     straight = deliver(segments, syn=syn, finish=False)
     moved = deliver(segments, syn=syn, reload=True, finish=False)
@@ -449,7 +450,7 @@ BEHIND_THE_END = [
 
 @given(st.lists(SEGMENTS, max_size=30), st.booleans())
 @example(BEHIND_THE_END, False)
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_any_segments_are_survived(segments: list[Any], keep: bool) -> None:
     """Numbers, flags and octets at random, on a few ports: frames in order, none twice, and an end."""
     table = ConnectionTable("c", kept=KeptConnections(keep))
@@ -481,7 +482,7 @@ def test_any_segments_are_survived(segments: list[Any], keep: bool) -> None:
 
 
 @given(anything())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_how_it_is_cut_makes_no_difference(segments: list[Segment]) -> None:
     """Octets in small segments or as they were: the same frames, and the same protocol."""
     kept = [one for one in segments if not one.flags & (FIN | RST)]

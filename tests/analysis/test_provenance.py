@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sampling import examples
 
 from amqpscope.analysis.provenance import OctetProvenance
 from amqpscope.reassembly.provenance import Provenance
@@ -39,7 +40,7 @@ def test_the_entry_that_holds_is_the_last_one_not_behind(steps: list[int]) -> No
 
 
 @given(STEPS, st.integers(0, 100), st.integers(0, 100))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_forgetting_changes_nothing_behind(steps: list[int], forgotten: int, thinned: int) -> None:
     evidence, offsets = build(steps)
     whole, _ = build(steps)

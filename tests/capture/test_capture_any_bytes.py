@@ -22,7 +22,7 @@ from support.capture_files import (
     statistics,
     time_option,
 )
-from support.sampling import share
+from support.sampling import examples, share
 
 from amqpscope.capture.pcap import PcapReader
 from amqpscope.capture.pcapng import PcapngReader
@@ -165,7 +165,7 @@ def test_a_packet_is_handed_on_with_its_last_octet(name: str) -> None:
 
 
 @given(st.sampled_from(sorted(FILES)), st.integers(0, 2**32), st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_chunking_of_any_damage_is_the_same(name: str, seed: int, data: st.DataObject) -> None:
     octets = damage(FILES[name], seed)
     cuts = data.draw(st.lists(st.integers(0, len(octets)), max_size=12))
@@ -179,7 +179,7 @@ def test_any_chunking_of_any_damage_is_the_same(name: str, seed: int, data: st.D
 
 
 @given(st.sampled_from(MAGICS), st.binary(max_size=600))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_octets_behind_any_magic(magic: bytes, rest: bytes) -> None:
     sink, reader = read(magic + rest, [])
     bounded(sink)
@@ -188,7 +188,7 @@ def test_any_octets_behind_any_magic(magic: bytes, rest: bytes) -> None:
 
 
 @given(st.sampled_from(sorted(FILES)), st.integers(0, 2**32), st.integers(0, 10_000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_state_moves_at_any_place(name: str, seed: int, place: int) -> None:
     octets = damage(FILES[name], seed) if seed % 3 else FILES[name]
     place %= len(octets)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.compressed import ZSTD, needs_zstd, zstd
+from support.sampling import examples
 
 from amqpscope.capture.decompression import Unpacked, compression
 from amqpscope.errors import CaptureError
@@ -79,7 +80,7 @@ def test_what_is_not_compressed_goes_through(octets: bytes) -> None:
     most=st.integers(1, 5000),
     parts=st.lists(st.sampled_from([b"", b"a", WORDS[:2500], NOISE[:1500], bytes(9000)]), max_size=4),
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_any_chunks_and_any_number_of_streams(
     compress: Compress, form: str, sizes: list[int], most: int, parts: list[bytes]
 ) -> None:
@@ -189,7 +190,7 @@ def test_damaged_zstd_gives_what_is_before() -> None:
 
 @pytest.mark.parametrize(("compress", "form"), FORMS)
 @given(place=st.floats(0, 1), flip=st.integers(1, 255), most=st.sampled_from([100, MIB]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_any_damage_ends_somewhere(compress: Compress, form: str, place: float, flip: int, most: int) -> None:
     packed = bytearray(compress(WORDS[:30_000]))
     packed[4 + int(place * (len(packed) - 5))] ^= flip

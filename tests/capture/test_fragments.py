@@ -26,6 +26,7 @@ from support.capture_files import (
     pcap,
     tcp,
 )
+from support.sampling import examples
 
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.reader import for_magic
@@ -70,7 +71,7 @@ def decode(packets: list[bytes], step: int = 1000, cut: int = 0) -> tuple[Record
     order=st.randoms(use_true_random=False),
     twice=st.booleans(),
 )
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_any_fragments_in_any_order(fragment, borders, order, twice) -> None:
     whole = tcp(PAYLOAD)
     places = [0, *sorted(borders), len(whole)]

@@ -28,6 +28,7 @@ from support.capture_files import (
     statistics,
     time_option,
 )
+from support.sampling import examples
 
 from amqpscope.capture.merging import Merge
 from amqpscope.capture.source import CaptureSource
@@ -68,7 +69,7 @@ def by_heads(files: list[list[int]]) -> list[tuple[int, int]]:
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=12), min_size=2, max_size=5))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_packets_come_in_the_order_of_time_and_never_reordered_in_a_file(times: list[list[int]]) -> None:
     files = [
         pcap([Record(START + time * SECOND, packet(seq=1000 * file + n)) for n, time in enumerate(each)])

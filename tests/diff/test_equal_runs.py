@@ -11,7 +11,7 @@ from support.comparisons import compared, compared_files, reported
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS, mischievous, so_many
 from support.rewritten import Rewriting, rewritten
-from support.sampling import share, thorough
+from support.sampling import examples, share, thorough
 
 ROOT = Path(__file__).resolve().parent.parent.parent / "captures"
 RECORDED = sorted(ROOT.glob("*.pcap*"))
@@ -47,7 +47,7 @@ REWRITINGS = st.builds(
 SMALL = [path for path in RECORDED if path.suffix == ".pcap" and path.stat().st_size < 20_000]
 
 
-@settings(max_examples=2000 if thorough() else 40, deadline=None)
+@settings(max_examples=2000 if thorough() else examples(40), deadline=None)
 @given(st.sampled_from(SMALL), REWRITINGS)
 def test_other_ports_times_numbers_and_cuts(path: Path, how: Rewriting) -> None:
     octets = rewritten(path, how)

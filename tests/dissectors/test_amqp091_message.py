@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import amqp091_encode as amqp
+from support.sampling import examples
 
 from dissectors.amqp091 import message as module
 from dissectors.amqp091.frame import Amqp091FrameDecoder
@@ -226,7 +227,7 @@ def interleaved(data: st.DataObject, messages: list[tuple[int, bytes, int, str]]
     return frames
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data(), MESSAGES)
 def test_channels_do_not_disturb_each_other(
     data: st.DataObject, messages: list[tuple[int, bytes, int, str]]
@@ -242,7 +243,7 @@ def test_channels_do_not_disturb_each_other(
     assert said(ended) == said(assemble(*frames, dumping=True)[0])
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data(), MESSAGES)
 def test_with_a_hole_nobody_is_accused_and_nothing_made_up(
     data: st.DataObject, messages: list[tuple[int, bytes, int, str]]
@@ -264,7 +265,7 @@ FRAME = st.sampled_from(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(FRAME, max_size=12), st.booleans())
 def test_any_sequence(frames: list[bytes], midstream: bool) -> None:
     plain = assemble(*frames, midstream=midstream)

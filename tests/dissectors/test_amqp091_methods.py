@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import amqp091_encode as amqp
 from support.decoded import problems
+from support.sampling import examples
 
 from dissectors.amqp091.arguments import ArgumentReader, Method, UnknownMethod
 from dissectors.amqp091.registry import METHODS, new_method
@@ -191,7 +192,7 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_what_was_written_is_read(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(amqp.METHODS)))
@@ -306,7 +307,7 @@ def test_methods_are_equal_by_what_they_say() -> None:
     assert UnknownMethod(1, 2) == UnknownMethod(1, 2) != UnknownMethod(1, 3)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(sorted(amqp.METHODS)), st.binary(max_size=60))
 def test_any_octets_are_read(name: str, octets: bytes) -> None:
     class_id, method_id, _ = amqp.METHODS[name]

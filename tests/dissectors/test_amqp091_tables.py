@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import amqp091_encode as amqp
 from support.decoded import problems
+from support.sampling import examples
 
 from dissectors.amqp091.tables import EITHER, PRINTED, RABBITMQ, FieldTable, sound_table
 from dissectors.amqp091.values import (
@@ -245,7 +246,7 @@ def expected(item: Any, dialect: str) -> object:
 
 
 @pytest.mark.parametrize("dialect", [amqp.RABBITMQ, amqp.PRINTED])
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_what_was_written_is_read(dialect: str, data: st.DataObject) -> None:
     said = data.draw(st.dictionaries(TEXT, values(dialect), max_size=5))
@@ -258,7 +259,7 @@ def test_what_was_written_is_read(dialect: str, data: st.DataObject) -> None:
     assert read == expected(("F", said), dialect)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.binary(max_size=60), st.sampled_from((EITHER, RABBITMQ, PRINTED)))
 def test_any_octets_are_read(octets: bytes, dialect: int) -> None:
     table = FieldTable(octets)
@@ -274,7 +275,7 @@ def test_any_octets_are_read(octets: bytes, dialect: int) -> None:
         assert "Raw" not in repr(read)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_the_quick_look_agrees_with_reading(data: st.DataObject) -> None:
     said = data.draw(st.dictionaries(TEXT, values(amqp.RABBITMQ), max_size=4))

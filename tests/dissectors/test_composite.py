@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support import strategies
 from support.decoded import expected, meaning, problems
+from support.sampling import examples
 from support.strategies import MANDATORY, Sample
 
 from dissectors.amqp10.composite import Composite, CompositeType, Field, Reader
@@ -123,7 +124,7 @@ def test_every_field_of_every_composite(name: str, form: Any, choice: Any) -> No
             assert {type(symbol) for symbol in value} == {Symbol}
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(list(amqp.COMPOSITES)).flatmap(strategies.composites))
 def test_what_was_encoded_is_decoded(sample: Sample) -> None:
     decoded, reader = read(sample.octets)
@@ -913,7 +914,7 @@ def test_what_follows_a_secret_is_shown_again() -> None:
     assert reader.problems[-1].reason == "a boolean's octet is 0x07, not 0x00 or 0x01"
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(list(amqp.COMPOSITES)).flatmap(strategies.composites), st.data())
 def test_mutated_composites_are_read_without_raising(sample: Sample, data: st.DataObject) -> None:
     octets = bytearray(sample.octets)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
+from support.sampling import examples
 
 from dissectors.amqp10.delivery import MessageAssembler
 from dissectors.amqp10.frame import FrameDecoder
@@ -393,7 +394,7 @@ def test_a_transfer_behind_a_hole_that_begins_no_section_may_be_a_later_one(payl
     assert taken.shapes() == [lacking(payload, len(payload)), whole(PAYLOAD)]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_no_hole_makes_a_message_look_whole_that_is_not(data: st.DataObject) -> None:
     messages = [PAYLOAD + amqp.data(b"message %d" % number) for number in range(5)]
@@ -527,7 +528,7 @@ def test_a_state_of_another_version_is_refused() -> None:
         MessageAssembler.load(())
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(st.sampled_from(mixed()), max_size=40))
 def test_any_order_of_frames(pieces: list[bytes | int]) -> None:
     taken = Taken().feed(*pieces)

@@ -10,13 +10,13 @@ import pytest
 from support import amqp10_encode as final
 from support import draft2011_encode as draft
 from support.network import converse
-from support.sampling import thorough
+from support.sampling import examples, thorough
 
 from dissectors.amqp10_draft2011.dialect import DialectEvidence
 from dissectors.amqp10_draft2011.frame import DialectDecoder
 
-CONVERSATIONS = 2000 if thorough() else 24
-LISTS = 20_000 if thorough() else 200
+CONVERSATIONS = 2000 if thorough() else examples(24)
+LISTS = 20_000 if thorough() else examples(200)
 
 SASL = [name for name in final.COMPOSITES if name.startswith("sasl-")]
 FRAMES = ["open", "begin", "attach", "flow", "transfer", "disposition", "detach", "end", "close", *SASL]

@@ -11,6 +11,7 @@ from support import amqp091_encode as amqp091
 from support import amqp10_encode as amqp
 from support import strategies
 from support.decoded import expected, frame_state, meaning
+from support.sampling import examples
 from support.strategies import FrameSample
 
 from dissectors.amqp091.frame import Amqp091FrameDecoder
@@ -209,7 +210,7 @@ def cut(draw: st.DrawFn, stream: Stream) -> list[list[bytes]]:
 
 
 @each_protocol
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(data=st.data(), midstream=st.booleans())
 def test_any_octets_are_framed_without_raising_and_without_rest(
     framing: Framing, data: st.DataObject, midstream: bool
@@ -234,7 +235,7 @@ def test_any_octets_are_framed_without_raising_and_without_rest(
 
 
 @each_protocol
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(data=st.data(), midstream=st.booleans())
 def test_how_octets_are_cut_into_pieces_changes_nothing(
     framing: Framing, data: st.DataObject, midstream: bool
@@ -249,7 +250,7 @@ def test_how_octets_are_cut_into_pieces_changes_nothing(
 
 
 @each_protocol
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(data=st.data(), midstream=st.booleans())
 def test_going_on_in_another_process_changes_nothing(
     framing: Framing, data: st.DataObject, midstream: bool
@@ -262,7 +263,7 @@ def test_going_on_in_another_process_changes_nothing(
 
 
 @each_protocol
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(octets=st.binary(max_size=400), midstream=st.booleans())
 def test_noise(framing: Framing, octets: bytes, midstream: bool) -> None:
     frames, size = decode(framing, [(octets, 0)], [[octets]], midstream)
@@ -324,7 +325,7 @@ def test_of_a_conversation_with_a_hole_all_else_is_found(
 SOUND = [frame for frame in POOL091[:16] if frame not in (POOL091[1], POOL091[10], POOL091[11], POOL091[15])]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data(), st.lists(st.sampled_from(SOUND), min_size=3, max_size=12))
 def test_of_a_direction_of_amqp091_with_a_hole_all_else_is_found(
     data: st.DataObject, said: list[bytes]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support import strategies
 from support.decoded import expected, meaning, problems
+from support.sampling import examples
 from support.strategies import MessageSample
 
 from dissectors.amqp10.composite import TypeTable
@@ -112,7 +113,7 @@ def test_no_octets() -> None:
     assert message(b"").sections() == []
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(strategies.messages())
 def test_what_was_encoded_is_decoded(sample: MessageSample) -> None:
     decoded = message(sample.octets)
@@ -331,14 +332,14 @@ def test_sections_are_decoded_once() -> None:
     assert [section.name for section in other.sections(TypeTable())] == ["header"]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.binary(max_size=200), st.booleans(), st.sampled_from((0, BATCH_FORMAT, 5)))
 def test_any_octets(octets: bytes, complete: bool, format: int) -> None:
     decoded = message(octets, format=format, complete=complete)
     check(decoded, octets)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(strategies.messages(), st.data())
 def test_mutated_messages(sample: MessageSample, data: st.DataObject) -> None:
     octets = bytearray(sample.octets)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from support import amqp10_encode as amqp
 from support.decoded import meaning, read_value
+from support.sampling import examples
 from support.strategies import Sample, performatives, sasl_bodies, values
 
 from dissectors.amqp10.composite import Composite, Reader
@@ -33,7 +34,7 @@ def test_any_value(sample: Sample) -> None:
 
 
 @given(performatives())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_any_performative(sample: Sample) -> None:
     body = read(bytes(sample.octets))
     assert isinstance(body, Composite)
@@ -41,7 +42,7 @@ def test_any_performative(sample: Sample) -> None:
 
 
 @given(sasl_bodies())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_of_a_secret_only_that_it_was_there(sample: Sample) -> None:
     body = read(bytes(sample.octets))
     assert isinstance(body, Composite)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support import amqp10_encode as amqp
 from support import strategies
 from support.decoded import expected, meaning, problems, read_value
+from support.sampling import examples
 from support.strategies import Sample
 
 from dissectors.amqp10.types import FORMAT_CODES, ValueReader, type_name
@@ -269,7 +270,7 @@ def test_any_value_may_be_a_descriptor(descriptor: str) -> None:
     assert reader.problems == []
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(strategies.values())
 def test_what_was_encoded_is_decoded(sample: Sample) -> None:
     decoded, reader = read_value(sample.octets + b"\x41")
@@ -278,7 +279,7 @@ def test_what_was_encoded_is_decoded(sample: Sample) -> None:
     assert reader.pos == len(sample.octets)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(strategies.arrays())
 def test_any_array_is_decoded(sample: Sample) -> None:
     decoded, reader = read_value(sample.octets)
@@ -688,7 +689,7 @@ def test_problems_are_bounded() -> None:
     assert len(reader.problems) == MAX_PROBLEMS
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.binary(max_size=200))
 def test_any_octets_are_read_without_raising(octets: bytes) -> None:
     reader = ValueReader(octets, 0, len(octets), 0)
@@ -703,7 +704,7 @@ def test_any_octets_are_read_without_raising(octets: bytes) -> None:
         assert 0 <= found.offset <= len(octets)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(strategies.values(), st.data())
 def test_mutated_values_are_read_without_raising(sample: Sample, data: st.DataObject) -> None:
     octets = bytearray(sample.octets)

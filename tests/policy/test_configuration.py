@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sampling import examples
 
 from amqpscope.errors import ConfigurationError, FilterError
 from amqpscope.limits import MAX_CONFIGURATION
@@ -239,7 +240,7 @@ def refusal(path: Path) -> str:
     return ""
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.dictionaries(WORDS, VALUES, max_size=4))
 def test_any_toml_is_taken_or_refused_in_one_line(
     tmp_path_factory: pytest.TempPathFactory, table: dict[str, object]
@@ -257,7 +258,7 @@ def test_any_toml_is_taken_or_refused_in_one_line(
     assert "is no TOML" not in reported
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.binary(max_size=60))
 def test_any_octets_are_taken_or_refused(tmp_path_factory: pytest.TempPathFactory, octets: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any.toml"

@@ -18,6 +18,7 @@ from support.openings import (
     method091,
     record,
 )
+from support.sampling import examples
 
 from amqpscope.protocols.detect import detect, detect_header, detect_midstream
 from dissectors.detect import MORE, UNKNOWN
@@ -62,7 +63,7 @@ openings = st.one_of(
 
 
 @given(openings)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @example(b"\x08\x00\x00\x00\x00\x00\x00\xce")
 @example(amqp.frame(amqp.open_(container_id="c")) + b"no frame at all")
 def test_what_is_reported_is_reported_of_all_that_follows(octets: bytes) -> None:

@@ -9,13 +9,14 @@ from dataclasses import replace
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from support.sampling import examples
 from support.segments import captured
 from support.streams import ACK, FIN, MILLISECOND, RST, SYN, Recorder, Segment, Wire, octets, replay, send
 
 from amqpscope.limits import REASSEMBLY_WAITING_PIECES
 from amqpscope.reassembly.connection import TcpConnection
 
-EXAMPLES = settings(max_examples=150, deadline=None)
+EXAMPLES = settings(max_examples=examples(150), deadline=None)
 
 isns = st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1)) | st.tuples(
     st.integers(2**32 - 200, 2**32 - 1), st.integers(2**31 - 200, 2**31)
@@ -335,7 +336,7 @@ garbage = st.lists(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(segments=garbage, reload_after=st.integers(0, 60), ticks=st.sets(st.integers(0, 60), max_size=5))
 def test_garbage_raises_nothing_and_keeps_the_contract(
     segments: list[tuple[int, int, int, int, int, int, int]], reload_after: int, ticks: set[int]

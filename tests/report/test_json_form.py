@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
-from support.sampling import thorough
+from support.sampling import examples, thorough
 from support.strategies import (
     Meaning,
     Sample,
@@ -196,7 +196,7 @@ def signalling_keys(meaning: Any) -> bool:
     return any(map(signalling_keys, meaning))
 
 
-@settings(max_examples=2_000 if thorough() else 100)
+@settings(max_examples=2_000 if thorough() else examples(100))
 @given(values())
 def test_values(sample: Sample) -> None:
     assume(not signalling_keys(sample.meaning))
@@ -245,7 +245,7 @@ def test_the_documented_forms(octets: bytes, text: str) -> None:
 # ---- composites --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=2_000 if thorough() else 60)
+@settings(max_examples=2_000 if thorough() else examples(60))
 @given(st.sampled_from(COMPOSITES).flatmap(composites))
 def test_composites(sample: Sample) -> None:
     composite = decoded(sample.octets)
@@ -268,7 +268,7 @@ def odd_composites(draw: st.DrawFn) -> tuple[bytes, Meaning]:
     return octets, ("composite", name, {field: sample.meaning for field, sample in fields.items()})
 
 
-@settings(max_examples=2_000 if thorough() else 60)
+@settings(max_examples=2_000 if thorough() else examples(60))
 @given(odd_composites())
 def test_composites_with_fields_of_other_types(drawn: tuple[bytes, Meaning]) -> None:
     octets, meaning = drawn
@@ -322,7 +322,7 @@ def test_maps_whose_keys_are_names(pairs: list[tuple[bytes, Any]], text: str) ->
     assert composite_json(composite) == f'{{"type": "begin", "properties": {text}}}'
 
 
-@settings(max_examples=2_000 if thorough() else 60)
+@settings(max_examples=2_000 if thorough() else examples(60))
 @given(st.sampled_from(("transfer", "disposition")).flatmap(composites))
 def test_the_short_way_gives_what_the_long_one_gives(sample: Sample) -> None:
     """Transfers and dispositions have code of their own, unless something stands behind their last field."""
@@ -339,7 +339,7 @@ def test_the_short_way_gives_what_the_long_one_gives(sample: Sample) -> None:
 # ---- messages ----------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=2_000 if thorough() else 60)
+@settings(max_examples=2_000 if thorough() else examples(60))
 @given(messages())
 def test_messages(sample: Any) -> None:
     message = Message(0, [sample.octets], len(sample.octets), True)

@@ -16,11 +16,11 @@ from support.dialogue_draft2011 import Dialogue2011
 from support.judged import judged
 from support.legal import Said
 from support.network import Conversation, Segment, Tap, captured, converse
-from support.sampling import thorough
+from support.sampling import examples, thorough
 
 from amqpscope.model.finding import Finding
 
-CONVERSATIONS = 300 if thorough() else 10
+CONVERSATIONS = 300 if thorough() else examples(10)
 LOSSES = 8 if thorough() else 3
 
 OPENING = ("header", "open", "begin", "attach")

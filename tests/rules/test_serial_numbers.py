@@ -7,7 +7,7 @@ from support.dialogue import RECEIVER, SENDER, Dialogue
 from support.judged import judged
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS
-from support.sampling import thorough
+from support.sampling import examples, thorough
 
 # The conversation crosses the wrap, or the middle, where differences change their sign, or begins there.
 INITIAL = (0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFF5, 0xFFFFFFD0, 0x7FFFFFFF, 0x7FFFFFF8, 0x80000000)
@@ -26,7 +26,7 @@ def test_verdicts_do_not_depend_on_where_numbers_begin(batch: int) -> None:
     """Of legal conversations, and of those full of faults."""
     tried = found = 0
     wrong: list[str] = []
-    for n in range(200 if thorough() else 8):
+    for n in range(200 if thorough() else examples(8)):
         seed = f"serial {batch} {n}"
         mischief = PROTOCOLS["amqp10"].mischief if n % 2 else None
         plain = verdicts(captured(converse(seed, mischief=mischief, serial=0), Tap()).octets)

@@ -9,7 +9,7 @@ from support import faults, faults091, faults_draft2011
 from support.legal import Said
 from support.network import Conversation, converse
 from support.planting import Fault, Planted
-from support.sampling import thorough
+from support.sampling import examples, thorough
 
 __all__ = ["PROTOCOLS", "Protocol", "mischievous", "so_many"]
 
@@ -39,8 +39,8 @@ PROTOCOLS = {name: one for name, one in _ALL.items() if one.faults}
 
 
 def so_many(protocol: str, conversations: int) -> int:
-    """How many conversations of a protocol are tried, if so many are of others. All if thorough."""
-    return conversations if thorough() else max(1, conversations // _ALL[protocol].one_in)
+    """How many conversations of a protocol are tried, if CI tries so many of others. All if thorough."""
+    return conversations if thorough() else examples(max(1, conversations // _ALL[protocol].one_in))
 
 
 def mischievous(seed: str, protocol: str, **how: Any) -> Conversation:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.sampling import examples
 from support.tcp_writer import Capture
 
 from amqpscope.capture.link_layer import LINK_ETHERNET
@@ -90,7 +91,7 @@ def packets(draw: st.DrawFn) -> bytes:
     return capture.packets[0].data
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(packet=packets(), ports=st.sampled_from([(5671, 5672), (5672,), (), tuple(range(5600, 5700))]))
 def test_what_the_decoder_finds_at_those_ports_passes_and_nothing_else(
     packet: bytes, ports: tuple[int, ...]

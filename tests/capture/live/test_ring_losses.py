@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.loopback import refusal
-from support.sampling import thorough
+from support.sampling import examples, thorough
 
 if sys.platform != "linux":
     pytest.skip("packet sockets are Linux's", allow_module_level=True)
@@ -117,7 +117,7 @@ class Numbers(PacketRecorder):
         self.all.append(int.from_bytes(packet.buf[packet.end - 4 : packet.end], "big"))
 
 
-@settings(max_examples=1000 if thorough() else 40)
+@settings(max_examples=1000 if thorough() else examples(40))
 @given(seed=st.integers(0, 2**64), pace=st.integers(1, 40))
 def test_every_loss_is_announced_where_it_is(seed: int, pace: int) -> None:
     kernel = Kernel(str(seed))

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import amqp091_encode as amqp
 from support.rendered import as_json, records
+from support.sampling import examples
 
 from amqpscope.report.amqp091.json_form import value_json
 from amqpscope.report.secrets import is_secret_key
@@ -168,7 +169,7 @@ def read(octets: bytes, dialect: int = RABBITMQ) -> object:
 # ---- values ------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(VALUES)
 def test_any_value(value: Value) -> None:
     text = value_json(read(amqp.value(value)))
@@ -273,7 +274,7 @@ def expected(kind: str, value: Any) -> Any:
     return value
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(sorted(amqp.METHODS)), st.data())
 def test_every_method(name: str, data: st.DataObject) -> None:
     form = [field.split(":") for field in amqp.METHODS[name][2].split()]
@@ -310,7 +311,7 @@ PUBLISH = {
 }
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_properties(data: st.DataObject) -> None:
     form = [field.split(":") for field in amqp.PROPERTIES.split()]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
-from support.sampling import thorough
+from support.sampling import examples, thorough
 from support.strategies import messages
 
 from amqpscope.report.amqp10.json_form import message_json
@@ -18,7 +18,7 @@ from amqpscope.report.amqp10.secrets import hides_body
 from dissectors.amqp10.message import Message
 
 QUICK = QuickMessages()
-MANY = 2_000 if thorough() else 100
+MANY = 2_000 if thorough() else examples(100)
 """Examples of a property."""
 
 
