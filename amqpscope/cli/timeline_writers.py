@@ -1,6 +1,7 @@
 """The forms in which `amqpscope read` shows frames to people: a timeline with findings, or ladders."""
 
 import sys
+from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
@@ -80,7 +81,7 @@ class TimelineWriter(FrameWriter):
         self._ends: dict[_Place, _ShownFrame] = {}
         self._packets: dict[tuple[Connection, int, int], _ShownFrame] = {}
         # Places and ends of the newest frames that are written: a late finding may be about one of them.
-        self._written: dict[_Place, None] = {}
+        self._written: OrderedDict[_Place, None] = OrderedDict()
         self._shown: set[Connection] = set()
         # Connections in TLS of which no frame was read.
         self._sealed = 0
@@ -220,7 +221,7 @@ class TimelineWriter(FrameWriter):
             self._ends.pop(frame.end, None)
             self._packets.pop((*frame.place[:2], frame.packet), None)
         while len(self._written) > MAX_PLACED_FRAMES:
-            del self._written[next(iter(self._written))]
+            self._written.popitem(last=False)
         if self._lines:
             sys.stdout.write("\n".join(self._lines) + "\n")
             sys.stdout.flush()

@@ -5,6 +5,10 @@ belongs to.
 `TextRenderer` itself serves the frames that are of no protocol: headers, and what was skipped.
 """
 
+from typing import ClassVar
+
+from mypy_extensions import mypyc_attr
+
 from amqpscope.report.details import LONGEST, tree
 from amqpscope.report.line import Line, margin
 from amqpscope.report.value_text import ValueText, hidden_text
@@ -16,10 +20,11 @@ from dissectors.wording import count
 __all__ = ["TextRenderer"]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class TextRenderer:
     """How the frames of one protocol are reported. text: how its values are."""
 
-    text = ValueText()
+    text: ClassVar[ValueText] = ValueText()
 
     name_width = 11
     """Columns of the frames' names; longer ones stand out."""

@@ -1,11 +1,14 @@
 """AMQP 0-9-1 for people."""
 
+from typing import ClassVar
+
 from amqpscope.report.amqp091 import brief
 from amqpscope.report.amqp091.secrets import hides_all
 from amqpscope.report.amqp091.value_text import TEXT
 from amqpscope.report.details import data
 from amqpscope.report.line import Line, margin
 from amqpscope.report.text_renderer import TextRenderer
+from amqpscope.report.value_text import ValueText
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp091.message import Amqp091Message
 from dissectors.interface import Frame
@@ -43,7 +46,7 @@ _NAME_STYLES = {
 class Amqp091TextRenderer(TextRenderer):
     """How frames of AMQP 0-9-1 are reported."""
 
-    text = TEXT
+    text: ClassVar[ValueText] = TEXT
 
     name_width = 14  # of content-header; the longer names of methods stand out of their column
 

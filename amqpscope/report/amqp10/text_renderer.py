@@ -1,10 +1,12 @@
 """AMQP 1.0 for people."""
 
+from typing import ClassVar
+
 from amqpscope.report.amqp10 import brief, details
 from amqpscope.report.amqp10.value_text import TEXT
 from amqpscope.report.line import Line
 from amqpscope.report.text_renderer import TextRenderer
-from amqpscope.report.value_text import hidden_text
+from amqpscope.report.value_text import ValueText, hidden_text
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.message import Message
@@ -27,7 +29,7 @@ _NAME_STYLES = {
 class Amqp10TextRenderer(TextRenderer):
     """How frames of AMQP 1.0 are reported."""
 
-    text = TEXT
+    text: ClassVar[ValueText] = TEXT
 
     name_width = 11  # of disposition; the longer names of SASL frames stand out of their column
 
