@@ -352,6 +352,9 @@ that was switched off never says so. There are no more of them than MAX_OPEN_CON
 LIVE_TICK: Final = 1_000_000_000
 """Nanoseconds after which a live capture looks at what time alone brings. It goes through all connections."""
 
+MAX_LOOKED_AT: Final = 1000
+"""Connections of a live capture that are looked at in one second for waits that last. The others follow."""
+
 MAX_OVERDUE: Final = 4096
 """Silent peers that are remembered as reported. More of them are one fault: of the network, or of the
 capture."""

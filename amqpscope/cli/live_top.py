@@ -68,7 +68,7 @@ class LiveTop(LiveView):
             changed = True
             watch = self._watch
             time = watch.now or clock.time_ns()
-            view.update(time, watch.table.open_connections(), watch.packets, watch.dropped)
+            view.update(time, watch.table.open_connections(), watch.packets, watch.dropped, watch.lasting)
         if changed:
             self._terminal.draw(view.render(*self._terminal.size()))
         else:

@@ -71,6 +71,8 @@ class LiveWriter(LiveView):
             self._verdict(self.overdue_text(overdue))
         for diagnosis in batch.diagnosed:
             self._verdict(self.diagnosis_text(diagnosis))
+        for diagnosis in batch.lasting:
+            self._verdict(self.lasting_text(diagnosis))
         for note in batch.notes:
             self._verdict(self.note_text(note))
         for event in batch.events:
@@ -134,6 +136,10 @@ class LiveWriter(LiveView):
     @abstractmethod
     def overdue_text(self, overdue: Overdue) -> str:
         """A peer that is silent for too long."""
+
+    def lasting_text(self, diagnosis: Diagnosis) -> str:
+        """Who waits for whom, and still does."""
+        return self.diagnosis_text(diagnosis)
 
     @abstractmethod
     def diagnosis_text(self, diagnosis: Diagnosis) -> str:
@@ -278,6 +284,9 @@ class LiveJson(LiveWriter):
             "agreed_seconds": int(overdue.agreed) / _SECOND,
         }
         return json.dumps({"overdue": silent}) + "\n"
+
+    def lasting_text(self, diagnosis: Diagnosis) -> str:
+        return json.dumps({"lasting": diagnosis.json()}) + "\n"
 
     def diagnosis_text(self, diagnosis: Diagnosis) -> str:
         return json.dumps({"diagnosis": diagnosis.json()}) + "\n"

@@ -143,6 +143,19 @@ class ConnectionDiagnosis:
         for heard in self.listeners091:
             heard.lost(until)
 
+    def lasting(self, analysis: ConnectionAnalysis, now: i64) -> list[Diagnosis]:
+        """The diagnoses of waits that last at a time (ns), as if the capture ended then."""
+        notebook = self.notebook
+        made = notebook.begin_looking(now)
+        notebook.client.segment_time = analysis.tcp.stream(notebook.direction(0)).time
+        notebook.server.segment_time = analysis.tcp.stream(notebook.direction(1)).time
+        self.transport.lasting(analysis)
+        for watch in self.listeners10:
+            watch.lasting(now)
+        for heard in self.listeners091:
+            heard.lasting(now)
+        return [one for one in notebook.end_looking(made) if not one.ended_packet]
+
     def finish(self, analysis: ConnectionAnalysis, accused: set[str]) -> list[Diagnosis]:
         """The connection is over, or the capture is: its diagnoses, in the order of packets.
 

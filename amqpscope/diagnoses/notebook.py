@@ -149,6 +149,25 @@ class Notebook:
             return False
         return self.connection.stalls[int(self.direction(side))].free(since, until) >= least
 
+    def begin_looking(self, now: i64) -> list[Diagnosis]:
+        """What is made from here on is only looked at, as if the capture ended at this time (ns).
+
+        Returns what was made before, for `end_looking`.
+        """
+        made = self.found
+        self.found = _NOTHING
+        self.end_time = now
+        return made
+
+    def end_looking(self, made: list[Diagnosis]) -> list[Diagnosis]:
+        """Return what was made since `begin_looking`, and forget it."""
+        looked = self.found
+        self.found = made
+        self.end_time = 0
+        self.client.segment_time = 0
+        self.server.segment_time = 0
+        return looked
+
     def add(
         self,
         kind: Kind,

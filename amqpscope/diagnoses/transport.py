@@ -230,14 +230,23 @@ class TransportWatch:
                     self._late(analysis, side)
             self._silence(analysis)
 
-    def _stalls(self, analysis: ConnectionAnalysis, side: int) -> bool:
-        """What a side has to say does not get through."""
+    def lasting(self, analysis: ConnectionAnalysis) -> None:
+        """Diagnose what lasts at the end time of the notebook. Nothing else changes."""
+        stalled = [self._stalls(analysis, side, True) for side in (0, 1)]
+        if not self.notebook.lossy and not any(stalled):
+            for side in (0, 1):
+                self._late(analysis, side)
+
+    def _stalls(self, analysis: ConnectionAnalysis, side: int, lasting: bool = False) -> bool:
+        """What a side has to say does not get through. lasting: only what lasts still is diagnosed."""
         notebook = self.notebook
         stalls = notebook.connection.stalls[notebook.direction(side)]
         found = False
         for stall in stalls.times:
             until = stall.until if stall.until >= 0 else notebook.end_time
             seconds = (until - stall.since) / SECOND
+            if lasting and stall.until >= 0:
+                continue
             if stall.cause == WINDOW and seconds >= notebook.limit(NETWORK_STALL):
                 self._shut(side, stall, seconds)
                 found = True

@@ -19,6 +19,9 @@ class Watch10(Listener10):
     def lost(self, until: i64) -> None:
         """Octets are missing: conclude what lasted until that time, and forget all."""
 
+    def lasting(self, until: i64) -> None:
+        """Diagnose what lasts at this time (ns), as if the capture ended then. Nothing else changes."""
+
     def finish(self, accused: set[str]) -> None:
         """The connection is over, or the capture is. accused: the peers with findings against them."""
 
@@ -35,6 +38,9 @@ class Watch091(Listener091):
 
     def lost(self, until: i64) -> None:
         """Octets are missing: conclude what lasted until that time, and forget all."""
+
+    def lasting(self, until: i64) -> None:
+        """Diagnose what lasts at this time (ns), as if the capture ended then. Nothing else changes."""
 
     def finish(self, accused: set[str]) -> None:
         """The connection is over, or the capture is. accused: the peers with findings against them."""

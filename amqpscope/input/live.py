@@ -31,7 +31,7 @@ from amqpscope.capture.recorder import PacketRecorder
 from amqpscope.diagnoses.capture import CaptureDiagnoses
 from amqpscope.input.capture import CaptureOptions
 from amqpscope.layers.secrets import Secrets
-from amqpscope.limits import LIVE_TICK, MAX_OVERDUE
+from amqpscope.limits import LIVE_TICK, MAX_DIAGNOSED, MAX_LOOKED_AT, MAX_OVERDUE
 from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.note import Note
@@ -61,6 +61,7 @@ class Batch:
         self.complete: list[Finding] = []
         self.overdue: list[Overdue] = []
         self.diagnosed: list[Diagnosis] = []
+        self.lasting: list[Diagnosis] = []
         self.notes: list[Note] = []
         self.events: list[str] = []
         self.ended: list[ConnectionAnalysis] = []
@@ -94,6 +95,10 @@ class LiveWatch:
         # What watches for diagnoses, and how many of each open connection were given.
         self._watches = None if limits is None else CaptureDiagnoses(limits)
         self._diagnosed: dict[Connection, int] = {}
+        # The waits that last, by open connection; those that were given; which connection is looked at next.
+        self.lasting: dict[Connection, list[Diagnosis]] = {}
+        self._begun: dict[Connection, set[tuple[str, str, int]]] = {}
+        self._turn = 0
         output.watch = self._watches
         kept = KeptConnections(every=False, ended=True, few_others=False)
         self.table = ConnectionTable(source.name, output, kept)
@@ -138,6 +143,7 @@ class LiveWatch:
             self._tick(now, batch)
             if self._watches is not None:
                 self._look(batch, self._watches)
+                self._look_at_waits(now, batch, self._watches)
         if self.source.ended():
             self._end()
         self._gather(batch)
@@ -198,10 +204,36 @@ class LiveWatch:
                 self._diagnosed[connection] = len(found)
                 batch.diagnosed += found[given:]
 
+    def _look_at_waits(self, now: int, batch: Batch, watches: CaptureDiagnoses) -> None:
+        """The waits that last on open connections, each given once. Of very many connections only some."""
+        analyses = self.table.open_connections()
+        start = self._turn if self._turn < len(analyses) else 0
+        self._turn = start + MAX_LOOKED_AT
+        for analysis in analyses[start : self._turn]:
+            connection = analysis.connection
+            watched = watches.watched.get(connection)
+            self.lasting.pop(connection, None)
+            try:
+                found = [] if watched is None else watched.lasting(analysis, now)
+            except Exception as error:
+                self.table.fail(connection, error, 0, now)
+                continue
+            if not found:
+                continue
+            self.lasting[connection] = found
+            given = self._begun.setdefault(connection, set())
+            for one in found:
+                key = (one.code, one.subject, one.packet)
+                if key not in given and len(given) < MAX_DIAGNOSED:
+                    given.add(key)
+                    batch.lasting.append(one)
+
     def _conclude(self, analysis: ConnectionAnalysis, batch: Batch, watches: CaptureDiagnoses) -> None:
         """A connection is over: the diagnoses that were not given yet."""
         connection = analysis.connection
         given = self._diagnosed.pop(connection, 0)
+        self.lasting.pop(connection, None)
+        self._begun.pop(connection, None)
         watched = watches.watched.get(connection)
         before = [] if watched is None else watched.notebook.found[:given]
         try:

@@ -168,6 +168,34 @@ def test_a_wait_is_diagnosed_when_it_is_over(tmp_path: Path) -> None:
     assert flow <= at < len(brought) - 1
 
 
+LASTING = ("acks-missing", "credit-starved", "prefetch-full", "unanswered", "unsettled-pile", "window-closed")
+
+
+@pytest.mark.parametrize("name", LASTING)
+def test_a_wait_is_diagnosed_once_while_it_lasts(name: str) -> None:
+    """The diagnoses at the end are the same as without that. Packets come a second apart here."""
+    path = RULES / "diag" / name / "troubled.pcap"
+    brought = []
+    packets = packets_of(path.read_bytes())
+    with LiveWatch(FakeSource([PacketGroup([packet]) for packet in packets]), limits={}) as watch:
+        while not watch.over:
+            brought.append(watch.step(0))
+        brought.append(watch.finish())
+    lasting = [_wait(one) for batch in brought for one in batch.lasting]
+    whole = [_wait(one) for one in diagnose(path)]
+    assert lasting == whole
+    assert [code for code, *_ in whole] == [f"diag/{name}"]
+    at = next(number for number, batch in enumerate(brought) if batch.lasting)
+    assert at < len(brought) - 3
+    assert [_wait(one) for batch in brought for one in batch.diagnosed] == whole
+    assert not watch.lasting
+
+
+def _wait(one: Diagnosis) -> tuple[object, ...]:
+    """A diagnosis without its times."""
+    return one.code, one.subject, one.whose_move, one.packet, one.ended_packet, one.packets
+
+
 def test_without_limits_nothing_is_diagnosed() -> None:
     path = RULES.parent / "situations" / "credit-starved.pcap"
     assert [one for batch in steps(FakeSource(lots_of(path, 5))) for one in batch.diagnosed] == []

@@ -425,6 +425,15 @@ class ChannelWatch(Watch091):
         self.cancelled = {}
         self._unblocked(ended, until)
 
+    def lasting(self, until: i64) -> None:
+        blocked, cancelled = self.blocked, dict(self.cancelled)
+        for state in self.channels.values():
+            stopped, full, tags = state.stopped, state.full_packet, state.cancelled
+            self._leave(state, 0, until)
+            state.stopped, state.full_packet, state.cancelled = stopped, full, tags
+        self._unblocked(0, until)
+        self.blocked, self.cancelled = blocked, cancelled
+
     def lost(self, until: i64) -> None:
         self._conclude(0, until)
         self.known_since = self.notebook.frame_time()

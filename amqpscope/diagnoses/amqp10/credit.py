@@ -321,6 +321,14 @@ class WindowBook:
             if window is not None:
                 self.opened(window, ended, until)
 
+    def lasting(self, until: i64) -> None:
+        """Diagnose the windows that are closed at this time."""
+        for windows in (self.client, self.server):
+            for window in windows.values():
+                packet = window.wait_packet
+                self.opened(window, 0, until)
+                window.wait_packet = packet
+
     def conclude(self, ended: i64, until: i64) -> None:
         """Nothing more is known."""
         self.last = _NONE

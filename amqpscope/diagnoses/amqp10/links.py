@@ -4,7 +4,7 @@ from typing import Final
 
 from amqpscope.diagnoses.amqp10.credit import WindowBook, credit_ended
 from amqpscope.diagnoses.amqp10.link_state import UNSAID, LinkState, Miscount, ahead
-from amqpscope.diagnoses.amqp10.settlement import SETTLEMENT_SLOW, settlement_ended
+from amqpscope.diagnoses.amqp10.settlement import SETTLEMENT_SLOW, pile_ended, settlement_ended
 from amqpscope.diagnoses.notebook import SECOND, Notebook
 from amqpscope.diagnoses.watch import Watch10
 from amqpscope.limits import MAX_NAMED_DELIVERIES
@@ -265,6 +265,13 @@ class LinkWatch(Watch10):
         self.windows.conclude(ended, until)
         for state in list(self.links.values()):
             self._leave(state, ended, until)
+
+    def lasting(self, until: i64) -> None:
+        self.windows.lasting(until)
+        for state in self.links.values():
+            piled = pile_ended(self.notebook, state, 0, until)
+            if state.wait_packet and not piled:
+                credit_ended(self.notebook, state, 0, until)
 
     def lost(self, until: i64) -> None:
         self._conclude(0, until)

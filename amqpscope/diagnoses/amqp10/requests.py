@@ -218,9 +218,12 @@ class RequestWatch(Watch10):
 
     # The end
 
-    def lost(self, until: i64) -> None:
+    def lasting(self, until: i64) -> None:
         for asked in self.asked.values():
             self._over(asked, 0, until)
+
+    def lost(self, until: i64) -> None:
+        self.lasting(until)
         self.asked = {}
         self.counts = {}
         self.sessions.clear()

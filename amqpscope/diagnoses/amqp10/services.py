@@ -308,6 +308,11 @@ class ServiceWatch(Watch10):
             )
         self.asked = {}
 
+    def lasting(self, until: i64) -> None:
+        asked = self.asked
+        self._unanswered(until, 0)
+        self.asked = asked
+
     def lost(self, until: i64) -> None:
         self._unanswered(until, 0)
         self.tokens = {}

@@ -9,7 +9,14 @@ from amqpscope.tracking.amqp10.identity import PEERS
 from dissectors.wire import i64
 from dissectors.wording import are, count
 
-__all__ = ["CREDIT_ON_RECEIPT", "MISCOUNTED", "SETTLEMENT_SLOW", "UNSETTLED_PILE", "settlement_ended"]
+__all__ = [
+    "CREDIT_ON_RECEIPT",
+    "MISCOUNTED",
+    "SETTLEMENT_SLOW",
+    "UNSETTLED_PILE",
+    "pile_ended",
+    "settlement_ended",
+]
 
 CREDIT_ON_RECEIPT: Final = declare(
     "credit-on-receipt",
@@ -93,16 +100,12 @@ MISCOUNTED: Final = declare(
 
 def settlement_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> bool:
     """A link is over, or what is known of it. Whether a pile of unsettled deliveries was found."""
-    sender, receiver = PEERS[state.sender], PEERS[state.receiver]
+    receiver = PEERS[state.receiver]
     _on_receipt(notebook, state, receiver)
     _slow(notebook, state, receiver)
     if state.miscount is not None:
         _miscounted(notebook, state, state.miscount, ended, until)
-    return (
-        not state.transactional
-        and not state.untracked
-        and _pile(notebook, state, ended, until, sender, receiver)
-    )
+    return pile_ended(notebook, state, ended, until)
 
 
 def _slow(notebook: Notebook, state: LinkState, receiver: str) -> None:
@@ -173,10 +176,12 @@ def _miscounted(notebook: Notebook, state: LinkState, known: Miscount, ended: i6
     )
 
 
-def _pile(notebook: Notebook, state: LinkState, ended: i64, until: i64, sender: str, receiver: str) -> bool:
+def pile_ended(notebook: Notebook, state: LinkState, ended: i64, until: i64) -> bool:
+    """A pile of unsettled deliveries is over, or what is known of it. Whether there is one."""
     least = notebook.limit(UNSETTLED_PILE, "deliveries")
-    if len(state.unsettled) < least:
+    if state.transactional or state.untracked or len(state.unsettled) < least:
         return False
+    sender, receiver = PEERS[state.sender], PEERS[state.receiver]
     figures: dict[str, Any] = {"variant": "accepted-not-settled", "deliveries": state.deliveries}
     if len(state.answered) >= least:
         packet, since = next(iter(state.answered.values()))

@@ -12,12 +12,14 @@ All of it is bounded; the bounds are those of this screen and stand here.
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import Connection, FrameRecord
+from amqpscope.report.diagnosis_text import worst_first
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import printable
 from amqpscope.report.top.health import BLOCKED, DOUBT, FAULT, OVERDUE, HealthIssue, health_issues
@@ -130,10 +132,11 @@ class TopModel:
         packets: int,
         dropped: int,
         looked_at: list[Row],
+        lasting: Mapping[Connection, list[Diagnosis]],
     ) -> None:
         """Once a second or so: how things stand at `now` (ns), with all connections that are open.
 
-        looked_at: rows that are on the screen, the picked one first.
+        looked_at: rows that are on the screen, the picked one first. lasting: the waits that last.
         """
         if now < self.now:
             # The time before was that of a clock, and this is that of packets captured long ago.
@@ -152,7 +155,7 @@ class TopModel:
         self._write(looked_at[0] if looked_at else None)
         self.overdue = self.blocked = 0
         for row in self.rows.values():
-            self._judge(row)
+            self._judge(row, lasting.get(row.connection, []))
 
     def let_go(self) -> None:
         """Nothing is shown for now: of the frames since the last update only their number is kept."""
@@ -276,12 +279,13 @@ class TopModel:
                 if self._lines <= MAX_LINES_OF_ALL // 2:
                     break
 
-    def _judge(self, row: Row) -> None:
-        """What hurts on it now."""
+    def _judge(self, row: Row, lasting: list[Diagnosis]) -> None:
+        """What hurts on it now. lasting: the waits that last on it."""
         found: list[HealthIssue] = []
         snapshot = row.last.snapshot
         if snapshot is not None and not row.over_since:
             found += health_issues(row.connection.protocol, snapshot, self.now)
+        found += [HealthIssue(BLOCKED, printable(one.message)) for one in worst_first(lasting)]
         faults = row.faults
         for count, what, rule, rank in (
             (faults.errors, "error", faults.last_error, FAULT),

@@ -4,12 +4,13 @@ Nothing here knows a terminal. `key` takes names of keys, `render` gives exactly
 has, and everything between is reported to `update`, `saw` and `found`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
-from amqpscope.model.records import FrameRecord
+from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.report.line import Line
 from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import cut, printable
@@ -85,18 +86,24 @@ class TopView:
         self._said_at = self.model.now
 
     def update(
-        self, now: int, analyses: Iterable[ConnectionAnalysis], packets: int = 0, dropped: int = 0
+        self,
+        now: int,
+        analyses: Iterable[ConnectionAnalysis],
+        packets: int = 0,
+        dropped: int = 0,
+        lasting: Mapping[Connection, list[Diagnosis]] | None = None,
     ) -> None:
         """About once a second: how things stand at `now` (ns), with all connections that are open.
 
-        packets, dropped: so far, of the whole capture. A view that is paused takes no notice.
+        packets, dropped: so far, of the whole capture. lasting: the waits
+        that last, by connection. A view that is paused takes no notice.
         """
         if self.paused:
             self.model.let_go()
             return
         looked_at = [] if self._picked is None else [self._picked]
         looked_at += [row for row in self._shown if row is not self._picked]
-        self.model.update(now, analyses, packets, dropped, looked_at)
+        self.model.update(now, analyses, packets, dropped, looked_at, lasting or {})
         self._sort_rows()
 
     def _sort_rows(self) -> None:

@@ -16,6 +16,7 @@ from amqpscope.analysis.kept import KeptConnections
 from amqpscope.analysis.output import AnalysisOutput
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.pcap import PcapReader
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.report.printable import cells
 from amqpscope.report.top import model as bounds
 from amqpscope.report.top.frame_history import MAX_LINES_OF_OTHERS
@@ -241,6 +242,20 @@ def test_what_is_not_answered(say, text: str) -> None:  # type: ignore[no-untype
     assert "unanswered" not in picture(view)
     later(view, 3 * SECOND)
     assert text in picture(view, width=120)
+
+
+def test_a_wait_that_lasts_is_shown() -> None:
+    d = Dialogue()
+    d.linked(credit=1)
+    view = fed(d.pcap())
+    (row,) = view.model.rows.values()
+    assert row.analysis is not None
+    text = "link q: the credit is used up"
+    wait = Diagnosis("diag/credit-starved", "q", "server", 5, 0, 12.0, "c", {}, text, [5])
+    view.update(view.model.now + SECOND, [row.analysis], 0, 0, {row.connection: [wait]})
+    assert text in picture(view, width=160)
+    view.update(view.model.now + SECOND, [row.analysis])
+    assert text not in picture(view, width=160)
 
 
 def test_no_window_and_stopped_channels() -> None:
