@@ -49,7 +49,7 @@ from dissectors.wording import count, were
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 32
+_DUMP_VERSION: Final = 33
 
 _DIALECT: Final = "capture/dialect"
 

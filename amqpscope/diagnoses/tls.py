@@ -4,12 +4,12 @@ import datetime
 from typing import Final
 
 from amqpscope.analysis.connection import ConnectionAnalysis
-from amqpscope.diagnoses.declaration import NO_OPENING, declare
-from amqpscope.diagnoses.notebook import Notebook
-from amqpscope.model.records import Connection
+from amqpscope.diagnoses.declaration import MAY_END, NO_OPENING, Limit, declare
+from amqpscope.diagnoses.notebook import SECOND, Notebook, duration
+from amqpscope.model.records import CLIENT, SERVER, Connection
 from amqpscope.model.tls_facts import Certificate, TlsAlert, TlsFacts
 
-__all__ = ["TLS_ALERT", "TLS_UNANSWERED", "tls_failures"]
+__all__ = ["TLS_ALERT", "TLS_STALLED", "TLS_UNANSWERED", "tls_failures"]
 
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -45,6 +45,24 @@ TLS_UNANSWERED: Final = declare(
     Threads: rabbitmq/rabbitmq-server#2944, rabbitmq/rabbitmq-server#13559
     """,
     explains=(NO_OPENING,),
+)
+
+TLS_STALLED: Final = declare(
+    "tls-stalled",
+    (),
+    """A TLS handshake stops, and one peer waits for the other peer.
+
+    What it means: One peer has sent its part of the handshake. The other peer is there, but does not go on.
+    Usual causes: A server is overloaded, or a proxy has no server behind it. A small device computes for
+    longer than the server allows. Packets with a large certificate do not arrive.
+    Who has to act: The peer that does not go on.
+    Client: Set a timeout for the TLS handshake. If the client is slow, have the server wait for longer.
+    Server: Check the load of the server, and its timeout for the handshake (RabbitMQ: ssl_handshake_timeout).
+    Not reported when: the handshake is complete, a peer sends an alert, or octets of it were not captured.
+    Threads: rabbitmq/rabbitmq-server#11171, rabbitmq/rabbitmq-dotnet-client#501, celery/py-amqp#398
+    """,
+    Limit("seconds", 3, "a handshake takes some round trips; RabbitMQ waits for 5 s"),
+    explains=(MAY_END,),
 )
 
 _CLOSING: Final = ("close_notify", "user_canceled", "encrypted")
@@ -85,11 +103,49 @@ def tls_failures(notebook: Notebook, analysis: ConnectionAnalysis) -> None:
     if not alerts and not facts.version:
         server = 1 - int(facts.client)
         seen = analysis.tcp.facts(server)
-        how = {"fin": "closed the TCP connection", "rst": "reset the TCP connection"}.get(seen.ended)
+        how = _ENDS.get(seen.ended)
         if how is not None and seen.delivered == 0:
             text = f"the server did not answer the ClientHello, and {how}"
             hello = analysis.tcp.facts(1 - server).first_packet
             notebook.add(TLS_UNANSWERED, "tls", "client", hello, text, {"ended": seen.ended})
+            return
+    if not facts.alerts:
+        _stalled(notebook, analysis, facts)
+
+
+_ENDS: Final = {"fin": "closed the TCP connection", "rst": "reset the TCP connection"}
+
+
+def _stalled(notebook: Notebook, analysis: ConnectionAnalysis, facts: TlsFacts) -> None:
+    """Note who did not go on with the handshake. Its parts come in turn: who spoke last waits."""
+    if facts.agreed or facts.established or not facts.client_packet or notebook.lossy:
+        return
+    by_server = facts.server_packet > facts.client_packet
+    since = facts.server_time if by_server else facts.client_time
+    packet = facts.server_packet if by_server else facts.client_packet
+    # Sides are those of AMQP: the client of TLS is the client.
+    side = 0 if by_server else 1
+    if notebook.direction(side) != (facts.client if side == 0 else 1 - facts.client):
+        return
+    waits, awaited = (SERVER, CLIENT) if by_server else (CLIENT, SERVER)
+    if not notebook.idle(side, since, notebook.end_time, notebook.limit(TLS_STALLED)):
+        return
+    seconds = (notebook.end_time - since) / SECOND
+    asked = "the next part" if facts.version else "the answer to the ClientHello"
+    text = f"the {waits} waited {duration(seconds)} for {asked} of the TLS handshake from the {awaited}"
+    ended = analysis.tcp.facts(notebook.direction(notebook.end_side)).ended if notebook.end_side >= 0 else ""
+    if ended in _ENDS:
+        text += f", and then the {CLIENT if notebook.end_side == 0 else SERVER} {_ENDS[ended]}"
+    notebook.add(
+        TLS_STALLED,
+        "tls",
+        awaited,
+        packet,
+        text,
+        {"awaited": awaited},
+        seconds=seconds,
+        ended=notebook.end_packet,
+    )
 
 
 def _alert_text(connection: Connection, facts: TlsFacts, alert: TlsAlert) -> str:

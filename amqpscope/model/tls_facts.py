@@ -63,6 +63,13 @@ class TlsFacts:
         # The server asked for the client's certificate; the client has answered that it has none.
         self.certificate_requested: bool = False
         self.certificate_refused: bool = False
+        # The last packet of each peer with a part of the handshake, and its time; 0 while there is none.
+        self.client_packet: i64 = 0
+        self.client_time: i64 = 0
+        self.server_packet: i64 = 0
+        self.server_time: i64 = 0
+        # Both peers have sent their parts of the handshake.
+        self.agreed: bool = False
         # The handshake is over: application data follow.
         self.established: bool = False
         # Application data were decrypted.
@@ -83,13 +90,21 @@ class TlsFacts:
             ),
             (self.certificate_requested, self.certificate_refused, self.established, self.decrypted),
             (self.unread, tuple(alert.dump() for alert in self.alerts)),
+            (
+                int(self.client_packet),
+                int(self.client_time),
+                int(self.server_packet),
+                int(self.server_time),
+                self.agreed,
+            ),
         )
 
     @staticmethod
     def load(state: tuple[Any, ...]) -> "TlsFacts":
         """The object of what `dump` returned."""
         facts = TlsFacts()
-        chosen, (facts.random, server, client), flags, (facts.unread, alerts) = state
+        chosen, (facts.random, server, client), flags, (facts.unread, alerts), turns = state
+        facts.client_packet, facts.client_time, facts.server_packet, facts.server_time, facts.agreed = turns
         facts.version, facts.suite, facts.server_name, offered, facts.alpn, facts.client = chosen
         facts.offered = list(offered)
         facts.server_certificate = None if server is None else _certificate(server)

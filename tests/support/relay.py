@@ -8,6 +8,7 @@ relay.turns
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from contextlib import suppress
 from types import TracebackType
@@ -27,15 +28,18 @@ def free_port() -> int:
 
 
 class Relay:
-    """Between one client and the server at a port of loopback."""
+    """Between one client and the server at a port of loopback. tls: it takes TLS of the client, and hands on,
+    and remembers, what that carries.
+    """
 
-    def __init__(self, port: int) -> None:
-        self._server = port
+    def __init__(self, port: int, address: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
+        self._server = (address, port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(PATIENCE)
         self.port = int(self._listener.getsockname()[1])
         self.turns: list[Turn] = []
         self._lock = threading.Lock()
+        self._tls = tls
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._ends: list[socket.socket] = []
 
@@ -57,7 +61,11 @@ class Relay:
     def _accept(self) -> None:
         try:
             client, _ = self._listener.accept()
-            server = socket.create_connection(("127.0.0.1", self._server), PATIENCE)
+            if self._tls is not None:
+                # With a limit of time, its two threads do not wait inside OpenSSL.
+                client.settimeout(PATIENCE)
+                client = self._tls.wrap_socket(client, server_side=True)
+            server = socket.create_connection(self._server, PATIENCE)
         except OSError:
             return
         self._ends = [client, server]

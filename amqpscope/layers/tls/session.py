@@ -31,10 +31,12 @@ from dissectors.wording import count
 if TYPE_CHECKING:
     from amqpscope.layers.tls.stream import TlsStream
 
-__all__ = ["APPLICATION", "DATA", "EARLY", "HANDSHAKE", "Held", "TlsSession"]
+__all__ = ["ALERT", "APPLICATION", "CHANGE_CIPHER", "DATA", "EARLY", "HANDSHAKE", "Held", "TlsSession"]
 
+CHANGE_CIPHER: Final = 20
+ALERT: Final = 21
 DATA: Final = 23
-"""The type of a record with application data, and of every protected record of TLS 1.3."""
+"""Types of records; the last one is that of application data, and of all protected records of TLS 1.3."""
 
 EARLY: Final = 0
 HANDSHAKE: Final = 1
@@ -87,6 +89,8 @@ class TlsSession:
         self.compressed = False
         # The messages of the last handshake; only where there are private keys.
         self.exchange = KeyExchange()
+        # Which directions have sent ChangeCipherSpec, before TLS 1.3.
+        self.changed: set[int] = set()
         # What becomes of 0-RTT data: "" (there are none), `offered`, `taken` or `refused`.
         self.early = ""
         # Directions that lack a secret which may still come, what has come of both since, and how much of it.
@@ -115,6 +119,22 @@ class TlsSession:
         return direction ^ self.client
 
     # Messages
+
+    def follow(self, direction: int, kind: int, place: Provenance) -> None:
+        """A record of the handshake, of which perhaps only the type can be read."""
+        facts = self.facts
+        by_client = direction == self.client
+        if kind == ALERT:
+            return
+        if by_client:
+            facts.client_packet, facts.client_time = place.packet, place.time
+        else:
+            facts.server_packet, facts.server_time = place.packet, place.time
+        if kind == CHANGE_CIPHER and self.version and not self.tls13:
+            self.changed.add(direction)
+        # The client is the last to send its part in TLS 1.3; before, both send ChangeCipherSpec.
+        protected = kind == DATA and bool(self.version)
+        facts.agreed = len(self.changed) == 2 or (protected and (by_client or not self.tls13))
 
     def message(self, direction: int, kind: int, body: bytes, place: Provenance) -> None:
         """A whole message of a handshake, in the clear or decrypted."""
@@ -443,13 +463,21 @@ class TlsSession:
         """The state, as plain values."""
         chosen = (self.version, self.suite, self.client_random, self.server_random)
         held = [(*one[:4], one.provenance.dump()) for one in self.held]
-        flags = (self.encrypt_then_mac, self.compressed, self.patient, self.midstream, tuple(self.tried))
+        flags = (
+            self.encrypt_then_mac,
+            self.compressed,
+            self.patient,
+            self.midstream,
+            tuple(self.tried),
+            tuple(self.changed),
+        )
         return (chosen, flags, self.early, self.lacking, held, self.exchange.dump())
 
     def restore(self, state: tuple[Any, ...]) -> None:
         """Go on where `dump` left off."""
         chosen, flags, self.early, lacking, held, exchange = state
-        self.encrypt_then_mac, self.compressed, self.patient, self.midstream, tried = flags
+        self.encrypt_then_mac, self.compressed, self.patient, self.midstream, tried, changed = flags
+        self.changed = set(changed)
         self.tried = list(tried)
         self.exchange = KeyExchange.load(exchange)
         self.lacking = list(lacking)

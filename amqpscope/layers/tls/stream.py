@@ -17,7 +17,7 @@ from typing import Any, Final
 from amqpscope.layers.interface import LayerStream
 from amqpscope.layers.places import Places
 from amqpscope.layers.tls.ciphers import Aead12, RecordCipher, Traffic13, load_cipher
-from amqpscope.layers.tls.session import APPLICATION, DATA, EARLY, Held, TlsSession
+from amqpscope.layers.tls.session import ALERT, APPLICATION, CHANGE_CIPHER, DATA, EARLY, Held, TlsSession
 from amqpscope.layers.tls.session import HANDSHAKE as HANDSHAKE_KEYS
 from amqpscope.limits import (
     MAX_TLS_EARLY,
@@ -32,8 +32,6 @@ from amqpscope.reassembly.provenance import Provenance
 
 __all__ = ["TlsStream"]
 
-CHANGE_CIPHER: Final = 20
-ALERT: Final = 21
 HANDSHAKE: Final = 22
 
 _HEADER: Final = 5
@@ -339,6 +337,8 @@ class TlsStream(LayerStream):
     def record(self, header: bytes, body: bytes, outer: int, provenance: Provenance) -> None:
         """A whole record, which ends at the octet `outer` of TCP's stream."""
         kind = header[0]
+        if not self.session.facts.agreed:
+            self.session.follow(self.direction, kind, provenance)
         if self.opaque:
             if kind == ALERT:
                 self.session.alert(self.direction, body, provenance)

@@ -165,6 +165,20 @@ def nobody_answers_the_client_hello(troubled: bool) -> Conversation:
     return d
 
 
+@trouble("tls-stalled")
+def the_handshake_stops(troubled: bool) -> Conversation:
+    d = Dialogue(server="10.0.0.2:5671")
+    _hello(d)
+    _answer(d)
+    d.client.acknowledge()
+    if not troubled:
+        for peer in (d.client, d.server):
+            peer.say(_record(20, b"\x01") + _record(22, b"\x33" * 40))
+    d.wait(seconds=5)
+    d.server.end.rst()
+    return d
+
+
 @trouble("websocket-refused")
 def the_upgrade_is_refused(troubled: bool) -> Conversation:
     d = DialogueWs(server="10.0.0.2:80")

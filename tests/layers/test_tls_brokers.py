@@ -1,0 +1,157 @@
+"""Real AMQP clients and RabbitMQ over TLS, recorded now: frames are those of the same dialogue in the clear.
+
+With `--hypothesis-profile=fuzz`: RabbitMQ takes its time to start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.rabbitmq import ROOT, STARTED, end, is_installed
+from support.relay import PATIENCE, Relay
+from support.sampling import thorough
+from support.tls import VERSIONS, Turn, credentials
+
+from amqpscope.input.key_log import tls_secrets
+
+from .test_tls_server_keys import Frame, frames
+
+pytest.importorskip("cryptography")
+
+ADDRESS = "127.0.0.9"
+PLAIN, TLS = 5672, 5671
+KEY = credentials("rsa")
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    if not thorough():
+        pytest.skip("RabbitMQ takes too long to start")
+    if not is_installed():
+        pytest.skip("rabbitmq-server is not installed")
+    folder = tmp_path_factory.mktemp("rabbitmq")
+    options = (
+        f"[{{certfile,\"{KEY}\"}},{{keyfile,\"{KEY}\"}},{{versions,['tlsv1.3','tlsv1.2']}},"
+        '{ciphers,["TLS_AES_256_GCM_SHA384","ECDHE-RSA-AES256-GCM-SHA384","AES128-GCM-SHA256"]}]'
+    )
+    line = [sys.executable, str(ROOT / "captures" / "record" / "rabbitmq_server.py"), "--listen", ADDRESS]
+    line += ["--folder", str(folder), "--lifetime", "300"]
+    line += ["--setting", f'ssl_listeners=[{{"{ADDRESS}",{TLS}}}]', "--setting", f"ssl_options={options}"]
+    with (folder / "said").open("wb") as said:
+        node = subprocess.Popen(line, stdout=said, stderr=said)
+        try:
+            deadline = time.monotonic() + STARTED
+            while not listens(TLS) or not listens(PLAIN):
+                assert node.poll() is None and time.monotonic() < deadline, (folder / "said").read_text()
+                time.sleep(0.2)
+            yield
+        finally:
+            end(node, folder / "pid")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                node.wait(60)
+            node.kill()
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection((ADDRESS, port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def context(version: str, suites: str, keylog: Path) -> ssl.SSLContext:
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.check_hostname = False
+    made.verify_mode = ssl.CERT_NONE
+    made.keylog_filename = str(keylog)
+    made.minimum_version = made.maximum_version = VERSIONS[version]
+    if suites:
+        made.set_ciphers(f"{suites}:@SECLEVEL=0")
+    return made
+
+
+def with_pika(port: int, tls: ssl.SSLContext | None) -> None:
+    pika = pytest.importorskip("pika")
+    parameters = pika.ConnectionParameters(
+        "127.0.0.1",
+        port,
+        credentials=pika.PlainCredentials("shop", "made-up-for-captures"),
+        ssl_options=pika.SSLOptions(tls) if tls is not None else None,
+    )
+    connection = pika.BlockingConnection(parameters)
+    channel = connection.channel()
+    channel.queue_declare("orders", exclusive=True)
+    for number in range(5):
+        channel.basic_publish("", "orders", b"order %d " % number * 400)
+    for _ in range(5):
+        method, _, _ = channel.basic_get("orders")
+        channel.basic_ack(method.delivery_tag)
+    connection.close()
+
+
+def with_proton(port: int, tls: bool) -> None:
+    proton = pytest.importorskip("proton")
+    from proton.utils import BlockingConnection
+
+    url = f"{'amqps' if tls else 'amqp'}://127.0.0.1:{port}"
+    domain = None
+    if tls:
+        domain = proton.SSLDomain(proton.SSLDomain.MODE_CLIENT)
+        domain.set_peer_authentication(proton.SSLDomain.ANONYMOUS_PEER)
+    connection = BlockingConnection(
+        url, ssl_domain=domain, user="shop", password="made-up-for-captures", timeout=PATIENCE
+    )
+    sender = connection.create_sender("/queue/bills")
+    for number in range(5):
+        sender.send(proton.Message(body=f"bill {number}"))
+    connection.close()
+
+
+def talked(
+    port: int, talk: Callable[[int, ssl.SSLContext | None], None], tls: ssl.SSLContext | None
+) -> list[Turn]:
+    """What a client and the broker said to each other through a relay."""
+    with Relay(port, ADDRESS) as relay:
+        talk(relay.port, tls)
+    return relay.turns
+
+
+def shapes(found: list[Frame]) -> list[list[tuple[str, int]]]:
+    """Names and sizes of the frames of each direction: what the broker makes up has the same size."""
+    return [[(name, size) for of, name, _, size in found if of == direction] for direction in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("version", "suites"),
+    [("1.2", "ECDHE-RSA-AES256-GCM-SHA384"), ("1.3", ""), ("1.2", "AES128-GCM-SHA256")],
+)
+def test_pika_and_rabbitmq(broker: None, tmp_path: Path, version: str, suites: str) -> None:
+    keylog = tmp_path / "keys.txt"
+    clear = frames(talked(PLAIN, with_pika, None), None)
+    turns = talked(TLS, with_pika, context(version, suites, keylog))
+    found, why = frames(turns, tls_secrets([str(keylog)]))
+    assert shapes(found) == shapes(clear[0]) and not why and len(found) > 40
+    if suites.startswith("AES"):
+        assert frames(turns, tls_secrets([], [KEY])) == (found, "")
+
+
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_proton_in_tls(broker: None, tmp_path: Path, version: str) -> None:
+    """Proton writes no key log: the other end of its TLS does, and remembers the dialogue in the clear."""
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(KEY)
+    server.keylog_filename = str(tmp_path / "keys.txt")
+    server.minimum_version = server.maximum_version = VERSIONS[version]
+    with Relay(PLAIN, ADDRESS, server) as terminal, Relay(terminal.port) as relay:
+        with_proton(relay.port, True)
+    found, why = frames(relay.turns, tls_secrets([str(tmp_path / "keys.txt")]))
+    assert (found, why) == frames(terminal.turns, None) and len(found) > 20
