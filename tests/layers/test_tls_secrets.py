@@ -30,7 +30,7 @@ from amqpscope.layers.secrets import LABELS, Secrets
 from amqpscope.policy.configuration import Configuration
 from amqpscope.pytest_plugin.fixture import AmqpCapture
 
-from .test_tls import recorded, talk
+from .test_tls import Read, recorded, talk
 
 pytest.importorskip("cryptography")
 
@@ -305,3 +305,28 @@ def test_no_output_of_any_command_has_a_secret(tmp_path: Path) -> None:
 
 def secret_in(line: bytes) -> bytes:
     return bytes.fromhex(line.split()[2].decode())
+
+
+@pytest.mark.parametrize(
+    ("code", "suite"),
+    [
+        (0x000A, "TLS_RSA_WITH_3DES_EDE_CBC_SHA"),
+        (0x0005, "TLS_RSA_WITH_RC4_128_SHA"),
+        (0xC012, "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA"),
+        (0xFE01, "0xFE01"),
+    ],
+)
+@pytest.mark.parametrize("given", [True, False])
+def test_a_suite_that_is_not_read(code: int, suite: str, given: bool) -> None:
+    """Its name is shown; with secrets, so is why they do not help."""
+    recording = recorded(talk(), Ends.make("1.2", "AES128-SHA"))
+    answer = recording.turns[1].octets
+    at = 44 + answer[43]  # behind the session's identity in the ServerHello
+    changed = answer[:at] + code.to_bytes(2, "big") + answer[at + 2 :]
+    turns = [recording.turns[0], Turn(1, changed), *recording.turns[2:]]
+    read = Read(turns, recording.keylog if given else b"")
+    facts = read.connection.tls
+    assert read.frames == [] and facts is not None and facts.suite == suite
+    assert facts.unread == f"the cipher suite {suite} is not supported"
+    said = [note.detail for note in read.notes if note.code == "capture/tls"]
+    assert said == ([f"TLS is not decrypted: the cipher suite {suite} is not supported"] if given else [])
