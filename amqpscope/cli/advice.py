@@ -1,7 +1,8 @@
 """What helps somebody whose command line is wrong: one sentence for a usual mistake.
 
-Many people come from tshark, tcpdump and grep, and type what these take. `advice` is asked only when a
-command line has failed, so it may read the table of all commands and the disk.
+Many people come from tshark, tcpdump and grep, and type what these take.
+`advice` is asked only when a command line has failed, so it may read the
+table of all commands and the disk.
 """
 
 import difflib

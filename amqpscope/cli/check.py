@@ -49,14 +49,15 @@ from dissectors.wording import count
 __all__ = ["EPILOG", "check"]
 
 EPILOG = """\b
-A finding is certain when the capture proves the fault, whatever the peer had
-read by then. Otherwise the finding is possible, and the report states on what
-the finding depends. Only certain findings decide the exit status, unless
---fail-on-possible is given. The text shows certain errors and warnings, and
-what decides the exit status. The text only counts possible findings and
-notes, unless --possible or --notes is given. Findings that --connection,
---link, --address, --from, --to or --certain leave out appear in no format,
-and do not decide the exit status.
+A finding is certain if the capture proves the fault, no matter which frames
+of the other peer its sender had read. Otherwise, the finding is possible, and
+the report states in which case there is no fault. Only certain findings
+decide the exit status, unless --fail-on-possible is given. The text shows
+certain errors and warnings, and all findings that decide the exit status. The
+text only counts possible findings and notes, unless --possible or --notes is
+given. If --connection, --link, --address, --from, --to or --certain leaves
+out a finding, the finding appears in no report and does not change the exit
+status.
 
 \b
 Notes about the capture report problems of the capture itself (lost packets, a
@@ -148,7 +149,11 @@ def check(
     ] = None,
     certain: Annotated[
         bool,
-        typer.Option("--certain", rich_help_panel=_WHICH, help="Report only certain findings."),
+        typer.Option(
+            "--certain",
+            rich_help_panel=_WHICH,
+            help=("Leave out possible findings: report only findings that the capture proves."),
+        ),
     ] = False,
     form: Annotated[
         str | None,
@@ -168,7 +173,8 @@ def check(
             metavar="[FORMAT:]FILE",
             rich_help_panel=_HOW,
             help="Also write the report to this file. The suffix of the file decides the format "
-            f"({', '.join(suffixes())}), unless FORMAT: stands before it. The option may be repeated.",
+            f"({', '.join(suffixes())}). A format before the name, such as ndjson:, overrides the suffix. "
+            "The option may be repeated.",
         ),
     ] = None,
     annotate: Annotated[
@@ -177,8 +183,10 @@ def check(
             "--annotate",
             metavar="OUT.pcapng",
             rich_help_panel=_HOW,
-            help="Also write the capture to this file, with each finding as a comment on its "
-            "packet, which Wireshark shows (filter: frame.comment).",
+            help=(
+                "Also write a copy of the capture to this file, in which each finding is a packet "
+                "comment. Wireshark shows these comments (filter: frame.comment)."
+            ),
         ),
     ] = None,
     most: Annotated[
@@ -188,9 +196,11 @@ def check(
             metavar="N",
             rich_help_panel=_HOW,
             show_default=False,
-            help="Show at most N findings of each rule for each peer of a connection, and"
-            " count the others. The option applies to text, where it implies --full, and "
-            "to Markdown. [default: 3]",
+            help=(
+                "If a peer of a connection breaks a rule more than N times, show only the first N "
+                "findings and count the others. The option applies to text and Markdown. In text, it "
+                "implies --full. [default: 3]"
+            ),
         ),
     ] = None,
     possible: Annotated[
@@ -207,8 +217,11 @@ def check(
         typer.Option(
             "--notes",
             rich_help_panel=_HOW,
-            help="Show findings of severity note in the same way as other findings. Without this option, the "
-            "text only counts these findings.",
+            help=(
+                "Show findings with the severity note in the same way as other findings. Without "
+                "this option, the "
+                "text only counts these findings."
+            ),
         ),
     ] = False,
     full: Annotated[
@@ -223,7 +236,10 @@ def check(
     quiet: Annotated[
         bool,
         typer.Option(
-            "--quiet", "-q", rich_help_panel=_HOW, help="Show only the tally. Applies to text only."
+            "--quiet",
+            "-q",
+            rich_help_panel=_HOW,
+            help=("Show only the number of findings of each severity. Applies to text only."),
         ),
     ] = False,
     select: SelectOption = None,
@@ -236,8 +252,10 @@ def check(
             metavar="FILE",
             rich_help_panel=POLICY_PANEL,
             show_default=False,
-            help="Write the current findings to this file as the new baseline. Findings "
-            "that are allowed or ignored are left out.",
+            help=(
+                "Write the current findings to this file as the new baseline. Allowed and ignored "
+                "findings are not written."
+            ),
         ),
     ] = None,
     config: ConfigOption = None,

@@ -1,16 +1,21 @@
 """Completion of command lines in bash (4 or newer), zsh and fish.
 
-Theory of operation. At every press of the Tab key the shell's script (`script`) runs `amqpscope` with
-`_AMQPSCOPE_COMPLETE` set to the shell's name, and with the words of the command line up to the one that is
-being typed as its arguments. `cli.start` comes here then before anything else is loaded: what commands and
-options there are is read from commands.json, which `cli.manual` writes; rules are read from the catalogue,
-interfaces from the kernel. Nothing is written, and no capture is opened: 50 ms, most of them Python's own.
+Theory of operation. At every press of the Tab key the shell's script
+(`script`) runs `amqpscope` with `_AMQPSCOPE_COMPLETE` set to the shell's
+name, and with the words of the command line up to the one that is being typed
+as its arguments. `cli.start` comes here then before anything else is loaded:
+what commands and options there are is read from commands.json, which
+`cli.manual` writes; rules are read from the catalogue, interfaces from the
+kernel. Nothing is written, and no capture is opened: 50 ms, most of them
+Python's own.
 
-What is printed is a line a proposal, in the form that the script takes: for bash the words alone, for zsh and
-fish with their helps. One line `:files` or `:directories` leaves it to the shell.
+What is printed is a line a proposal, in the form that the script takes: for
+bash the words alone, for zsh and fish with their helps. One line `:files` or
+`:directories` leaves it to the shell.
 
-typer's own completion would load the whole program at every press, and types help through rich; its installer
-writes to the files that a shell starts with. Here those are left alone: it is said what to add.
+typer's own completion would load the whole program at every press, and types
+help through rich; its installer writes to the files that a shell starts with.
+Here those are left alone: it is said what to add.
 """
 
 import json

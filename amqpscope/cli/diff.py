@@ -40,24 +40,24 @@ from amqpscope.report.painter import painter
 __all__ = ["EPILOG", "diff"]
 
 EPILOG = """\b
-`diff` compares what each peer sends on each connection, session, link,
-channel and consumer, in order: frames and their fields, deliveries and
+For each connection, session, link, channel and consumer, `diff` compares what
+each peer sends, in order. It compares frames and their fields, deliveries and
 messages, and the outcome of each delivery. It does not matter whether
 outcomes are reported one by one or together. `diff` ignores times, ports,
-packets and TCP segments. `diff` ignores how a message is split into frames,
-and ids, tags and names that are generated for each run. `diff` also ignores
-later flows and heartbeats, the interleaving of the two peers' frames, and
-product names.
+packets and TCP segments. It also ignores the split of a message into frames,
+and ids, tags and names that are generated for each run. Finally, it ignores
+later flows, heartbeats, product names, and the order of one peer's frames
+among the other peer's frames.
 
 \b
-Connections are paired by protocol, by the nodes they use and by their client,
-and then by their order. Findings are paired by their fingerprint. Findings
-that only one run has count for the exit status, by the same options as in
-`check`.
+`diff` pairs connections that have the same protocol, the same client and the
+same addresses. It pairs the remaining connections by their order. Findings
+are paired by their fingerprint. If only one run has a finding, the finding
+decides the exit status, with the same options as in `check`.
 
 \b
-Each capture is read twice, so standard input is first copied to a temporary
-file.
+`diff` reads each capture twice, so it first copies standard input to a
+temporary file.
 
 \b
 Examples:

@@ -1,6 +1,7 @@
 """How a command's help looks: plain text within the terminal, options under headings in the order given.
 
-typer's own boxes leave half of eighty columns for the words. An option's heading is its `rich_help_panel`.
+typer's own boxes leave half of eighty columns for the words. An option's
+heading is its `rich_help_panel`.
 """
 
 from typing import Any

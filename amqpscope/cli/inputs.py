@@ -69,8 +69,10 @@ Via = Annotated[
     typer.Option(
         "--via",
         metavar="tshark",
-        help="Let tshark decode the packets. Use this option for link layers that "
-        "amqpscope does not know (slow; needs pyshark and tshark).",
+        help=(
+            "Let tshark decode the packets. Use this option if amqpscope does not know the link "
+            "layer (slow; needs pyshark and tshark)."
+        ),
     ),
 ]
 
@@ -88,9 +90,11 @@ DialectOption = Annotated[
         "--dialect",
         metavar="final|draft2011",
         show_default=False,
-        help="Decode AMQP 1.0 by the final specification (final) or by the draft of April"
-        " 2011 (draft2011). Default: amqpscope decides by the first frames of each "
-        "connection.",
+        help=(
+            "Decode AMQP 1.0 as in the final specification (final) or as in the draft of April 2011 "
+            "(draft2011). Default: amqpscope decides by the first frames of each "
+            "connection."
+        ),
     ),
 ]
 """Option of the commands that read AMQP: `CaptureOptions.dialect`."""
@@ -101,9 +105,11 @@ KeyLogOption = Annotated[
         "--tls-keylog",
         metavar="FILE",
         show_default=False,
-        help="Decrypt TLS with the secrets in this file, in the format that programs "
-        "write if the environment variable SSLKEYLOGFILE is set. The option may be "
-        "repeated.",
+        help=(
+            "Decrypt TLS with the secrets in this file. Many programs write such a file if the "
+            "environment variable SSLKEYLOGFILE is set. The option may be "
+            "repeated."
+        ),
     ),
 ]
 """Option of the commands that read AMQP: `CaptureOptions.secrets`."""

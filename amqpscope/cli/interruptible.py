@@ -1,8 +1,10 @@
 """Ctrl-C while Spark works.
 
-A thread that waits for Java cannot be interrupted without leaving the connection to it in the middle of an
-answer. So a command that uses Spark runs in a thread of its own, and the main thread only waits for it: at
-Ctrl-C it cancels Spark's jobs, which ends the command as any failure does, and it cleans up.
+A thread that waits for Java cannot be interrupted without leaving the
+connection to it in the middle of an answer. So a command that uses Spark runs
+in a thread of its own, and the main thread only waits for it: at Ctrl-C it
+cancels Spark's jobs, which ends the command as any failure does, and it
+cleans up.
 """
 
 import contextlib

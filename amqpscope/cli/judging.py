@@ -71,9 +71,11 @@ SpecOption = Annotated[
         metavar="final|csd01|csprd02",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="Check messages against this edition of AMQP 1.0: the final specification of"
-        " 2011 (final, the default), or the OASIS drafts of February 2012 (csd01) or"
-        " May 2012 (csprd02).",
+        help=(
+            "Check messages against this edition of AMQP 1.0: the final specification of 2011 "
+            "(final, the default), the OASIS draft of February 2012 (csd01) or the OASIS draft of May 2012 "
+            "(csprd02)."
+        ),
     ),
 ]
 FailOnPossible = Annotated[
@@ -93,10 +95,12 @@ ProfileOption = Annotated[
         metavar="auto|none|NAME,...",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="Report known deviations of products as notes only. auto (the default) takes"
-        " the product that a peer names in its open. none turns this off. NAME,... "
-        "assumes these products, whatever the peers say (`rules profiles` lists the "
-        "names).",
+        help=(
+            "Report known deviations of products as notes only. With auto (the default), amqpscope "
+            "takes the product that a peer names in its open. With none, known deviations are reported "
+            "like all other findings. With NAME,..., amqpscope assumes these products, even if the peers "
+            "name others (`rules profiles` lists the names)."
+        ),
     ),
 ]
 
@@ -116,7 +120,10 @@ FailOnDiagnosis = Annotated[
         metavar="CODE|all",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="Exit with status 1 if this diagnosis is made, such as credit-none. The option may be repeated.",
+        help=(
+            "Exit with status 1 if the report has this diagnosis, for example credit-none. The "
+            "option may be repeated."
+        ),
     ),
 ]
 
@@ -126,8 +133,11 @@ DiagnosesOption = Annotated[
         "--diagnoses/--no-diagnoses",
         rich_help_panel=STATUS_PANEL,
         show_default=False,
-        help="Report below the findings who waits for whom, since when, and why, or leave this report out. "
-        "[default: diagnoses]",
+        help=(
+            "Report diagnoses below the findings: who waits for whom, since when, and why. With "
+            "--no-diagnoses, leave them out. "
+            "[default: diagnoses]"
+        ),
     ),
 ]
 
@@ -157,8 +167,10 @@ IgnoreOption = Annotated[
         metavar="WHICH,...",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="Hide findings of these rules or severities. Findings of a rule that "
-        "--select names more specifically are still shown.",
+        help=(
+            "Hide findings of these rules or severities. If --select names a rule more "
+            "specifically, its findings are still shown."
+        ),
     ),
 ]
 BaselineOption = Annotated[
@@ -168,7 +180,10 @@ BaselineOption = Annotated[
         metavar="FILE",
         rich_help_panel=POLICY_PANEL,
         show_default=False,
-        help="Count only new findings. Findings in this baseline file do not count for the exit status.",
+        help=(
+            "Let only new findings decide the exit status. Findings that are in this baseline file "
+            "do not count."
+        ),
     ),
 ]
 ConfigOption = Annotated[

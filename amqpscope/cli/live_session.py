@@ -1,7 +1,8 @@
 """One run of `amqpscope sniff`: steps of a watch until something ends it, and what is said at the end.
 
-It ends with what comes first: Ctrl-C or a signal, the time or the number of packets that was asked for, the
-finding that was waited for, or the end of the pipe. A second Ctrl-C does not wait for anything.
+It ends with what comes first: Ctrl-C or a signal, the time or the number of
+packets that was asked for, the finding that was waited for, or the end of the
+pipe. A second Ctrl-C does not wait for anything.
 """
 
 import signal

@@ -1,9 +1,10 @@
 """The forms in which `amqpscope sniff` writes what it sees: a timeline with verdicts in it, or JSON.
 
-A verdict stands below the frame that it is about, as soon as there is one; what the other peer did then
-follows when it has. Text goes through a `NonBlockingOutput`: what a slow reader
-does not take in time is left out and counted. Frames are left out too while the capture has more than can
-be written; verdicts are not, until the outlet is full.
+A verdict stands below the frame that it is about, as soon as there is one;
+what the other peer did then follows when it has. Text goes through a
+`NonBlockingOutput`: what a slow reader does not take in time is left out and
+counted. Frames are left out too while the capture has more than can be
+written; verdicts are not, until the outlet is full.
 """
 
 import json

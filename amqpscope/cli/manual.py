@@ -3,14 +3,15 @@
     python -m amqpscope.cli.manual            # writes amqpscope.1 and commands.json beside this file
     python -m amqpscope.cli.manual --check    # writes nothing; exit status 1 if it would write others
 
-Theory of operation. `described` reads typer's commands into plain records. `man_page` sets those in roff with
-the macros of man(7); each line of text is escaped, so that nothing in a help text can be a request or an
-escape of roff's. `table` gives what completion needs: names, metavars, and the first words of the helps;
-what a value may be is read from its metavar there (`text|json`, `FILE`, `RULE`), so an option that is added
-needs nothing else.
+Theory of operation. `described` reads typer's commands into plain records.
+`man_page` sets those in roff with the macros of man(7); each line of text is
+escaped, so that nothing in a help text can be a request or an escape of
+roff's. `table` gives what completion needs: names, metavars, and the first
+words of the helps; what a value may be is read from its metavar there
+(`text|json`, `FILE`, `RULE`), so an option that is added needs nothing else.
 
-Both files are part of the source, since what builds the package need not be able to run it; a test holds them
-to the program.
+Both files are part of the source, since what builds the package need not be
+able to run it; a test holds them to the program.
 """
 
 import json

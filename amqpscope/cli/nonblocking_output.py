@@ -1,9 +1,10 @@
 """Standard output that never makes its writer wait.
 
-A terminal may be slow, stopped with Ctrl-S, or at the far end of a bad line; a pipe may have a reader that
-sleeps. Who captures must not wait for it: while it waits, packets are lost. So text is given to a thread that
-writes it, and what waits is bounded: text that does not fit is refused, and whoever gave it says later how
-much was not shown.
+A terminal may be slow, stopped with Ctrl-S, or at the far end of a bad line;
+a pipe may have a reader that sleeps. Who captures must not wait for it: while
+it waits, packets are lost. So text is given to a thread that writes it, and
+what waits is bounded: text that does not fit is refused, and whoever gave it
+says later how much was not shown.
 """
 
 import os

@@ -1,9 +1,10 @@
 """A pager for output that is longer than the screen, as git has.
 
-What a command prints on a terminal is held back until it no longer fits on the screen. Then the pager starts
-and gets all of it. Output that fits is written to the terminal, and no pager starts. AMQPSCOPE_PAGER names
-the pager, else PAGER, else it is `less`. To quit the pager early ends the command as `| head` does: that is
-no failure, and the exit status stays.
+What a command prints on a terminal is held back until it no longer fits on
+the screen. Then the pager starts and gets all of it. Output that fits is
+written to the terminal, and no pager starts. AMQPSCOPE_PAGER names the pager,
+else PAGER, else it is `less`. To quit the pager early ends the command as `|
+head` does: that is no failure, and the exit status stays.
 """
 
 import contextlib

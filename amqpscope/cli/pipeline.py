@@ -42,9 +42,9 @@ __all__ = ["app"]
 
 _RUN_EPILOG = """\b
 SOURCE is a file, a directory with all its files and subdirectories, a pattern
-in quotes or a URL (s3://, gs://, hdfs://, file://). Files with gzip or zstd
-are decompressed. The files of a capture set are read as one capture: a
-connection may continue from one file to the next.
+in quotes or a URL (s3://, gs://, hdfs://, file://). Files that are compressed
+with gzip or zstd are decompressed. The files of a capture set are read as one
+capture: a connection may continue from one file to the next.
 
 \b
 Examples:
@@ -90,7 +90,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Analyze many captures on Spark and write tables, with the same findings as `check`.",
+    help="Analyze many captures on Spark, and write tables. The findings are the same as those of `check`.",
     epilog="Use `amqpscope pipeline COMMAND --help` for one command.",
 )
 
@@ -148,7 +148,7 @@ LakeArgument = Annotated[
     str,
     typer.Argument(
         metavar="LAKE",
-        help="Read the tables in this directory or at this URL, as written by `pipeline run --out`.",
+        help="Read the tables in this directory or at this URL, which `pipeline run --out` wrote.",
     ),
 ]
 
@@ -191,8 +191,10 @@ def run(
             "--tables",
             metavar="NAME,...",
             show_default=False,
-            help="Write only these tables. The table files is always written. The tables "
-            "frames and deliveries take most of the time.",
+            help=(
+                "Write only these tables. The table `files` is always written. Most of the time is "
+                "needed for the tables frames and deliveries."
+            ),
         ),
     ] = "",
     plan: Annotated[
@@ -220,7 +222,10 @@ def run(
     split: Annotated[
         int,
         typer.Option(
-            metavar="MIB", min=1, rich_help_panel=_HOW, help="Split large files into ranges of this many MiB."
+            metavar="MIB",
+            min=1,
+            rich_help_panel=_HOW,
+            help=("Split large files into parts of this size, in MiB."),
         ),
     ] = 128,
     explain: Annotated[
@@ -248,8 +253,10 @@ def run(
         typer.Option(
             "--allow-missing",
             rich_help_panel=STATUS_PANEL,
-            help="Continue if a SOURCE is missing. Without this option, a missing SOURCE "
-            "ends the run and the lake stays unchanged.",
+            help=(
+                "Continue if a SOURCE is missing. Without this option, a missing SOURCE ends the "
+                "run, and the lake stays unchanged."
+            ),
         ),
     ] = False,
     quiet: Annotated[
@@ -336,7 +343,8 @@ def summary(
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
-    """Show broken rules by product, container, address and hour, and settlement latencies."""
+    """Show how often rules are broken, by product, container, address and hour. Also show how "
+    "long settlements take."""
     _need_extra()
     with _session(master, verbose, configuration) as spark:
         from amqpscope.pipeline.questions import QUESTIONS, ask, views
@@ -366,7 +374,8 @@ def sql(
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
-    """Run a query on the tables of a lake. With --format json, each row is one JSON object on a line."""
+    """Run a query on the tables of a lake. With --format json, each row of the result is one "
+    "JSON object on a line of its own."""
     _need_extra()
     with _session(master, verbose, configuration) as spark:
         from amqpscope.pipeline.questions import views

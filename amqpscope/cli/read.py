@@ -66,8 +66,9 @@ tcp.stream. #7 means delivery-id 7, in AMQP 0-9-1 delivery-tag 7. A link is
 shown as ADDRESS (NAME). incoming-window=2048@7 means that the window has room
 for 2048 transfers, and that the first of them has transfer-id 7.
 
-An error or warning of `check` appears below its frame, after !!, and the
-answer of the other peer below the frame that gives it, after ->.
+Below a frame, !! marks an error or warning about this frame, as `check`
+reports it. Below the frame of the other peer that answers the fault, -> marks
+the answer.
 
 Passwords, responses of a login and security tokens are never shown.
 
@@ -126,9 +127,10 @@ def read(
         typer.Option(
             metavar="PATTERN",
             rich_help_panel=_WHICH,
-            help="Show only frames about this address (* and ? are wildcards). In AMQP "
+            help="Show only frames with this address (* and ? are wildcards). In AMQP "
             "1.0, an address is the source or target of a link. In AMQP 0-9-1, an "
-            "address is an exchange, a queue or a routing key. Contents that are sent there are shown, too.",
+            "address is an exchange, a queue or a routing key. The contents of messages with this "
+            "address are shown, too.",
         ),
     ] = None,
     only: Annotated[
@@ -247,7 +249,7 @@ def read(
             metavar="PACKET",
             min=1,
             rich_help_panel=_HOW,
-            help="Draw the frames next to this packet on its connection. The option implies --ladder.",
+            help="Draw only the frames next to this packet, on its connection. The option implies --ladder.",
         ),
     ] = None,
     count: Annotated[

@@ -58,19 +58,21 @@ COVERAGE_SCHEMA = "amqpscope/coverage/1"
 PROFILES_SCHEMA = "amqpscope/profiles/1"
 
 _LIST_EPILOG = """\b
-Each line begins with a sign: + the rule is checked, - the rule is not checked
-yet, . a capture cannot decide the rule. The id, the severity and the level of
-the rule follow, then who can break the rule and what the rule demands.
+Each line begins with a sign: + means that the rule is checked, - that it is
+not checked yet, and . that a capture cannot decide it. After the sign, the
+line shows the id, the severity and the level of the rule, who can break it,
+and what it demands.
 
-The first letters of an id name the layer of the rule, for example L for link.
-`amqpscope rules explain L-` lists the rules of this layer.
+The first letters of an id stand for the layer of the rule, for example L for
+link. `amqpscope rules explain L-` lists the rules of this layer.
 
 \b
 Exit status: 0 fine, 2 a failure (unknown option).
 """
 
 _SEARCH_EPILOG = """\b
-A word may also match a part of a longer word. Upper and lower case are equal.
+A word also matches a part of a longer word. The search ignores upper and
+lower case.
 
 \b
 Examples:
@@ -82,9 +84,8 @@ Exit status: 0 fine, 2 a failure (no rule has all of these words).
 """
 
 _EXPLAIN_EPILOG = """\b
-Each rule is drawn as two ladder diagrams, one of a capture that breaks the
-rule and one of a capture that does not. A double line marks the frame that
-breaks the rule.
+The drawings are ladder diagrams of two captures: one breaks the rule, and the
+other does not. A double line marks the frame that breaks the rule.
 
 \b
 Examples:
@@ -100,20 +101,20 @@ Exit status: 0 fine, 2 a failure (unknown rule).
 """
 
 _COVERAGE_EPILOG = """\b
-The command checks three captures of every rule. The violating capture must
-give exactly the expected findings. The clean capture must give no finding of
-any rule. The cut capture lacks octets, and must give the expected result. A
-legal pattern looks like a fault and must give no finding.
+The first capture of a rule breaks the rule, and must give exactly the
+expected findings. The second capture does not break any rule, and must give
+no finding. The third capture lacks octets, and must give the expected result.
+The command also checks captures that look like a fault but are legal. They
+must give no finding.
 
 \b
 Exit status: 0 fine, 1 a rule or legal pattern failed, 2 a failure.
 """
 
 _PROFILES_EPILOG = """\b
-A known deviation of a product is reported as a note: the rule is broken, but
-the product is known for breaking it. amqpscope takes the product from the
-open of the peer. `amqpscope check --profile none` keeps the severity of all
-findings.
+If a product is known for breaking a rule, amqpscope reports the fault only as
+a note. amqpscope recognizes the product by the open of the peer.
+`amqpscope check --profile none` keeps the severity of all findings.
 
 \b
 Exit status: 0 fine, 2 a failure (unknown option).
@@ -121,9 +122,9 @@ Exit status: 0 fine, 2 a failure (unknown option).
 
 _PAGES_EPILOG = """\b
 FOLDER/amqp10/L-CREDIT/README.md is the page of the rule L-CREDIT, and
-FOLDER/README.md is the first page. Other files in the folder stay unchanged.
-The command copies captures that a page names to the folder of the page, if
-they are missing.
+FOLDER/README.md is the first page. The command does not change other files in
+the folder. If a page names a capture that is missing, the command copies the
+capture to the folder of the page.
 
 \b
 Exit status: 0 fine, 1 the pages differ (with --check), 2 a failure (another
@@ -249,9 +250,10 @@ def explain(
         typer.Argument(
             metavar="RULE",
             help="Explain the rule with this id. The protocol may be left out: L-CREDIT "
-            "means amqp10/L-CREDIT. L- or L-* lists the rules with this beginning. Notes "
-            "such as capture/gap and remarks such as config/ALLOW-EXPIRED are explained, "
-            "too, and so are diagnoses such as diag/credit-none and subjects: "
+            "means amqp10/L-CREDIT. L- or L-* lists all rules whose ids begin with L-. The "
+            "command also explains notes such as capture/gap, messages about the configuration "
+            "such as config/ALLOW-EXPIRED, and diagnoses such as diag/credit-none. It explains "
+            "these subjects, too: "
             f"{', '.join(one.name for one in SUBJECTS)}.",
         ),
     ],
@@ -266,7 +268,7 @@ def explain(
         ),
     ] = PageFormat.text,
 ) -> int:
-    """Explain rules: what a rule demands, why it matters, when it is not applied, and two drawings."""
+    """Explain each rule: what it demands, why it matters, when it reports nothing, and two drawings."""
     pairs = CapturePairs()
     as_page = form is PageFormat.markdown
     result = Status.FINE
@@ -316,11 +318,14 @@ def write_pages(
         bool,
         typer.Option(
             "--check",
-            help="Write nothing. Exit with status 1 if the existing pages differ from what would be written.",
+            help=(
+                "Write nothing. Write nothing. Exit with status 1 if the existing pages differ from "
+                "the pages that the command would write."
+            ),
         ),
     ] = False,
 ) -> int:
-    """Write a Markdown page for every rule, with indexes and the captures that the pages draw."""
+    """Write a Markdown page for every rule, index pages, and the captures that the pages show."""
     pages_writer = RulePageWriter(folder, CapturePairs())
     if check:
         wrong = pages_writer.differences()
@@ -345,7 +350,7 @@ def show_coverage(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Use the captures in this folder instead of the captures installed with amqpscope.",
+            help="Use the captures in this folder instead of those that are installed with amqpscope.",
         ),
     ] = None,
     form: ObjectFormat = TextOrJson.text,
@@ -354,13 +359,15 @@ def show_coverage(
         typer.Option(
             metavar="final|draft2011",
             show_default=False,
-            help="With draft2011, list each element of the AMQP 1.0 draft of April 2011 "
-            "and how amqpscope decodes it. With final (the default), show which "
-            "rules are checked.",
+            help=(
+                "With draft2011, list the elements of the AMQP 1.0 draft of April 2011, and how "
+                "amqpscope decodes each of them. With final (the default), show which "
+                "rules are checked."
+            ),
         ),
     ] = None,
 ) -> int:
-    """Check the captures of every rule, and show which rules of the catalogue are checked."""
+    """Check three captures of every rule, and show which rules of the catalogue are checked."""
     if dialect is Dialect.draft2011:
         _show_elements(form)
         return Status.FINE

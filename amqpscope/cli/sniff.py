@@ -75,13 +75,14 @@ _END = "When it ends"
 _TIMES = "Set the form of times. " + "; ".join(f"{name}: {meaning}" for name, meaning in TIME_FORMATS.items())
 
 EPILOG = """\b
-The timeline has the same form as that of `read`. A finding appears below its
-frame, after !!, as soon as it is definite. The reaction of the other peer
-follows after ->. A peer that is silent for too long is reported at once.
+The timeline has the same form as that of `read`. Below a frame, !! marks a
+finding, as soon as it is definite. Later, -> marks the answer of the other
+peer. If a peer sends nothing for longer than the agreed timeout allows,
+`sniff` reports this at once.
 
 \b
-Packets that the kernel dropped are counted and reported. When frames
-arrive faster than they can be shown, the timeline omits some frames. Checks
+If the kernel drops packets, `sniff` reports their number. If frames arrive
+faster than the terminal can show them, the timeline omits some frames. Checks
 and recordings never omit frames.
 
 \b
@@ -162,7 +163,7 @@ def sniff(
             metavar="PATTERN",
             rich_help_panel=_SHOWN,
             show_default=False,
-            help="Show only frames about this address, exchange, queue or routing key (* "
+            help="Show only frames with this address, exchange, queue or routing key (* "
             "and ? are wildcards).",
         ),
     ] = None,
@@ -251,9 +252,11 @@ def sniff(
             metavar="RULE,...",
             rich_help_panel=_END,
             show_default=False,
-            help="Stop when one of these rules is broken (* and ? are wildcards). With "
-            "-w, only the packets shortly before and after the finding are recorded. The option may be "
-            "repeated.",
+            help=(
+                "Stop when one of these rules is broken (* and ? are wildcards). With -w, record "
+                "only the packets shortly before and after the finding. The option may be "
+                "repeated."
+            ),
         ),
     ] = None,
     before: Annotated[
@@ -262,8 +265,10 @@ def sniff(
             metavar="TIME",
             rich_help_panel=_END,
             show_default=False,
-            help="Record the packets of this time before the finding, "
-            f"at most 128 MiB. The option needs --until and -w. [default: {_BEFORE}s]",
+            help=(
+                "Begin the recording this long before the finding, for example 10s. It keeps at "
+                f"most 128 MiB. The option needs --until and -w. [default: {_BEFORE}s]"
+            ),
         ),
     ] = None,
     duration: Annotated[
@@ -283,8 +288,10 @@ def sniff(
             metavar="N",
             rich_help_panel=_END,
             show_default=False,
-            help="Stop after N packets. Packets that the kernel delivered in the same "
-            "block are captured, too.",
+            help=(
+                "Stop after N packets. If the kernel delivers more packets in the same block, these "
+                "are captured, too."
+            ),
         ),
     ] = None,
     select: SelectOption = None,
@@ -302,7 +309,7 @@ def sniff(
     strict: StrictOption = None,
     allow_empty: AllowEmpty = None,
 ) -> int:
-    """Show AMQP traffic of network interfaces and broken rules while packets arrive."""
+    """Show the AMQP traffic of network interfaces, and broken rules, while the packets arrive."""
     if listed:
         return _list()
     given = given_of(

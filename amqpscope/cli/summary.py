@@ -48,17 +48,19 @@ from dissectors.wording import count
 __all__ = ["EPILOG", "summary"]
 
 EPILOG = """
-The number of a connection is Wireshark's tcp.stream. The octets of a peer are
-the octets of its TCP stream. Missing octets were not captured, and resent
-octets were captured twice. The octets of a link are the octets of its
-messages, without frame headers.
+The number of a connection is Wireshark's tcp.stream. For a peer, the summary
+counts the octets of its TCP stream. Missing octets were not captured. Resent
+octets were captured twice. For a link, it counts the octets of the messages,
+without frame headers.
 
 For a connection that went wrong or that --connection names, the summary also
 shows what became of its messages, who waited for whom, and how long answers
 took. The text shows at most eight rows of each table. The JSON output has all
-rows. Percentiles of more than 256 values may be up to an eighth too large.
+rows. If there are more than 256 values, percentiles may be up to one eighth
+too large.
 
-Exit status: 0 fine, 2 a failure, 3 no AMQP 1.0 or 0-9-1 to read, 130 interrupted.
+Exit status: 0 fine, 2 a failure, 3 no AMQP 1.0 or 0-9-1 to read, 130
+interrupted.
 """
 
 
@@ -98,7 +100,7 @@ def summary(
         ),
     ] = False,
 ) -> int:
-    """Show the peers, links and traffic of each connection, and how and why the connection ended."""
+    """Show the peers, the links and the traffic of each connection, and how and why the connection ended."""
     wanted = None if connection is None else WantedConnection(connection)
     statuses = []
     for one in inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key)):

@@ -30,11 +30,11 @@ from amqpscope.report.triage import Triage
 __all__ = ["EPILOG", "triage"]
 
 EPILOG = """
-The worst problem comes first. Violations that the other peer answered with an
-error come first, then diagnoses (who waits for whom), then ends with an error
-or without a close, then other violations. The output has at most fifteen lines for each
-capture. A diagnosis accuses nobody: `the client has to act` means that the
-client can end the trouble.
+The worst problem comes first. The order is: violations that the other peer
+answered with an error, diagnoses (who waits for whom), connections that ended
+with an error or without a close, and other violations. For each capture, the
+output has at most fifteen lines. A diagnosis accuses nobody: `the client has
+to act` means only that the client can end the problem.
 
 \b
 Examples:

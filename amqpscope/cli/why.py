@@ -41,9 +41,9 @@ __all__ = ["EPILOG", "why"]
 _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 EPILOG = """\b
-The frames of a peer prove what the peer must have read: an answer, a count or
-an AMQP acknowledgement. The peer may have read everything that had reached
-its host. The peer cannot have reacted to a frame that had not arrived.
+Some frames prove what their sender must have read: an answer, a count or an
+AMQP acknowledgement. Beyond that, a peer may have read everything that had
+reached its host. It cannot have read a frame that had not arrived.
 
 \b
 Each earlier frame is shown with its effect on the explained frame:
@@ -56,17 +56,18 @@ Each earlier frame is shown with its effect on the explained frame:
   matters to  a finding names the earlier frame
 
 \b
-With --end, connections that ended in order are left out, unless there are
-few connections or --connection is given. Each other end is traced back to its
-cause: a finding, the method that a close names, an earlier error, a silence,
-or a diagnosis. An event that came before the end but is not proven to be the
-cause is reported as `perhaps`. A diagnosis that explains no end of its
-connection is reported as `also`.
+With --end, connections that ended in order are not shown, unless there are
+only a few connections or --connection is given. For each other end, `why`
+searches the cause: a finding, the method that a close names, an earlier
+error, a silence, or a diagnosis. If an event came before the end, but perhaps
+did not cause it, the output shows `perhaps`. A diagnosis that explains no end
+of its connection is reported as `also`.
 
 \b
-The capture is read several times, so standard input is first copied to a
-temporary file. With --merge, packets are numbered over all files, like in
-`check --merge`. The answer names the file and the packet number in that file.
+`why` reads the capture several times, so it first copies standard input to a
+temporary file. With --merge, packets are numbered through all files, as in
+`check --merge`. The output names the original file and the packet number in
+that file.
 
 \b
 Examples:

@@ -323,9 +323,8 @@ class TransportWatch:
             "connection",
             peer,
             packet,
-            f"the {peer} sends nothing for {duration(seconds)}, although {agreed / SECOND:g} s are "
-            "agreed; its host "
-            "still acknowledges, so its process hangs and the network works",
+            f"the {peer} sends nothing for {duration(seconds)} (agreed limit: {agreed / SECOND:g} s); its "
+            "host still acknowledges, so its process hangs and the network works",
             {"heartbeat": agreed / SECOND, "silent_for": round(seconds, 3)},
             seconds=seconds,
             ended=ended or notebook.end_packet,

@@ -194,7 +194,7 @@ class Amqp091MessageAssembler(Assembler):
             return "no content header precedes the body frame"
         begun = message.method.definition().name
         if fault == "F-CONTENT-HEADER-NEXT":
-            return f"{frame.name} was sent where the content header of {begun} is due"
+            return f"{frame.name} is sent instead of the content header of {begun}"
         if fault == "F-BODY-OVERRUN":
             size = message.seen + frame.declared_size - _AROUND
             announced = f"the content header announces {message.body_size}"
@@ -202,7 +202,7 @@ class Amqp091MessageAssembler(Assembler):
                 return f"the body frame brings the body to {size} octets, but {announced}"
             return f"the body has {size} octets, but {announced}"
         left = message.body_size - int(message.seen)
-        return f"{frame.name} was sent where {left} octets of the body of {begun} are due"
+        return f"{frame.name} is sent, but {left} octets of the body of {begun} are still missing"
 
     def finish(self) -> list[Amqp091Message]:
         """The stream ended: the messages that were not."""

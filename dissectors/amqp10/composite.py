@@ -424,7 +424,9 @@ class Reader(ValueReader):
         self.forgive_descriptor(start, found)
         if self.sound(found):
             self.problem(
-                "T-COMP-TYPE", start, f"the field is {wanted}, but the value sent is {sent_name(value)}"
+                "T-COMP-TYPE",
+                start,
+                f"the field has the type {wanted}, but the value has the type {sent_name(value)}",
             )
         self.path.pop()
 
@@ -598,7 +600,7 @@ class Reader(ValueReader):
                 self.problem(
                     "T-COMP-TYPE",
                     start,
-                    f"the field is symbol, but the value sent is {sent_name(value)}",
+                    f"the field has the type symbol, but the value has the type {sent_name(value)}",
                     leaf,
                 )
         return None
@@ -617,7 +619,7 @@ class Reader(ValueReader):
             # Whatever may be wrong with it: it is not the descriptor that has to stand here.
             self.other_descriptor(owner, index, name, value.descriptor, start, found)
         elif self.sound(found):
-            reason = f"the field is {name}, but the value sent is {sent_name(value)}"
+            reason = f"the field has the type {name}, but the value has the type {sent_name(value)}"
             self.problem("T-COMP-TYPE", start, reason, self.leaf(owner, index))
         return None
 
@@ -653,7 +655,11 @@ class Reader(ValueReader):
         if keys == "annotations":
             if sent != "symbol" and sent != "ulong":
                 self.problem(
-                    "M-ANN-KEYTYPE", at, f"an annotation's key is {sent}, not symbol or ulong", "", False
+                    "M-ANN-KEYTYPE",
+                    at,
+                    f"an annotation's key has the type {sent}, not symbol or ulong",
+                    "",
+                    False,
                 )
         elif keys == "application-properties":
             if sent != "string":
@@ -662,7 +668,7 @@ class Reader(ValueReader):
                 )
         elif sent != "symbol":
             code = "M-FILTER-KEY" if keys == "filter-set" else "T-FIELDS-KEY"
-            self.problem(code, at, f"a key of the map is {sent}, not symbol", "", False)
+            self.problem(code, at, f"a key of the map has the type {sent}, not symbol", "", False)
 
     def check_entry(self, keys: str, value: object, at: i64) -> None:
         if keys == "filter-set":
@@ -742,7 +748,7 @@ class Reader(ValueReader):
                     # It may stand there, only not counted: `beyond` reports that.
                     continue
                 lack = "has no values" if code == "T-COMP-MULT-MAND" else "is not set"
-                reason = f"{field.name} is mandatory, but {lack}"
+                reason = f"the field is mandatory, but {lack}"
             walker = ValueReader(self.buf, first, self.end if count > 0 else first, self.origin)
             passed: i64 = 0
             while passed < index and passed < count and walker.pos < walker.end:

@@ -323,7 +323,7 @@ class FrameDecoder(StreamDecoder):
                     "C-HDR-VERMATCH",
                     0,
                     "",
-                    f"the protocol header follows the protocol header of {self.layer}",
+                    f"a second protocol header follows the protocol header of {self.layer}",
                 )
             )
         header = frame.body
@@ -403,7 +403,13 @@ class FrameDecoder(StreamDecoder):
                 )
             elif more and not self.table.has_payload(body):
                 frame.add_problem(
-                    Problem(TRAILING, behind, "", f"octets follow the performative {frame.name}", True)
+                    Problem(
+                        TRAILING,
+                        behind,
+                        "",
+                        f"the frame has octets behind its performative {frame.name}",
+                        True,
+                    )
                 )
         elif frame.missing == 0 and not any(_explains(problem) for problem in frame.problems):
             what = "a value without descriptor"

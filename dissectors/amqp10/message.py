@@ -204,7 +204,9 @@ class Message(Assembled):
             if octets[start] != 0:
                 # Whatever it decodes as, a section begins with the 0x00 of its descriptor.
                 del reader.problems[found:]
-                reader.problem_once("M-PAYLOAD-WHOLE", start, "octets that begin no section of a message")
+                reader.problem_once(
+                    "M-PAYLOAD-WHOLE", start, "the octets from here on are not a section of a message"
+                )
             section = _section(reader, value, start, reader.sound(found) and octets[start] == 0)
             sections.append(section)
             if section.name == "unknown" and not isinstance(value, (Described, Composite)):

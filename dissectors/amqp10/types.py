@@ -315,7 +315,9 @@ class ValueReader:
                 )
         elif not isinstance(descriptor, ULong):
             self.problem_once(
-                "T-DESC-RESERVED", at, f"a descriptor is {type_name(descriptor)}, not symbol or ulong"
+                "T-DESC-RESERVED",
+                at,
+                f"a descriptor has the type {type_name(descriptor)}, not symbol or ulong",
             )
 
     def data(self, code: i64, start: i64) -> object:
@@ -501,7 +503,8 @@ class ValueReader:
             self.problem_once(
                 "T-UUID-4122",
                 start,
-                f"the uuid has version {version}; with its first fields' octets swapped it has {swapped}",
+                f"the uuid has version {version}, but version {swapped} if the octets of its first fields "
+                "are swapped",
             )
         else:
             self.problem_once("T-UUID-4122", start, f"the uuid has version {version}, which none is")

@@ -405,7 +405,7 @@ def test_markdown_folds_what_repeats(folder: Path, capsys: pytest.CaptureFixture
     assert cells[-1].endswith(" And 4 more of this rule.")
     assert "4 more" not in cells[3]
     assert [text for kind, text in markdown_blocks(written) if kind == "paragraph"][-1].startswith(
-        "amqp10/L-CREDIT: A sender may not start a new delivery while its link-credit is zero or below."
+        "amqp10/L-CREDIT: A sender must not start a new delivery while its link-credit is zero or below."
     )
 
 

@@ -900,7 +900,7 @@ def test_a_secret_where_it_belongs_is_kept_for_who_asks_for_it() -> None:
 def test_that_a_secret_is_of_the_wrong_type_is_said_all_the_same() -> None:
     decoded, reader = read(SECRETS["as string"])
     assert problems(reader.problems) == [("T-COMP-TYPE", 13, "sasl-init.initial-response")]
-    assert reader.problems[0].reason == "the field is binary, but the value sent is string"
+    assert reader.problems[0].reason == "the field has the type binary, but the value has the type string"
     assert decoded.odd == {1: Raw(b"")}
     _, reader = read(SECRETS["as map"])
     assert problems(reader.problems) == [("T-BOOL-OCTET", 27, "sasl-init.initial-response[0]")]

@@ -36,7 +36,7 @@ reference = script("reference")
 
 PAGES = {page.relative_to(ROOT).as_posix(): page.read_text("utf-8") for page in examples.pages()}
 BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
-LANGUAGES = {"console", "mermaid", "py", "python", "sh", "text", "toml", "yaml"}
+LANGUAGES = {"console", "json", "mermaid", "py", "python", "sh", "text", "toml", "yaml"}
 WRITTEN_BY_THE_SITE = {
     f"docs/reference/{name}.md"
     for name in (

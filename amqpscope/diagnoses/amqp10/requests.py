@@ -45,6 +45,9 @@ _MIRRORED: Final = ("attach", "detach", "end", "close")
 """Requests that look like their answers."""
 
 _OF_LINKS: Final = ("attach", "detach", "drain")
+
+# The words for requests that are fields of a flow.
+_REQUESTS: Final = {"drain": "flow with drain=true", "echo": "flow with echo=true"}
 """Requests about a link."""
 
 
@@ -112,7 +115,9 @@ class RequestWatch(Watch10):
             return
         seconds = (until - asked.time) / SECOND
         who = PEERS[other]
-        about = f" of {asked.about}" if asked.about else ""
+        about = asked.about
+        if about:
+            about = f" on {about}" if about.startswith("channel ") else f" of {about}"
         figures: dict[str, object] = {"asked": asked.kind, "peer_alive": "frames"}
         if asked.kind == "drain":
             figures["credit"] = asked.credit
@@ -121,8 +126,9 @@ class RequestWatch(Watch10):
             asked.kind,
             who,
             asked.packet,
-            f"the {who} {'did not answer' if ended else 'has not answered'} the {asked.kind}{about} for "
-            f"{duration(seconds)}, although the {who} is alive",
+            f"the {who} {'did not answer' if ended else 'has not answered'} the "
+            f"{_REQUESTS.get(asked.kind, asked.kind)}{about} for {duration(seconds)}, although the {who} "
+            "still sends frames",
             figures,
             seconds=seconds,
             ended=ended,

@@ -106,7 +106,7 @@ class WebSocketStream(LayerStream):
         else:
             self.conduct.frame(header, self.inflater is not None)
         if isinstance(header, Malformed) or (header.compressed and self.inflater is None):
-            self.give_up("the next octets are no WebSocket frame", provenance)
+            self.give_up("the next octets are not a WebSocket frame", provenance)
             return len(octets)
         self.pending = b""
         self.frame = header

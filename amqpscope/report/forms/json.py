@@ -107,7 +107,7 @@ class JsonWriter(FindingWriter):
         self._out.flush()
 
 
-FORM: Final = ReportForm("one object with everything", JsonWriter, (".json",), shows_fixed=True)
+FORM: Final = ReportForm("one JSON object with the whole report", JsonWriter, (".json",), shows_fixed=True)
 
 
 def _protocols(capture: Capture) -> dict[str, int]:

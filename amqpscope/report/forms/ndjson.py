@@ -34,5 +34,5 @@ class NdjsonWriter(FindingWriter):
 
 
 FORM: Final = ReportForm(
-    "one JSON object per finding and line", NdjsonWriter, (".ndjson",), shows_notes=False
+    "one JSON object per finding, one per line", NdjsonWriter, (".ndjson",), shows_notes=False
 )

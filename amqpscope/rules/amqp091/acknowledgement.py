@@ -28,7 +28,7 @@ def ack_of_none(case: Case091) -> None:
     """A client sends basic.ack with delivery-tag 0 and without the multiple flag, although no delivery has
     delivery-tag 0.
 
-    Demands: In basic.ack, delivery-tag 0 is used only together with the multiple flag.
+    Demands: In basic.ack, delivery-tag 0 may be used only together with the multiple flag.
     Source: XML:basic.ack.multiple (field doc); XML domain delivery-tag.non-zero
     Evidence: the delivery-tag and the multiple bit of basic.ack
     Why it matters: The server closes the channel. Delivery-tag 0 stands for all unacknowledged deliveries,
@@ -50,7 +50,7 @@ B_REJECT_ZERO: Final = RULES.rule(
 def reject_of_none(case: Case091) -> None:
     """A client sends basic.reject with delivery-tag 0, although no delivery has delivery-tag 0.
 
-    Demands: The delivery-tag of basic.reject is not 0, because basic.reject has no multiple bit.
+    Demands: The delivery-tag of basic.reject must not be 0, because basic.reject has no multiple bit.
     Source: XML domain delivery-tag.non-zero; XML:basic.reject.delivery-tag
     Evidence: the delivery-tag of basic.reject
     Why it matters: The server closes the channel. A basic.reject always names exactly one delivery, so
@@ -59,7 +59,7 @@ def reject_of_none(case: Case091) -> None:
     How to mend it: Reject with the delivery-tag that basic.deliver or basic.get-ok carried, one basic.reject
     per delivery. Look for a delivery-tag variable that is still at its initial value 0.
     """
-    case.report(B_REJECT_ZERO, "delivery-tag 0")
+    case.report(B_REJECT_ZERO, "basic.reject has delivery-tag 0, which names no delivery")
 
 
 B_ACK_CHANNEL: Final = RULES.rule(
@@ -70,7 +70,7 @@ B_ACK_CHANNEL: Final = RULES.rule(
 def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
     """A client acknowledges a delivery on another channel than the channel on which the delivery arrived.
 
-    Demands: A client acknowledges a delivery on the channel on which the server delivered it.
+    Demands: A client must acknowledge a delivery on the channel on which the server delivered it.
     Source: XML domain delivery-tag.channel-local
     Evidence: the unacknowledged delivery-tags of each channel: this channel does not have the tag, another
     channel has it
@@ -85,8 +85,7 @@ def ack_on_another_channel(case: Case091, tag: int, other: Channel) -> None:
     """
     case.report(
         B_ACK_CHANNEL,
-        f"the server has not sent delivery-tag {tag} on this channel; it is unacknowledged "
-        f"on channel {other.number}",
+        f"the server has sent delivery-tag {tag} on channel {other.number}, but not on this channel",
         evidence={"delivery_tag": tag, "other_channel": int(other.number)},
         others=[int(other.deliveries.unacknowledged[tag].packet)],
     )
@@ -99,7 +98,7 @@ B_ACK_KNOWN: Final = RULES.rule("B-ACK-KNOWN", "IMPLIED", "tier A", by="client",
 def ack_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """A client sends a basic.ack with a delivery-tag that the server has not given out on the channel.
 
-    Demands: A basic.ack with a delivery-tag other than 0 names a message that the server delivered on the
+    Demands: A basic.ack with a delivery-tag other than 0 must name a message that the server delivered on the
     same channel.
     Source: XML:basic.ack.multiple.exists
     Evidence: the delivery-tags that the server has sent since the channel was opened
@@ -111,7 +110,7 @@ def ack_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """
     case.report(
         B_ACK_KNOWN,
-        f"the server has not sent delivery-tag {tag} on this channel; the last one was {last}",
+        f"the server has not sent delivery-tag {tag} on this channel: its last delivery-tag is {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
@@ -124,7 +123,7 @@ B_REJECT_KNOWN: Final = RULES.rule(
 def reject_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """A client sends a basic.reject with a delivery-tag that the server has not given out on the channel.
 
-    Demands: A basic.reject names an unacknowledged delivery of the same channel.
+    Demands: A basic.reject must name an unacknowledged delivery of the same channel.
     Source: ERR:21; XML domain delivery-tag.channel-local
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
@@ -135,7 +134,7 @@ def reject_of_unknown_delivery(case: Case091, tag: int, last: int) -> None:
     """
     case.report(
         B_REJECT_KNOWN,
-        f"the server has not sent delivery-tag {tag} on this channel; the last one was {last}",
+        f"the server has not sent delivery-tag {tag} on this channel: its last delivery-tag is {last}",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
@@ -149,8 +148,8 @@ def nack_of_unknown_delivery(case: Case091, tag: int, reason: str, certainty: i6
     """A client sends a basic.nack with a delivery-tag that does not belong to an unacknowledged delivery on
     the channel.
 
-    Demands: A basic.nack names an unacknowledged delivery of the same channel. Delivery-tag 0 is used only
-    together with the multiple flag.
+    Demands: A basic.nack must name an unacknowledged delivery of the same channel. Delivery-tag 0 may be used
+    only together with the multiple flag.
     Source: RMQX:basic.nack.multiple.exists
     Evidence: the unacknowledged delivery-tags of the channel
     Why it matters: The server closes the channel. After closing the channel, the server redelivers all
@@ -175,7 +174,7 @@ B_ACK_DUP: Final = RULES.rule("B-ACK-DUP", "MUST NOT", "tier A", by="client", an
 def settled_twice(case: Case091, tag: int, reason: str, certainty: i64) -> None:
     """A client acknowledges, rejects or nacks a delivery that it has acknowledged, rejected or nacked before.
 
-    Demands: A client settles each delivery only once, by basic.ack, basic.reject or basic.nack.
+    Demands: A client must settle each delivery only once, by basic.ack, basic.reject or basic.nack.
     Source: XML:basic.ack.multiple.exists
     Evidence: the delivery-tags that the client has settled on the channel, alone or through multiple, and
     each tx.rollback or basic.recover that undoes a settlement
@@ -200,7 +199,7 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     """A client sends a basic.ack with the multiple flag whose delivery-tag names a delivery that was settled
     before.
 
-    Demands: A basic.ack with the multiple flag and a delivery-tag other than 0 names a delivery that is
+    Demands: A basic.ack with the multiple flag and a delivery-tag other than 0 must name a delivery that is
     itself still unacknowledged.
     Source: XML:basic.ack.multiple.exists
     Evidence: the unacknowledged delivery-tags of the channel
@@ -220,7 +219,7 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     """
     case.report(
         B_ACK_MULTIPLE,
-        f"delivery-tag {tag} with the multiple flag was settled before; "
+        f"the multiple flag is set and delivery-tag {tag} is already settled, but "
         f"{count(others, 'earlier delivery')} {are(others)} not settled",
         certainty,
         {"delivery_tag": tag, "covered": others},
@@ -233,7 +232,7 @@ B_ACK_NOACK: Final = RULES.rule("B-ACK-NOACK", "IMPLIED", "tier A", by="client",
 def ack_of_delivery_without_acks(case: Case091, tag: int) -> None:
     """A client acknowledges, rejects or nacks a delivery that the server sent with no-ack.
 
-    Demands: A client does not acknowledge deliveries that it requested with no-ack.
+    Demands: A client must not acknowledge deliveries that it requested with no-ack.
     Source: XML domain no-ack (doc); RMQ:server rabbit_channel collect_acks
     Evidence: the no-ack bit of basic.consume and basic.get, and the delivery-tags that belong to these
     requests
@@ -245,7 +244,7 @@ def ack_of_delivery_without_acks(case: Case091, tag: int) -> None:
     """
     case.report(
         B_ACK_NOACK,
-        f"delivery-tag {tag} was delivered with no-ack",
+        f"delivery-tag {tag} was delivered with no-ack, so the client must not acknowledge it",
         evidence={"delivery_tag": tag},
     )
 
@@ -258,7 +257,7 @@ B_NACK_CAP: Final = RULES.rule(
 def nack_without_capability(case: Case091) -> None:
     """A client sends basic.nack although the server has not announced the capability basic.nack.
 
-    Demands: A client sends basic.nack only if the server announces the capability basic.nack.
+    Demands: A client may send basic.nack only if the server announces the capability basic.nack.
     Source: RMQ:docs/nack; RMQ:docs/connections (capabilities)
     Evidence: the capabilities in connection.start, and each basic.nack of the client
     Why it matters: The method basic.nack is a RabbitMQ extension. Servers without this extension do not know
@@ -268,7 +267,12 @@ def nack_without_capability(case: Case091) -> None:
     How to mend it: Read the capabilities in the server-properties of connection.start. Without the capability
     basic.nack, send one basic.reject per delivery instead.
     """
-    case.report_once(B_NACK_CAP, "the server has not announced the capability basic.nack", CERTAIN, {})
+    case.report_once(
+        B_NACK_CAP,
+        "basic.nack is sent although the server has not announced the capability basic.nack",
+        CERTAIN,
+        {},
+    )
 
 
 def judge_ack(case: Case091, channel: Channel, method: BasicAck) -> None:
@@ -295,7 +299,10 @@ def judge_ack(case: Case091, channel: Channel, method: BasicAck) -> None:
         return
     if not method.multiple:
         settled_twice(
-            case, tag, f"delivery-tag {tag} was settled before", certainty_of_settlement(channel, tag)
+            case,
+            tag,
+            f"the client has already settled delivery-tag {tag}",
+            certainty_of_settlement(channel, tag),
         )
         return
     others = len(channel.deliveries.covered(tag, True))
@@ -322,7 +329,10 @@ def judge_reject(case: Case091, channel: Channel, method: BasicReject) -> None:
         ack_of_delivery_without_acks(case, tag)
     else:
         settled_twice(
-            case, tag, f"delivery-tag {tag} was settled before", certainty_of_settlement(channel, tag)
+            case,
+            tag,
+            f"the client has already settled delivery-tag {tag}",
+            certainty_of_settlement(channel, tag),
         )
 
 
@@ -343,18 +353,23 @@ def judge_nack(case: Case091, channel: Channel, method: BasicNack) -> None:
         return
     last = channel.deliveries.last
     if tag > last:
-        reason = f"the server has not sent delivery-tag {tag} on this channel; the last one was {last}"
+        reason = (
+            f"the server has not sent delivery-tag {tag} on this channel: its last delivery-tag is {last}"
+        )
         nack_of_unknown_delivery(case, tag, reason, CERTAIN)
     elif needs_none(channel, tag):
         ack_of_delivery_without_acks(case, tag)
     elif not method.multiple:
         settled_twice(
-            case, tag, f"delivery-tag {tag} was settled before", certainty_of_settlement(channel, tag)
+            case,
+            tag,
+            f"the client has already settled delivery-tag {tag}",
+            certainty_of_settlement(channel, tag),
         )
     else:
         others = len(channel.deliveries.covered(tag, True))
         reason = (
-            f"delivery-tag {tag} with the multiple flag was settled before; "
+            f"the multiple flag is set and delivery-tag {tag} is already settled, but "
             f"{count(others, 'earlier delivery')} {are(others)} not settled"
         )
         certainty = certainty_of_settlement(channel, tag)

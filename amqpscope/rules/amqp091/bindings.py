@@ -25,7 +25,7 @@ Q_BIND_DUP: Final = RULES.rule("Q-BIND-DUP", "MUST", "tier B", by="server")
 def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: TopologyOperation) -> Finding:
     """A server refuses a queue.bind for a binding that already exists.
 
-    Demands: A server accepts a queue.bind for a binding that already exists.
+    Demands: A server must accept a queue.bind for a binding that already exists.
     Source: XML:queue.bind.duplicates
     Evidence: the same queue.bind, which the server accepted before, and the server's refusal
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
@@ -47,7 +47,7 @@ X_BIND_DUP: Final = RULES.rule("X-BIND-DUP", "MUST", "tier B", by="server")
 def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: TopologyOperation) -> Finding:
     """A server refuses an exchange.bind for a binding that already exists.
 
-    Demands: A server accepts an exchange.bind for a binding that already exists.
+    Demands: A server must accept an exchange.bind for a binding that already exists.
     Source: RMQX:exchange.bind.duplicates
     Evidence: the same exchange.bind, which the server accepted before, and the server's refusal
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
@@ -71,7 +71,7 @@ X_BIND_CYCLE: Final = RULES.rule("X-BIND-CYCLE", "MUST", "tier B", by="server")
 def binding_in_a_circle_refused(operation: TopologyOperation) -> Finding:
     """A server refuses to bind an exchange to itself.
 
-    Demands: A server accepts exchange bindings that form a cycle, including a binding of an exchange to
+    Demands: A server must accept exchange bindings that form a cycle, including a binding of an exchange to
     itself.
     Source: RMQX:exchange.bind.cyclical
     Evidence: an exchange.bind whose source equals its destination, and the server's refusal
@@ -96,7 +96,7 @@ Q_BIND_TRANSIENT_X: Final = RULES.rule("Q-BIND-TRANSIENT-X", "MUST", "tier B", b
 def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: TopologyOperation) -> Finding:
     """A server refuses to bind a durable queue to a transient exchange.
 
-    Demands: A server accepts the binding of a durable queue to a transient exchange.
+    Demands: A server must accept the binding of a durable queue to a transient exchange.
     Source: XML:queue.bind.transient-exchange
     Evidence: the declarations of the queue and the exchange, and the server's answer to queue.bind
     Why it matters: The specification allows a binding of a durable queue to a transient exchange. The binding
@@ -124,7 +124,7 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
     """A server returns a message that was published to the default exchange, although a queue exists whose
     name is the routing key.
 
-    Demands: A server binds each new queue to the default exchange under the name of the queue.
+    Demands: A server must bind each new queue to the default exchange under the name of the queue.
     Source: XML:queue.declare.default-binding; GS:3.1.3.1
     Evidence: a basic.return with reply-code 312 for a message that was published to the default exchange with
     the name of an existing queue as its routing key
@@ -151,8 +151,8 @@ def bound_queue_not_reached(operation: TopologyOperation, binding: TopologyOpera
     """A server returns a message that was published to a direct exchange, although a queue is bound with
     exactly the routing key of the message.
 
-    Demands: A direct exchange routes a message to every queue that is bound with exactly the routing key of
-    the message.
+    Demands: A direct exchange must route a message to every queue that is bound with exactly the routing key
+    of the message.
     Source: XML:queue.bind.routing-key.direct-exchange-key-matching; GS:3.1.3.1
     Evidence: the known bindings, and a basic.return with reply-code 312 although a binding matches
     Why it matters: The queue does not get the message. The message is lost unless the publisher handles the
@@ -178,7 +178,7 @@ B_PUBLISH_INTERNAL: Final = RULES.rule("B-PUBLISH-INTERNAL", "MUST", "tier B", b
 def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperation) -> Finding:
     """A server accepts a message from a client for an exchange that was declared internal.
 
-    Demands: A server refuses a client's publish to an internal exchange with the channel exception 403.
+    Demands: A server must refuse a client's publish to an internal exchange with the channel exception 403.
     Source: XML:basic.publish.exchange.02; ERR:26
     Evidence: the internal bit of the exchange's declaration, and the server's answers after the publish
     Why it matters: Only other exchanges may route messages to an internal exchange. A server that accepts

@@ -29,7 +29,7 @@ def blocked_without_capability(case: Case091) -> None:
     """A server sends connection.blocked or connection.unblocked to a client that has not announced the
     capability connection.blocked.
 
-    Demands: A server sends connection.blocked and connection.unblocked only to clients that announce the
+    Demands: A server may send connection.blocked and connection.unblocked only to clients that announce the
     capability connection.blocked with the value true.
     Source: RMQ:docs/connection-blocked; RMQX:connection.blocked
     Evidence: the capabilities in connection.start-ok, and each connection.blocked and connection.unblocked of
@@ -62,7 +62,7 @@ def blocked_out_of_turn(case: Case091) -> None:
     """A server sends connection.blocked while the connection is already blocked, or connection.unblocked
     while the connection is not blocked.
 
-    Demands: A server sends connection.unblocked only after connection.blocked, and sends no second
+    Demands: A server may send connection.unblocked only after connection.blocked, and must not send a second
     connection.blocked in between.
     Source: RMQ:docs/connection-blocked
     Evidence: whether the connection is blocked when the method arrives
@@ -74,7 +74,7 @@ def blocked_out_of_turn(case: Case091) -> None:
     from false to true, and connection.unblocked only when the flag changes back.
     """
     view = case.view
-    before = f"blocked in packet {view.blocking.packet}" if view.blocking.blocked else "not blocked"
+    before = f"blocked since packet {view.blocking.packet}" if view.blocking.blocked else "not blocked"
     case.report(
         C_BLOCKED_PAIR,
         f"{case.name} is sent although the connection is {before}",
@@ -95,7 +95,7 @@ C_BLOCKED_PUBLISH: Final = RULES.rule(
 def published_while_blocked(case: Case091, since: i64, certainty: i64) -> None:
     """A client goes on publishing after it has received connection.blocked.
 
-    Demands: A client stops publishing after it has received connection.blocked.
+    Demands: A client must stop publishing after it has received connection.blocked.
     Source: RMQX:connection.blocked; RMQ:docs/connection-blocked
     Evidence: each basic.publish that the client sends well after connection.blocked and before
     connection.unblocked

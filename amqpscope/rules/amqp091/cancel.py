@@ -29,7 +29,7 @@ B_CTAG_CHANNEL: Final = RULES.rule(
 def cancel_on_another_channel(case: Case091, tag: str, other: Channel) -> None:
     """A client sends basic.cancel with the consumer-tag of a consumer that belongs to another channel.
 
-    Demands: A client cancels a consumer on the channel on which it started the consumer.
+    Demands: A client must cancel a consumer on the channel on which it started the consumer.
     Source: XML:basic.consume.consumer-tag.02
     Evidence: the consumer-tags in use on each channel, and the channel of the basic.cancel
     Why it matters: The server cancels nothing, or closes the connection. The consumer keeps receiving
@@ -58,7 +58,7 @@ B_CANCEL_CTAG: Final = RULES.rule(
 def cancel_of_nobody(case: Case091, tag: str, certainty: i64) -> None:
     """A client sends basic.cancel with a consumer-tag that no consumer on the channel has.
 
-    Demands: A basic.cancel names a consumer of the same channel.
+    Demands: A basic.cancel must name a consumer of the same channel.
     Source: XML:basic.cancel.01; XML domain consumer-tag
     Evidence: the consumer-tags in use on the channel, and those that the server has just cancelled
     Why it matters: If the client meant another consumer, that consumer keeps receiving deliveries. If the
@@ -87,7 +87,7 @@ B_CANCELOK_TAG: Final = RULES.rule(
 def other_consumer_cancelled(case: Case091, asked: str, tag: str) -> None:
     """A server answers basic.cancel with a basic.cancel-ok that carries another consumer-tag.
 
-    Demands: A basic.cancel-ok repeats the consumer-tag of the basic.cancel.
+    Demands: A basic.cancel-ok must repeat the consumer-tag of the basic.cancel.
     Source: XML:basic.cancel-ok.consumer-tag
     Evidence: the consumer-tags of basic.cancel and basic.cancel-ok
     Why it matters: The client removes another consumer than the server does, so client and server no longer
@@ -115,8 +115,8 @@ B_CANCEL_NOTIFY_CAP: Final = RULES.rule(
 def cancel_not_asked_for(case: Case091) -> None:
     """A server sends basic.cancel to a client that has not announced the capability consumer_cancel_notify.
 
-    Demands: A server sends basic.cancel only to clients that announce the capability consumer_cancel_notify
-    with the value true.
+    Demands: A server may send basic.cancel only to clients that announce the capability
+    consumer_cancel_notify with the value true.
     Source: RMQ:docs/consumer-cancel; RMQX:basic.cancel
     Evidence: the capabilities in connection.start-ok, and each basic.cancel of the server
     Why it matters: According to the specification, only clients send basic.cancel. A client without the
@@ -129,7 +129,7 @@ def cancel_not_asked_for(case: Case091) -> None:
     """
     case.report_once(
         B_CANCEL_NOTIFY_CAP,
-        "the client has not announced the capability consumer_cancel_notify",
+        "basic.cancel is sent although the client has not announced the capability consumer_cancel_notify",
         CERTAIN,
         {},
     )
@@ -147,8 +147,8 @@ B_CANCEL_NOTIFY_REPLY: Final = RULES.rule(
 def cancel_answered_needlessly(case: Case091, tag: str) -> None:
     """A client sends basic.cancel-ok in answer to a server's basic.cancel that had no-wait set.
 
-    Demands: A client sends no basic.cancel-ok for a basic.cancel of the server that sets no-wait (RabbitMQ
-    always sets it).
+    Demands: A client must not send basic.cancel-ok for a basic.cancel of the server that sets no-wait
+    (RabbitMQ always sets it).
     Source: RMQX:basic.cancel; XML domain no-wait
     Evidence: a basic.cancel of the server, and the client's basic.cancel-ok
     Why it matters: The server waits for no answer, and may take the basic.cancel-ok for the answer to
@@ -160,7 +160,7 @@ def cancel_answered_needlessly(case: Case091, tag: str) -> None:
     """
     case.report(
         B_CANCEL_NOTIFY_REPLY,
-        f"the server's basic.cancel of consumer {tag!r} had no-wait set",
+        f"basic.cancel-ok is sent although the server's basic.cancel of consumer {tag!r} has no-wait set",
         evidence={"consumer_tag": tag},
     )
 

@@ -60,7 +60,7 @@ def said_before_open(case: Case091) -> None:
     """A peer sends a method on a channel that is not open yet: a client before channel.open, or a server
     before channel.open-ok.
 
-    Demands: A peer opens a channel before it sends anything else on that channel.
+    Demands: A peer must open a channel before it sends anything else on that channel.
     Source: G:channel; GS:2.2.5; XML constant channel-error
     Evidence: whether the channel number is open
     Why it matters: The method belongs to no channel. The specification tells the receiver to close the
@@ -83,7 +83,7 @@ CH_CLOSE_SILENT: Final = RULES.rule("CH-CLOSE-SILENT", "IMPLIED", "tier A", answ
 def said_after_own_close(case: Case091, closing: CloseReason) -> None:
     """A peer that has sent channel.close sends something other than channel.close-ok on the channel.
 
-    Demands: After channel.close, a peer sends nothing but channel.close-ok on that channel.
+    Demands: After channel.close, a peer must not send anything but channel.close-ok on that channel.
     Source: XML:channel.close.stability; G:channel close-channel
     Evidence: the frames that the peer sends on the channel after its channel.close
     Why it matters: The other peer answers channel.close and may give the channel number to a new channel. The
@@ -109,7 +109,8 @@ def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
     """A peer that has sent channel.close answers a request that arrived after its channel.close, instead of
     discarding the request.
 
-    Demands: After channel.close, a peer acts on no received method except channel.close and channel.close-ok.
+    Demands: After channel.close, a peer must discard all received methods except channel.close and
+    channel.close-ok.
     Source: XML:channel.close.stability
     Evidence: replies, publisher confirms and deliveries whose cause is a method that arrived after the peer's
     channel.close
@@ -137,7 +138,8 @@ def said_after_close_ok(case: Case091) -> None:
     """A peer that has sent channel.close-ok sends something on the channel before the channel is opened
     again.
 
-    Demands: After channel.close-ok, a peer sends nothing on the channel until the channel is opened again.
+    Demands: After channel.close-ok, a peer must not send anything on the channel until the channel is opened
+    again.
     Source: G:channel close-channel
     Evidence: the frames that the peer sends on the channel after its channel.close-ok
     Why it matters: The channel has ended, and a new channel may get its number. Brokers answer a frame after
@@ -168,7 +170,7 @@ CH_CLOSEOK_UNSOLICITED: Final = RULES.rule(
 def close_ok_of_nothing(case: Case091) -> None:
     """A peer sends channel.close-ok although no channel.close waits for an answer.
 
-    Demands: A peer sends channel.close-ok only as the answer to a channel.close.
+    Demands: A peer may send channel.close-ok only as the answer to a channel.close.
     Source: G:channel close-channel
     Evidence: the channel.close methods that have no answer yet
     Why it matters: The other peer may take the channel.close-ok for the end of a channel that is in use, or
@@ -198,7 +200,7 @@ CH_CLOSE_SOFT_CODE: Final = RULES.rule(
 def closed_with_hard_code(case: Case091, close: ChannelClose) -> None:
     """A peer sends channel.close with a reply-code that is neither that of a soft error nor 200.
 
-    Demands: The reply-code in channel.close is that of a soft error, or 200 for a normal close.
+    Demands: The reply-code in channel.close must be that of a soft error, or 200 for a normal close.
     Source: GS:4.8.1; XML constants class=soft-error
     Evidence: the reply-code in channel.close
     Why it matters: Reply-codes of hard errors belong in connection.close. A client that acts on the
@@ -274,7 +276,7 @@ def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, 
     """A peer leaves a channel.close unanswered for at least 30 seconds, and until the connection or the
     capture ends.
 
-    Demands: A peer answers channel.close with channel.close-ok.
+    Demands: A peer must answer channel.close with channel.close-ok.
     Source: GS:2.3.7; G:channel close-channel
     Evidence: the channel.close, and the time until its receiver closes the connection or the capture ends
     Why it matters: The channel number stays taken, in the broker and in the client, until the connection
@@ -289,7 +291,7 @@ def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, 
     """
     case.report(
         CH_CLOSE_REPLY,
-        f"the channel.close of channel {channel.number} in packet {closing.packet} is never answered",
+        f"the channel.close of channel {channel.number} in packet {closing.packet} is still not answered",
         certainty,
         {"channel": int(channel.number), "reply_code": int(closing.code)},
         [int(closing.packet)],
@@ -305,7 +307,8 @@ def crossing_close_never_answered(
     """A peer that has sent channel.close does not answer a channel.close that the other peer sent at the same
     time.
 
-    Demands: A peer that has sent channel.close still answers a received channel.close with channel.close-ok.
+    Demands: A peer that has sent channel.close must still answer a received channel.close with
+    channel.close-ok.
     Source: XML:channel.close.stability
     Evidence: two channel.close methods on the channel, one in each direction
     Why it matters: When two channel.close methods cross, each needs its own answer. Without both answers the
@@ -321,7 +324,7 @@ def crossing_close_never_answered(
     case.report(
         CH_CLOSE_CROSS,
         f"the channel.close of channel {channel.number} in packet {closing.packet}, which crossed another "
-        "channel.close, is never answered",
+        "channel.close, is still not answered",
         certainty,
         {"channel": int(channel.number), "reply_code": int(closing.code)},
         [int(closing.packet)],

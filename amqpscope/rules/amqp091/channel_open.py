@@ -29,7 +29,7 @@ CH_OPEN_STATE: Final = RULES.rule(
 def opened_while_open(case: Case091, channel: Channel) -> None:
     """A client sends channel.open for a channel that is already open.
 
-    Demands: A client does not send channel.open for a channel number that is already open.
+    Demands: A client must not send channel.open for a channel number that is already open.
     Source: XML:channel.open.state
     Evidence: whether the channel number is open
     Why it matters: Brokers answer by closing the connection, which ends all other channels. The usual cause
@@ -55,8 +55,8 @@ def reused_too_early(case: Case091, channel: Channel) -> None:
     """A client opens a channel number again before channel.close-ok has ended the previous channel of that
     number.
 
-    Demands: A client opens a channel number again only after channel.close-ok for the previous channel of
-    that number. The client waits for channel.close-ok if it closed the channel itself, or sends
+    Demands: A client may open a channel number again only after channel.close-ok for the previous channel of
+    that number. The client must wait for channel.close-ok if it closed the channel itself, and must send
     channel.close-ok if the server closed the channel.
     Source: G:channel; GS:2.3.7
     Evidence: the order of channel.close, channel.close-ok and channel.open on the channel number
@@ -87,7 +87,7 @@ CH_NUM_MAX: Final = RULES.rule("CH-NUM-MAX", "IMPLIED", "tier A", by="client", a
 def number_above_limit(case: Case091) -> None:
     """A client opens a channel whose number is above the agreed channel-max.
 
-    Demands: Channel numbers lie between 1 and the agreed channel-max.
+    Demands: Channel numbers must lie between 1 and the agreed channel-max.
     Source: XML:connection.tune.channel-max (field doc); GS:4.2.3
     Evidence: the channel-max in connection.tune-ok (0 means 65535), and the channel number of each frame
     Why it matters: The broker may have no room for the channel and closes the connection. Some brokers do not
@@ -117,7 +117,7 @@ CH_COUNT_MAX: Final = RULES.rule(
 def too_many_open(case: Case091) -> None:
     """A client opens more channels at once than the agreed channel-max allows.
 
-    Demands: A connection has at most channel-max open channels at a time.
+    Demands: A connection must not have more than channel-max open channels at a time.
     Source: XML:connection.tune-ok.channel-max (field doc)
     Evidence: the number of open channels, and the channel-max in connection.tune-ok
     Why it matters: The broker closes the connection with reply-code 530. The usual cause is an application

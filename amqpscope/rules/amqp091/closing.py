@@ -48,8 +48,8 @@ C_CLOSE_HANDSHAKE: Final = RULES.rule("C-CLOSE-HANDSHAKE", "MUST", "tier A")
 def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bool) -> None:
     """A peer ends its TCP stream although neither peer has sent connection.close.
 
-    Demands: A peer that wants to end an open connection exchanges connection.close and connection.close-ok
-    before it closes the socket.
+    Demands: A peer that wants to end an open connection must exchange connection.close and
+    connection.close-ok before it closes the socket.
     Source: GS:2.3.7
     Evidence: a FIN or RST of TCP without an earlier connection.close
     Why it matters: The other peer cannot distinguish an orderly end from a crash. The fate of messages and
@@ -76,7 +76,7 @@ C_CLOSE_REPLY: Final = RULES.rule("C-CLOSE-REPLY", "MUST", "tier A")
 def close_not_answered(case: Case091, closing: CloseReason, certainty: i64) -> None:
     """A peer ends its TCP stream without answering the other peer's connection.close.
 
-    Demands: A peer answers connection.close with connection.close-ok.
+    Demands: A peer must answer connection.close with connection.close-ok.
     Source: GS:2.3.7; G:connection close-connection
     Evidence: a connection.close, followed by the end of its receiver's stream without connection.close-ok
     Why it matters: The other peer waits for connection.close-ok until a time-out, and cannot know whether its
@@ -103,7 +103,7 @@ def crossing_close_not_answered(case: Case091, closing: CloseReason) -> None:
     """A peer that has sent connection.close itself ends its TCP stream without answering the other peer's
     connection.close.
 
-    Demands: A peer that has sent connection.close still answers a received connection.close with
+    Demands: A peer that has sent connection.close must still answer a received connection.close with
     connection.close-ok.
     Source: XML:connection.close.stability; GS:2.3.7
     Evidence: two connection.close methods, one in each direction
@@ -135,7 +135,7 @@ C_CLOSE_SILENT: Final = RULES.rule(
 def frame_after_close(case: Case091, own: CloseReason) -> None:
     """A peer that has sent connection.close sends something other than connection.close-ok or a heartbeat.
 
-    Demands: After connection.close, a peer sends nothing but connection.close-ok and heartbeats.
+    Demands: After connection.close, a peer must not send anything but connection.close-ok and heartbeats.
     Source: XML:connection.close.stability; GS:2.3.7
     Evidence: the frames that the peer sends after its connection.close
     Why it matters: The other peer may already have ended the connection, and discards every frame that
@@ -161,7 +161,7 @@ C_CLOSE_DISCARD: Final = RULES.rule("C-CLOSE-DISCARD", "MUST", "tier A")
 def answer_after_close(case: Case091, own: CloseReason, request_packet: i64) -> None:
     """A peer that has sent connection.close acts on a method that arrived after its connection.close.
 
-    Demands: After connection.close, a peer acts on no received method except connection.close and
+    Demands: After connection.close, a peer must discard all received methods except connection.close and
     connection.close-ok.
     Source: XML:connection.close.stability
     Evidence: replies and deliveries whose cause is a method that arrived after the peer's connection.close
@@ -193,7 +193,7 @@ C_CLOSEOK_LAST: Final = RULES.rule(
 def frame_after_close_ok(case: Case091, packet: i64) -> None:
     """A peer that has sent connection.close-ok sends something other than a heartbeat.
 
-    Demands: The frame connection.close-ok is the last frame that a peer sends, except heartbeats.
+    Demands: Except for heartbeats, connection.close-ok must be the last frame that a peer sends.
     Source: G:connection close-connection; GS:2.2.4
     Evidence: the frames that the peer sends after its connection.close-ok
     Why it matters: The other peer closes its socket when connection.close-ok arrives. The other peer does not
@@ -220,7 +220,7 @@ C_CLOSEOK_UNSOLICITED: Final = RULES.rule(
 def close_ok_of_nothing(case: Case091) -> None:
     """A peer sends connection.close-ok although the other peer has not sent connection.close.
 
-    Demands: A peer sends connection.close-ok only as the answer to a connection.close.
+    Demands: A peer may send connection.close-ok only as the answer to a connection.close.
     Source: G:connection close-connection
     Evidence: a connection.close-ok without an earlier connection.close of the other peer
     Why it matters: The other peer is not closing the connection, so the connection.close-ok is meaningless to
@@ -245,7 +245,7 @@ C_CLOSEOK_SOCKET: Final = RULES.rule(
 def socket_kept(case: Case091, waited: i64) -> None:
     """A peer that has received connection.close-ok keeps its socket open.
 
-    Demands: A peer closes its socket soon after it has received connection.close-ok.
+    Demands: A peer must close its socket soon after it has received connection.close-ok.
     Source: GS:2.2.4; XML:connection.close-ok (doc)
     Evidence: the time from connection.close-ok to the FIN of TCP
     Why it matters: The connection has ended, but its socket still occupies resources on both sides.
@@ -275,8 +275,8 @@ C_CLOSE_METHOD_ID: Final = RULES.rule(
 def close_names_a_method_never_said(case: Case091, class_id: i64, method_id: i64) -> None:
     """A peer sends a close whose class-id and method-id name a method that the other peer has not sent.
 
-    Demands: The class-id and method-id in a close name the received method that caused the close, or are both
-    0 if no method caused it.
+    Demands: The class-id and method-id in a close must name the received method that caused the close, or
+    must both be 0 if no method caused it.
     Source: XML:connection.close.class-id/method-id (docs); XML:channel.close.class-id/method-id
     Evidence: the methods that the closing peer has received from the other peer
     Why it matters: A developer who looks for the cause of the close looks in the wrong place.
@@ -304,7 +304,7 @@ C_CLOSE_CODE_KNOWN: Final = RULES.rule(
 def unknown_reply_code(case: Case091, code: i64) -> None:
     """A peer sends a reply-code that the specification does not define and that is not RabbitMQ's 312.
 
-    Demands: Reply-codes come from the list in the specification, or are RabbitMQ's 312.
+    Demands: A reply-code must be one from the list in the specification, or RabbitMQ's 312.
     Source: XML domain reply-code; XML constants
     Evidence: the reply-code in connection.close, channel.close and basic.return
     Why it matters: If the reply-code is unknown, only the reply-text says what happened. Programs do not
@@ -332,7 +332,7 @@ C_CLOSE_HARD_CODE: Final = RULES.rule(
 def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     """A peer closes the connection with the reply-code of an error that should end only a channel.
 
-    Demands: The reply-code in connection.close is that of a hard error, or 200 for a normal close.
+    Demands: The reply-code in connection.close must be that of a hard error, or 200 for a normal close.
     Source: GS:4.8.1; XML constants class=hard-error
     Evidence: the reply-code in connection.close
     Why it matters: An error of one channel ends all other channels of the connection, too.

@@ -52,7 +52,7 @@ B_ACK_TIMEOUT: Final = RULES.rule(
 def acknowledged_too_late(case: Case091, channel: Channel, oldest: ConsumerDelivery) -> None:
     """A client leaves a delivery unacknowledged for longer than the server waits.
 
-    Demands: A client settles each delivery within the server's consumer timeout (RabbitMQ: 30 minutes by
+    Demands: A client must settle each delivery within the server's consumer timeout (RabbitMQ: 30 minutes by
     default).
     Source: RMQ:docs/consumers (acknowledgement timeout)
     Evidence: a channel.close with reply-code 406 and the words "timed out", and the oldest unacknowledged
@@ -91,7 +91,7 @@ B_CONTENT_TOO_LARGE: Final = RULES.rule(
 def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
     """A client publishes a message that is larger than the server accepts.
 
-    Demands: A client publishes no message that is larger than the server accepts.
+    Demands: A client must not publish a message that is larger than the server accepts.
     Source: XML constant content-too-large; RMQ:server rabbit_channel check_msg_size
     Evidence: the body size of the message, and the server's close with 311, 406 or 501
     Why it matters: The server closes the channel with 311, or with 406 if the server is RabbitMQ. Messages
@@ -131,7 +131,7 @@ def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None
     """A server refuses a basic.consume or basic.get that sets no-ack, and says that it does not implement
     no-ack.
 
-    Demands: A server supports consumers without acknowledgements (no-ack).
+    Demands: A server must support consumers without acknowledgements (no-ack).
     Source: XML:basic.09
     Evidence: the server's answer to a basic.consume or basic.get that sets no-ack
     Why it matters: The specification requires servers to support deliveries without acknowledgements. Streams
@@ -157,7 +157,7 @@ def consumer_with_acks_refused(case: Case091, request: MethodRequest) -> None:
     """A server refuses a basic.consume or basic.get without no-ack, and says that it does not implement
     acknowledgements.
 
-    Demands: A server supports consumers with acknowledgements.
+    Demands: A server must support consumers with acknowledgements.
     Source: XML:basic.10
     Evidence: the server's answer to a basic.consume or basic.get without no-ack
     Why it matters: The specification requires servers to support acknowledgements. Without acknowledgements,
@@ -188,7 +188,7 @@ B_RECOVER_ASYNC_OLD: Final = RULES.rule(
 def deprecated_recover(case: Case091) -> None:
     """A client sends basic.recover-async, which the specification has deprecated.
 
-    Demands: A client uses basic.recover instead of the deprecated basic.recover-async.
+    Demands: A client must use basic.recover instead of the deprecated basic.recover-async.
     Source: XML:basic.recover-async (deprecated=1)
     Evidence: each basic.recover-async of the client
     Why it matters: A basic.recover-async does little harm, because servers still support the method. The
@@ -197,7 +197,12 @@ def deprecated_recover(case: Case091) -> None:
     How to mend it: Replace basic.recover-async by basic.recover, and wait for basic.recover-ok before relying
     on the redelivery.
     """
-    case.report_once(B_RECOVER_ASYNC_OLD, "basic.recover replaces basic.recover-async", CERTAIN, {})
+    case.report_once(
+        B_RECOVER_ASYNC_OLD,
+        "basic.recover-async is sent, but it is deprecated: basic.recover replaces it",
+        CERTAIN,
+        {},
+    )
 
 
 F_PRETUNE_ACCEPT: Final = RULES.rule("F-PRETUNE-ACCEPT", "MUST", "tier B")
@@ -207,7 +212,8 @@ def small_frame_refused(case: Case091, most: i64) -> None:
     """A server refuses a frame of at most 4096 octets before connection.tune-ok because of the size of the
     frame.
 
-    Demands: Until the peers have agreed on frame-max, both peers accept every frame of up to 4096 octets.
+    Demands: Until the peers have agreed on frame-max, both peers must accept every frame of up to 4096
+    octets.
     Source: XML:connection.tune.frame-max.minimum; XML:connection.tune-ok.frame-max.minimum
     Evidence: a frame of at most 4096 octets before connection.tune-ok, and the connection.close with 501 that
     follows
@@ -232,7 +238,7 @@ F_HEARTBEAT_DISCARD: Final = RULES.rule("F-HEARTBEAT-DISCARD", "MUST", "tier B")
 def heartbeat_refused(case: Case091, code: i64) -> None:
     """A peer that does not use heartbeats closes an open connection because it received a heartbeat.
 
-    Demands: A peer that does not use heartbeats discards received heartbeat frames without an error.
+    Demands: A peer that does not use heartbeats must discard received heartbeat frames without an error.
     Source: GS:4.2.7
     Evidence: a heartbeat, followed by a connection.close that mentions the heartbeat and has the reply-code
     of a frame error
@@ -246,7 +252,8 @@ def heartbeat_refused(case: Case091, code: i64) -> None:
     """
     case.report(
         F_HEARTBEAT_DISCARD,
-        f"the close has reply-code {code} for a heartbeat, which a peer without heartbeats has to ignore",
+        f"the close has reply-code {code} because of a heartbeat, which a peer without heartbeats must "
+        "ignore",
         POSSIBLE,
         {"reply_code": int(code)},
     )

@@ -31,7 +31,7 @@ CF_SELECT_CAP: Final = RULES.rule(
 def confirms_without_capability(case: Case091) -> None:
     """A client sends confirm.select although the server has not announced the capability publisher_confirms.
 
-    Demands: A client sends confirm.select only if the server announces the capability publisher_confirms.
+    Demands: A client may send confirm.select only if the server announces the capability publisher_confirms.
     Source: RMQ:docs/confirms; RMQ:docs/connections (capabilities)
     Evidence: the capabilities in connection.start, and each confirm.select of the client
     Why it matters: Publisher confirms are a RabbitMQ extension. Servers without this extension do not know
@@ -42,7 +42,10 @@ def confirms_without_capability(case: Case091) -> None:
     publisher_confirms, do not send confirm.select. Use the class tx, or publish without confirms.
     """
     case.report_once(
-        CF_SELECT_CAP, "the server has not announced the capability publisher_confirms", CERTAIN, {}
+        CF_SELECT_CAP,
+        "confirm.select is sent although the server has not announced the capability publisher_confirms",
+        CERTAIN,
+        {},
     )
 
 
@@ -52,7 +55,7 @@ CF_TX_EXCL: Final = RULES.rule("CF-TX-EXCL", "IMPLIED", "tier A", by="client", a
 def confirms_in_transaction(case: Case091) -> None:
     """A client sends confirm.select on a channel that is in transaction mode.
 
-    Demands: A client does not send confirm.select on a channel in transaction mode.
+    Demands: A client must not send confirm.select on a channel in transaction mode.
     Source: RMQX:confirm.select (doc); RMQ:docs/confirms
     Evidence: whether the channel is in transaction mode
     Why it matters: Confirm mode and transaction mode exclude each other on a channel. RabbitMQ closes the
@@ -61,7 +64,7 @@ def confirms_in_transaction(case: Case091) -> None:
     How to mend it: Use either tx.select or confirm.select on a channel, never both. Applications that need
     both open one channel for each. Do not take a transactional channel from a pool for confirms.
     """
-    case.report(CF_TX_EXCL, "the channel is in transaction mode")
+    case.report(CF_TX_EXCL, "confirm.select is sent although the channel is in transaction mode")
 
 
 CF_MODE: Final = RULES.rule("CF-MODE", "IMPLIED", "tier A", by="server", answer="connection.close 503")
@@ -70,7 +73,7 @@ CF_MODE: Final = RULES.rule("CF-MODE", "IMPLIED", "tier A", by="server", answer=
 def confirm_not_asked_for(case: Case091) -> None:
     """A server sends basic.ack or basic.nack on a channel that is not in confirm mode.
 
-    Demands: A server sends basic.ack and basic.nack only on channels in confirm mode.
+    Demands: A server may send basic.ack and basic.nack only on channels in confirm mode.
     Source: RMQ:docs/confirms; RMQX:basic.ack (doc)
     Evidence: whether the channel is in confirm mode
     Why it matters: Outside confirm mode the client does not count its messages. The client treats the
@@ -88,7 +91,7 @@ CF_TAG_NONZERO: Final = RULES.rule("CF-TAG-NONZERO", "MUST NOT", "tier A", by="s
 def confirm_of_tag_zero(case: Case091) -> None:
     """A server sends a publisher confirm with delivery-tag 0.
 
-    Demands: The delivery-tag of a publisher confirm is not 0.
+    Demands: The delivery-tag of a publisher confirm must not be 0.
     Source: XML domain delivery-tag.non-zero; RMQX:basic.ack.multiple
     Evidence: the delivery-tag of basic.ack or basic.nack
     Why it matters: Messages are counted from 1, so no message has delivery-tag 0. A client may assign the
@@ -98,7 +101,7 @@ def confirm_of_tag_zero(case: Case091) -> None:
     number 1. Never send delivery-tag 0. To confirm several messages, send the highest tag with the multiple
     flag.
     """
-    case.report(CF_TAG_NONZERO, "delivery-tag 0")
+    case.report(CF_TAG_NONZERO, "the confirm has delivery-tag 0, but delivery-tags begin with 1")
 
 
 CF_SEQ_RANGE: Final = RULES.rule(
@@ -113,8 +116,8 @@ CF_SEQ_RANGE: Final = RULES.rule(
 def confirm_of_what_was_not_published(case: Case091, tag: int, published: int, certainty: i64) -> None:
     """A server confirms a message that the client has not published yet.
 
-    Demands: The delivery-tag of a publisher confirm lies between 1 and the number of messages published since
-    confirm.select.
+    Demands: The delivery-tag of a publisher confirm must lie between 1 and the number of messages published
+    since confirm.select.
     Source: RMQ:docs/confirms; RMQX:confirm (doc)
     Evidence: the number of messages that were published completely on the channel after confirm.select
     Why it matters: Client and server count the messages differently. After a confirm for a message that was
@@ -140,7 +143,7 @@ CF_ONCE: Final = RULES.rule("CF-ONCE", "MUST NOT", "tier A", by="server")
 def confirmed_twice(case: Case091, tag: int, certainty: i64) -> None:
     """A server confirms a message that it has confirmed before.
 
-    Demands: A server confirms each published message once.
+    Demands: A server must confirm each published message only once.
     Source: RMQ:docs/confirms; RMQX:basic.ack.multiple.exists; RMQX:basic.nack.multiple.exists
     Evidence: the messages of the channel that are not confirmed yet, and those that a confirm with the
     multiple flag covers
@@ -154,7 +157,7 @@ def confirmed_twice(case: Case091, tag: int, certainty: i64) -> None:
     """
     case.report(
         CF_ONCE,
-        f"the server has already confirmed message {tag}",
+        f"the server confirms message {tag} a second time",
         certainty,
         {"delivery_tag": tag},
     )
@@ -172,8 +175,8 @@ CF_EXCLUSIVE: Final = RULES.rule(
 def confirmed_both_ways(case: Case091, tag: int, before: str) -> None:
     """A server confirms the same message with both basic.ack and basic.nack.
 
-    Demands: A server confirms a message either with basic.ack or with basic.nack, and a basic.ack with the
-    multiple flag covers no message that was nacked.
+    Demands: A server must confirm a message either with basic.ack or with basic.nack. A basic.ack with the
+    multiple flag must not cover a message that was nacked.
     Source: RMQ:docs/confirms
     Evidence: the messages of the channel that the server has acked, and those that it has nacked
     Why it matters: The client cannot know whether the message is safe. The client may publish the message
@@ -195,7 +198,7 @@ CF_ALL: Final = RULES.rule("CF-ALL", "MUST", "tier B", by="server")
 def never_confirmed(case: Case091, publish: Publish, unconfirmed: int, age: i64) -> None:
     """A server ends a channel normally without having confirmed a message that was published long before.
 
-    Demands: A server confirms every message that is published in confirm mode.
+    Demands: A server must confirm every message that is published in confirm mode.
     Source: RMQX:confirm.all messages acknowledged
     Evidence: the messages that are not confirmed when the channel ends normally
     Why it matters: The client does not know whether the message is safe, and may wait forever for the
@@ -223,7 +226,7 @@ CF_NACK_HANDLE: Final = RULES.rule("CF-NACK-HANDLE", "SHOULD", "tier B", by="cli
 def nack_not_coped_with(case: Case091) -> None:
     """A client in confirm mode closes the channel or the connection because it received a basic.nack.
 
-    Demands: A client in confirm mode can handle basic.nack.
+    Demands: A client in confirm mode should be able to handle basic.nack.
     Source: RMQX:basic.nack.04
     Evidence: a basic.nack of the server, and the client's close that names it
     Why it matters: In confirm mode, basic.nack reports that the server could not accept a message. By

@@ -37,7 +37,7 @@ B_CTAG_UNIQUE: Final = RULES.rule(
 def tag_in_use(case: Case091, tag: str, consumer: Consumer) -> None:
     """A client sends basic.consume with the consumer-tag of a consumer that already exists on the channel.
 
-    Demands: A client does not use one consumer-tag for two consumers at a time on one channel.
+    Demands: A client must not use one consumer-tag for two consumers at a time on one channel.
     Source: XML:basic.consume.consumer-tag.01
     Evidence: the consumer-tags in use on the channel
     Why it matters: The server closes the connection. If two consumers had one consumer-tag, the client could
@@ -67,7 +67,7 @@ B_CTAG_ECHO: Final = RULES.rule(
 def tag_not_repeated(case: Case091, asked: str, tag: str) -> None:
     """A server answers basic.consume with a basic.consume-ok that carries another consumer-tag.
 
-    Demands: A basic.consume-ok repeats the consumer-tag of the basic.consume.
+    Demands: A basic.consume-ok must repeat the consumer-tag of the basic.consume.
     Source: XML:basic.consume-ok.consumer-tag (field doc)
     Evidence: the consumer-tags of basic.consume and basic.consume-ok
     Why it matters: The client waits for deliveries to a consumer that the server knows by another
@@ -96,8 +96,8 @@ def unusable_generated_tag(case: Case091, tag: str) -> None:
     """A server answers a basic.consume without consumer-tag with an empty consumer-tag, or with one that is
     in use on the channel.
 
-    Demands: If the consumer-tag of basic.consume is empty, the server generates a consumer-tag that is unique
-    on the channel.
+    Demands: If the consumer-tag of basic.consume is empty, the server must generate a consumer-tag that is
+    unique on the channel.
     Source: XML:basic.consume.consumer-tag (field doc)
     Evidence: the consumer-tag of basic.consume-ok
     Why it matters: The client cannot cancel the consumer, and cannot distinguish its deliveries from those of
@@ -122,7 +122,7 @@ B_CONSUME_QKNOWN: Final = RULES.rule(
 def consume_without_queue(case: Case091) -> None:
     """A client sends basic.consume without a queue name, although no queue was declared on the channel.
 
-    Demands: A basic.consume with an empty queue name follows a queue.declare on the same channel.
+    Demands: A basic.consume with an empty queue name must follow a queue.declare on the same channel.
     Source: XML domain queue-name (doc)
     Evidence: the queue that was last declared on the channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
@@ -141,7 +141,7 @@ B_GET_QKNOWN: Final = RULES.rule("B-GET-QKNOWN", "IMPLIED", "tier A", by="client
 def get_without_queue(case: Case091) -> None:
     """A client sends basic.get without a queue name, although no queue was declared on the channel.
 
-    Demands: A basic.get with an empty queue name follows a queue.declare on the same channel.
+    Demands: A basic.get with an empty queue name must follow a queue.declare on the same channel.
     Source: XML domain queue-name (doc)
     Evidence: the queue that was last declared on the channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
@@ -162,7 +162,7 @@ B_CONSUME_PRIO: Final = RULES.rule(
 def priority_no_integer(case: Case091, value: object) -> None:
     """A client sends basic.consume with an argument x-priority that is not an integer.
 
-    Demands: The argument x-priority of basic.consume is an integer.
+    Demands: The argument x-priority of basic.consume must be an integer.
     Source: RMQ:docs/consumer-priority
     Evidence: the type of the argument x-priority
     Why it matters: RabbitMQ refuses the basic.consume and closes the channel, so the consumer does not start.
@@ -185,7 +185,7 @@ B_REPLYTO_NOACK: Final = RULES.rule(
 def replies_with_acks(case: Case091) -> None:
     """A client sends basic.consume for amq.rabbitmq.reply-to without no-ack.
 
-    Demands: A client consumes amq.rabbitmq.reply-to with no-ack.
+    Demands: A client must consume amq.rabbitmq.reply-to with no-ack.
     Source: RMQ:docs/direct-reply-to
     Evidence: the queue name and the no-ack bit of basic.consume
     Why it matters: RabbitMQ does not store replies, so a client cannot acknowledge a reply. RabbitMQ closes
@@ -205,7 +205,7 @@ B_REPLYTO_ONE: Final = RULES.rule(
 def second_consumer_of_replies(case: Case091, consumer: Consumer) -> None:
     """A client starts a second consumer of amq.rabbitmq.reply-to on a channel.
 
-    Demands: A channel has at most one consumer of amq.rabbitmq.reply-to.
+    Demands: A channel must not have more than one consumer of amq.rabbitmq.reply-to.
     Source: RMQ:docs/direct-reply-to
     Evidence: the consumers of the channel
     Why it matters: RabbitMQ supports one consumer of amq.rabbitmq.reply-to per channel. If a client starts a
@@ -230,7 +230,7 @@ B_CONSUME_EXCL: Final = RULES.rule(
 def exclusive_beside_others(case: Case091, consumer: Consumer, channel: Channel) -> None:
     """A client sends basic.consume with exclusive set for a queue that already has a consumer.
 
-    Demands: A client does not request exclusive access to a queue that already has consumers.
+    Demands: A client must not request exclusive access to a queue that already has consumers.
     Source: XML:basic.consume.exclusive.01
     Evidence: the consumers of the queue in the virtual host, and the server's refusal with 403
     Why it matters: The server refuses the basic.consume and closes the channel. All other consumers of the
@@ -242,7 +242,8 @@ def exclusive_beside_others(case: Case091, consumer: Consumer, channel: Channel)
     """
     case.report(
         B_CONSUME_EXCL,
-        f"exclusive is set, although channel {channel.number} has consumer {consumer.tag!r} of the queue",
+        f"basic.consume asks for exclusive access, although consumer {consumer.tag!r} on channel "
+        f"{channel.number} uses the queue",
         POSSIBLE,
         {"consumer_tag": consumer.tag, "other_channel": int(channel.number)},
         [int(consumer.packet)],
@@ -255,7 +256,7 @@ B_CONSUME_EXCL_HELD: Final = RULES.rule("B-CONSUME-EXCL-HELD", "IMPLIED", "tier 
 def granted_beside_exclusive(case: Case091, consumer: Consumer, channel: Channel) -> None:
     """A server lets a second consumer start on a queue that has an exclusive consumer.
 
-    Demands: While a queue has an exclusive consumer, no other client reads from the queue.
+    Demands: While a queue has an exclusive consumer, no other client may read from the queue.
     Source: XML:basic.consume.exclusive (field doc)
     Evidence: the exclusive consumers, and each later basic.consume-ok or basic.get-ok for the same queue
     Why it matters: The client that asked for exclusive access is no longer the only consumer. The server
@@ -267,7 +268,8 @@ def granted_beside_exclusive(case: Case091, consumer: Consumer, channel: Channel
     """
     case.report(
         B_CONSUME_EXCL_HELD,
-        f"channel {channel.number} has the exclusive consumer {consumer.tag!r} of the queue",
+        f"the server accepts a second consumer of the queue, although consumer {consumer.tag!r} on channel "
+        f"{channel.number} is exclusive",
         POSSIBLE,
         {"consumer_tag": consumer.tag, "other_channel": int(channel.number)},
         [int(consumer.packet)],
@@ -282,7 +284,7 @@ B_RECOVER_REQUEUE0: Final = RULES.rule(
 def recover_without_requeue(case: Case091) -> None:
     """A client sends basic.recover without requeue to RabbitMQ.
 
-    Demands: A client sends basic.recover to RabbitMQ only with requeue set.
+    Demands: A client may send basic.recover to RabbitMQ only with requeue set.
     Source: ERR:2; RMQ:server rabbit_channel basic.recover_async
     Evidence: the requeue bit of basic.recover, and the product name of the server
     Why it matters: The specification lets the server resend the messages to the same consumers. RabbitMQ does

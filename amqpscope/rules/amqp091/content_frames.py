@@ -26,7 +26,7 @@ F_CONTENT_CH_NONZERO: Final[str] = RULES.rule(
 def content_on_channel_0(case: Case091, problem: Problem) -> None:
     """A peer sends a content header or a body on channel 0.
 
-    Demands: A peer never sends content headers or bodies on channel 0.
+    Demands: A peer must never send content headers or bodies on channel 0.
     Source: GS:4.2.6.1
     Evidence: the type and the channel number of the frame
     Why it matters: No method on channel 0 has content. The receiver closes the connection, with 504 or, at
@@ -49,7 +49,7 @@ F_CONTENT_HEADER_NEXT: Final[str] = RULES.rule(
 """A peer sends another frame on a channel on which the content header of the preceding method is due.
 
 Demands: After basic.publish, basic.return, basic.deliver or basic.get-ok, the next frame of the sender on the
-channel is the content header.
+channel must be the content header.
 Source: GS:4.2.6; GS:2.3.5.2; G:basic content
 Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The message and the connection are lost (reply-code 505). The usual cause is two threads that
@@ -67,7 +67,7 @@ F_CONTENT_NO_METHOD: Final[str] = RULES.rule(
 )
 """A peer sends a method on a channel on which octets of a message's body are still due.
 
-Demands: A peer sends no method on a channel between a content header and the last octet of the body.
+Demands: A peer must not send a method on a channel between a content header and the last octet of the body.
 Source: GS:4.2.6
 Evidence: the number of body octets that are still due on the channel in this direction
 Why it matters: The message and the connection are lost (reply-code 505). The usual cause is two threads that
@@ -86,7 +86,7 @@ F_CONTENT_ONE_HEADER: Final[str] = RULES.rule(
 )
 """A peer sends a content header on a channel on which octets of another message's body are still due.
 
-Demands: A peer sends no second content header on a channel before the earlier message is complete.
+Demands: A peer must not send a second content header on a channel before the earlier message is complete.
 Source: GS:4.2.6
 Evidence: the number of body octets that are still due on the channel in this direction
 Why it matters: The receiver cannot know to which message the next body belongs. The connection is lost
@@ -102,7 +102,7 @@ F_HEADER_ORPHAN: Final[str] = RULES.rule(
 )
 """A peer sends a content header that does not follow a method with content on the channel.
 
-Demands: A peer sends a content header only directly after a method that has content.
+Demands: A peer may send a content header only directly after a method that has content.
 Source: GS:4.2.6; GS:4.2.1 content
 Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The method is missing, so the receiver cannot process the message. The connection is lost
@@ -118,7 +118,7 @@ F_BODY_ORPHAN: Final[str] = RULES.rule(
 )
 """A peer sends a body frame on a channel on which no body is due.
 
-Demands: A peer sends a body frame only while a message with a content header is incomplete.
+Demands: A peer may send a body frame only while a message with a content header is incomplete.
 Source: GS:4.2.6; GS:4.2.1 content
 Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The body belongs to no message, so the receiver cannot process it. The connection is lost
@@ -134,7 +134,7 @@ F_BODY_OVERRUN: Final[str] = RULES.rule(
 )
 """A peer sends more body octets for a message than the content header announces.
 
-Demands: The body frames of a message together have exactly the body-size of the content header.
+Demands: Together, the body frames of a message must have exactly the body-size of the content header.
 Source: GS:4.2.6.1
 Evidence: the sum of the body octets, and the body-size of the content header
 Why it matters: The receiver cannot separate the message from the frames that follow. The connection is lost
@@ -150,7 +150,7 @@ F_BODY_ZERO: Final[str] = RULES.rule(
 )
 """A peer sends a body frame after a content header that announces an empty body.
 
-Demands: A message with body-size 0 has no body frames.
+Demands: A message with body-size 0 must not have body frames.
 Source: GS:4.2.6.1
 Evidence: a body frame directly after a content header with body-size 0
 Why it matters: The message was already complete, so the body frame belongs to no message. The connection is
@@ -171,7 +171,7 @@ F_HEADER_CLASS: Final[str] = RULES.rule(
 """A peer sends a content header whose class-id is not 60 (basic), although only methods of the class basic
 have content.
 
-Demands: The class-id of a content header equals the class-id of the preceding method (60).
+Demands: The class-id of a content header must equal the class-id of the preceding method (60).
 Source: GS:4.2.6.1; GS:4.2.6
 Evidence: the class-id of the content header and of the preceding method
 Why it matters: The receiver cannot read the properties. The connection is lost: the specification names both
@@ -187,7 +187,7 @@ F_HEADER_WEIGHT: Final[str] = RULES.rule(
 )
 """A peer sends a content header whose weight is not zero.
 
-Demands: The weight field of a content header is 0.
+Demands: The weight field of a content header must be 0.
 Source: GS:4.2.6.1; GS:4.2.1 content-weight
 Evidence: the weight field of the content header
 Why it matters: The weight field was planned for contents inside contents, and has no use. The connection is
@@ -207,8 +207,8 @@ F_HEADER_DECODE: Final[str] = RULES.rule(
 )
 """A peer sends a content header whose properties end before or after the end of its payload.
 
-Demands: The property list of a content header has exactly the properties that the flags announce, in order,
-and ends with the payload.
+Demands: The property list of a content header must have exactly the properties that the flags announce, in
+order, and must end with the payload.
 Source: GS:4.2.6.1
 Evidence: the end of the property list and the end of the payload
 Why it matters: Property flags and property values disagree, so all properties may be read wrongly. RabbitMQ
@@ -228,8 +228,8 @@ F_HEADER_FLAGS: Final[str] = RULES.rule(
 """A peer sends a content header whose property flags name an unknown property, or announce another flag word
 although no flag word follows.
 
-Demands: A content header sets only the flags of the 14 defined properties. The lowest flag bit is set only
-when another flag word follows.
+Demands: A content header may set only the flags of the 14 defined properties. The lowest flag bit may be set
+only if another flag word follows.
 Source: GS:4.2.6.1; XML class basic fields
 Evidence: the property flags of the content header
 Why it matters: The receiver reads the octets that belong to the unknown flag as a part of another property.
@@ -254,8 +254,8 @@ F_BODY_EMPTY: Final[str] = RULES.rule(
 def body_of_no_octets(case: Case091) -> None:
     """A peer sends a body frame without octets inside a message.
 
-    Demands: A body frame has at least one octet, because an empty body frame marks a message that a server
-    abandons.
+    Demands: A body frame must have at least one octet, because an empty body frame marks a message that a
+    server abandons.
     Source: XML:basic.reject.01; GS:4.2.1 content-body
     Evidence: a body frame with size 0
     Why it matters: RabbitMQ ignores an empty body frame, so the fault does little harm. The specification

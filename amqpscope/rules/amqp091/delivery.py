@@ -29,7 +29,7 @@ B_DTAG_NONZERO: Final = RULES.rule("B-DTAG-NONZERO", "MUST NOT", "tier A", by="s
 def delivery_tag_zero(case: Case091) -> None:
     """A server sends basic.deliver or basic.get-ok with delivery-tag 0.
 
-    Demands: The delivery-tag of basic.deliver and basic.get-ok is not 0.
+    Demands: The delivery-tag of basic.deliver and basic.get-ok must not be 0.
     Source: XML domain delivery-tag.non-zero
     Evidence: the delivery-tag of each basic.deliver and basic.get-ok
     Why it matters: In an acknowledgement, delivery-tag 0 stands for all deliveries. The client cannot
@@ -38,7 +38,7 @@ def delivery_tag_zero(case: Case091) -> None:
     How to mend it: Start the delivery-tag of each channel at 1 and increase it with every basic.deliver and
     basic.get-ok. Never send delivery-tag 0.
     """
-    case.report(B_DTAG_NONZERO, "delivery-tag 0")
+    case.report(B_DTAG_NONZERO, "the delivery has delivery-tag 0, but delivery-tags begin with 1")
 
 
 B_DTAG_INCREASING: Final = RULES.rule(
@@ -53,8 +53,8 @@ B_DTAG_INCREASING: Final = RULES.rule(
 def delivery_tag_not_new(case: Case091, tag: int, last: int) -> None:
     """A server sends a delivery-tag that is not larger than the last delivery-tag on the channel.
 
-    Demands: On a channel, basic.deliver and basic.get-ok share one series of delivery-tags, in which each
-    delivery-tag is larger than the one before.
+    Demands: On a channel, basic.deliver and basic.get-ok share one series of delivery-tags. Each delivery-tag
+    must be larger than the one before.
     Source: XML domain delivery-tag (doc); RMQ:docs/confirms
     Evidence: the last delivery-tag since the channel was opened
     Why it matters: An acknowledgement with the multiple flag covers all deliveries up to a delivery-tag, so
@@ -66,7 +66,7 @@ def delivery_tag_not_new(case: Case091, tag: int, last: int) -> None:
     """
     case.report(
         B_DTAG_INCREASING,
-        f"delivery-tag {tag} follows delivery-tag {last} on this channel",
+        f"delivery-tag {tag} follows delivery-tag {last} on this channel, but delivery-tags must increase",
         evidence={"delivery_tag": tag, "last_delivery_tag": last},
     )
 
@@ -83,7 +83,7 @@ B_DELIVER_CTAG: Final = RULES.rule(
 def delivery_to_nobody(case: Case091, tag: str) -> None:
     """A server sends a basic.deliver with a consumer-tag that no consumer on the channel ever had.
 
-    Demands: A basic.deliver carries the consumer-tag of an active consumer on the channel.
+    Demands: A basic.deliver must carry the consumer-tag of an active consumer on the channel.
     Source: XML:basic.deliver (doc); GS:3.1.6
     Evidence: the consumer-tags in use on the channel
     Why it matters: The client has no consumer that could take the message. The message is lost, or waits
@@ -106,7 +106,7 @@ B_DELIVER_EARLY: Final = RULES.rule("B-DELIVER-EARLY", "MUST NOT", "tier A", by=
 def delivery_before_consume_ok(case: Case091, tag: str) -> None:
     """A server sends a basic.deliver before the basic.consume-ok of its consumer.
 
-    Demands: A server sends no basic.deliver for a consumer before the basic.consume-ok of that consumer.
+    Demands: A server must not send basic.deliver for a consumer before the basic.consume-ok of that consumer.
     Source: GS:4.6
     Evidence: the order of basic.consume-ok and the first basic.deliver with the same consumer-tag
     Why it matters: Clients set up a consumer when its basic.consume-ok arrives. The client does not know the
@@ -118,9 +118,9 @@ def delivery_before_consume_ok(case: Case091, tag: str) -> None:
     """
     case.report(
         B_DELIVER_EARLY,
-        f"the basic.consume of consumer {tag!r} is not answered yet"
+        f"basic.deliver is sent before the basic.consume of consumer {tag!r} is answered"
         if tag
-        else "the basic.consume is not answered yet",
+        else "basic.deliver is sent before the basic.consume of its consumer is answered",
         evidence={"consumer_tag": tag},
     )
 
@@ -131,7 +131,7 @@ B_DELIVER_LATE: Final = RULES.rule("B-DELIVER-LATE", "MUST", "tier A", by="serve
 def delivery_after_cancel_ok(case: Case091, tag: str) -> None:
     """A server sends a basic.deliver after the basic.cancel-ok of its consumer.
 
-    Demands: A server sends no basic.deliver for a consumer after the basic.cancel-ok of that consumer.
+    Demands: A server must not send basic.deliver for a consumer after the basic.cancel-ok of that consumer.
     Source: GS:4.6; XML:basic.cancel (doc)
     Evidence: the order of basic.cancel-ok and basic.deliver with the same consumer-tag
     Why it matters: The client removed the consumer when basic.cancel-ok arrived. The delivery is lost, or
@@ -141,7 +141,11 @@ def delivery_after_cancel_ok(case: Case091, tag: str) -> None:
     How to mend it: Detach the consumer from its queue and send or requeue its pending deliveries first. Send
     basic.cancel-ok after the last delivery, and send nothing for the consumer after basic.cancel-ok.
     """
-    case.report(B_DELIVER_LATE, f"consumer {tag!r} was cancelled before", evidence={"consumer_tag": tag})
+    case.report(
+        B_DELIVER_LATE,
+        f"basic.deliver is sent to consumer {tag!r}, which is already cancelled",
+        evidence={"consumer_tag": tag},
+    )
 
 
 B_CANCEL_NOTIFY_LAST: Final = RULES.rule(
@@ -156,7 +160,8 @@ B_CANCEL_NOTIFY_LAST: Final = RULES.rule(
 def delivery_after_server_cancel(case: Case091, tag: str, certainty: i64) -> None:
     """A server sends a basic.deliver after the server itself has cancelled the consumer.
 
-    Demands: After a server has sent basic.cancel for a consumer, it sends no basic.deliver for that consumer.
+    Demands: After a server has sent basic.cancel for a consumer, the server must not send basic.deliver for
+    that consumer.
     Source: RMQ:docs/consumer-cancel
     Evidence: the consumer-tags that the server has cancelled
     Why it matters: With basic.cancel, the server announces that no more deliveries follow. The client has
@@ -169,7 +174,7 @@ def delivery_after_server_cancel(case: Case091, tag: str, certainty: i64) -> Non
     """
     case.report(
         B_CANCEL_NOTIFY_LAST,
-        f"the server has already cancelled consumer {tag!r}",
+        f"basic.deliver is sent although the server has already cancelled consumer {tag!r}",
         certainty,
         {"consumer_tag": tag},
     )
@@ -184,7 +189,7 @@ def more_than_the_window(
     """A server sends a delivery although as many messages are already unacknowledged as the prefetch-count
     allows.
 
-    Demands: The number of unacknowledged deliveries never exceeds the prefetch-count.
+    Demands: The number of unacknowledged deliveries must never exceed the prefetch-count.
     Source: XML:basic.qos.prefetch-count.01; RMQ:docs/consumer-prefetch
     Evidence: the prefetch-count of each basic.qos that the server has answered, and the unacknowledged
     deliveries of the consumer, channel or connection
@@ -216,8 +221,8 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     """A server sends a message that exceeds the prefetch-size together with the messages that are still
     unacknowledged.
 
-    Demands: While deliveries are unacknowledged, a server sends a further message only if all these messages
-    together do not exceed the prefetch-size.
+    Demands: While deliveries are unacknowledged, a server may send a further message only if all these
+    messages together do not exceed the prefetch-size.
     Source: XML:basic.qos.prefetch-count.01; XML:basic.qos.prefetch-size (field doc)
     Evidence: the body octets of the unacknowledged deliveries, and the prefetch-size of basic.qos
     Why it matters: The client receives more octets at a time than it asked for.
@@ -229,8 +234,8 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     """
     case.report(
         B_QOS_SIZE,
-        f"the message has {count(size, 'octet')}, {count(held, 'octet')} {are(held)} unacknowledged, "
-        f"and prefetch-size is {window}",
+        f"a message of {count(size, 'octet')} is sent while {count(held, 'octet')} {are(held)} "
+        f"unacknowledged, but prefetch-size is {window}",
         evidence={"size": size, "unacknowledged_octets": int(held), "prefetch_size": int(window)},
     )
 

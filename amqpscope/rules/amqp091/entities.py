@@ -14,6 +14,7 @@ from amqpscope.rules.amqp091.queue import Q_DELETE_INUSE
 from amqpscope.rules.amqp091.topology_operation import about_answer, about_request, shown
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
+from dissectors.wording import count
 
 __all__ = ["RULES"]
 
@@ -30,8 +31,8 @@ def change_not_seen(operation: TopologyOperation, what: str, name: str, known: T
     """A server answers 404 for a queue or exchange although it has confirmed to another client that the queue
     or exchange exists.
 
-    Demands: Once a server has confirmed a change to one client, every other client of the virtual host sees
-    the change.
+    Demands: Once a server has confirmed a change to one client, every other client of the virtual host must
+    see the change.
     Source: GS:4.4
     Evidence: a declaration that the server confirmed on one connection, and a later 404 on another connection
     without a deletion in between
@@ -67,8 +68,8 @@ def not_done_and_not_said(
 ) -> Finding:
     """A server does not carry out a request with no-wait, and reports no error.
 
-    Demands: If a server cannot carry out a request with no-wait, the server raises a channel or connection
-    exception.
+    Demands: If a server cannot carry out a request with no-wait, the server must raise a channel or
+    connection exception.
     Source: XML domain no-wait (doc)
     Evidence: a request with no-wait, and a later 404 that shows that the request had no effect
     Why it matters: With no-wait, an exception is the only way to report a failure. Without an exception, the
@@ -93,8 +94,8 @@ X_PREDECLARED: Final = RULES.rule("X-PREDECLARED", "MUST", "tier B", by="server"
 def standard_exchange_missing(operation: TopologyOperation, name: str) -> Finding:
     """A server reports that an exchange does not exist although every virtual host must have it.
 
-    Demands: Every virtual host has an exchange amq.<type> for each standard exchange type that the server
-    supports.
+    Demands: Every virtual host must have an exchange amq.<type> for each standard exchange type that the
+    server supports.
     Source: XML:exchange.required-instances; GS:3.1.3
     Evidence: a 404 for amq.direct, amq.fanout, amq.topic, amq.headers or amq.match
     Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring these
@@ -109,7 +110,7 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     allow their deletion.
     """
     certainty = POSSIBLE if name in ("amq.headers", "amq.match") else CERTAIN
-    message = f"the server does not find exchange {shown(name)}, which every virtual host has"
+    message = f"the server does not find exchange {shown(name)}, which every virtual host must have"
     return about_answer(X_PREDECLARED, certainty, message, operation)
 
 
@@ -124,7 +125,7 @@ Q_EXCL_ACCESS: Final = RULES.rule(
 def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -> Finding:
     """A client uses a queue that another open connection has declared exclusive.
 
-    Demands: A client does not use a queue that another open connection has declared exclusive.
+    Demands: A client must not use a queue that another open connection has declared exclusive.
     Source: XML:queue.declare.exclusive.exclusive; ERR:7
     Evidence: the connection that declared the exclusive queue, and the uses of the queue on other connections
     Why it matters: An exclusive queue belongs to the connection that declared it, and the server deletes the
@@ -153,7 +154,7 @@ Q_EXCL_DELETE: Final = RULES.rule(
 def exclusive_queue_outlives(operation: TopologyOperation, made: TopologyOperation, seconds: int) -> Finding:
     """A server keeps an exclusive queue after the connection that declared the queue has ended.
 
-    Demands: A server deletes an exclusive queue when the connection that declared the queue ends.
+    Demands: A server must delete an exclusive queue when the connection that declared the queue ends.
     Source: XML:queue.declare.exclusive (field doc); GS:4.5
     Evidence: a confirmed use of the queue after the connection that declared it has ended
     Why it matters: Messages accumulate in a queue that nobody uses any more. A later client may also mistake
@@ -181,7 +182,7 @@ X_DELETE_INUSE: Final = RULES.rule("X-DELETE-INUSE", "MUST NOT", "tier B", by="s
 def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOperation) -> Finding:
     """A server deletes an exchange that has bindings, although the client set if-unused.
 
-    Demands: If exchange.delete sets if-unused, the server keeps an exchange that still has bindings.
+    Demands: If exchange.delete sets if-unused, the server must keep an exchange that still has bindings.
     Source: XML:exchange.delete.if-unused.in-use
     Evidence: the known bindings of the exchange, and exchange.delete-ok
     Why it matters: The client wanted to delete the exchange only if the exchange has no bindings. Messages
@@ -216,7 +217,7 @@ def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
     """A server refuses a binding for lack of resources although fewer than four bindings of the queue are
     known.
 
-    Demands: A server lets a queue have at least four bindings.
+    Demands: A server should let a queue have at least four bindings.
     Source: XML:queue.bind.binding-count
     Evidence: a refusal of queue.bind with 506 while amqpscope knows fewer than four bindings of the queue
     Why it matters: The specification asks for at least four bindings per queue. The client loses its channel,
@@ -227,8 +228,8 @@ def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
     server's limit on bindings per queue if a limit is configured.
     """
     message = (
-        f"the server refuses a binding of queue {shown(operation.queue)}, although "
-        f"amqpscope knows only {known} of the 4 bindings that a server has to allow"
+        f"the server refuses a binding of queue {shown(operation.queue)}, but the capture shows only "
+        f"{known} of its bindings, and a server should allow at least 4"
     )
     return about_answer(Q_BIND_MIN_4, POSSIBLE, message, operation)
 
@@ -239,7 +240,7 @@ X_MIN_16: Final = RULES.rule("X-MIN-16", "SHOULD", "tier B", by="server")
 def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
     """A server refuses a new exchange for lack of resources although fewer than sixteen exchanges are known.
 
-    Demands: A server lets a virtual host have at least 16 exchanges.
+    Demands: A server should let a virtual host have at least 16 exchanges.
     Source: XML:exchange.declare.minimum
     Evidence: a refusal of exchange.declare with 506 while amqpscope knows fewer than 16 exchanges
     Why it matters: The specification asks for room for at least sixteen exchanges per virtual host. The
@@ -250,8 +251,8 @@ def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
     506. Raise the server's limit on exchanges if a limit is configured.
     """
     message = (
-        f"the server refuses exchange {shown(operation.exchange)}, although "
-        f"amqpscope knows only {known} of the 16 exchanges that a server has to allow"
+        f"the server refuses exchange {shown(operation.exchange)}, but the capture shows only "
+        f"{count(known, 'exchange')}, and a server should allow at least 16"
     )
     return about_answer(X_MIN_16, POSSIBLE, message, operation)
 
@@ -262,7 +263,7 @@ Q_MIN_256: Final = RULES.rule("Q-MIN-256", "SHOULD", "tier B", by="server")
 def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
     """A server refuses a new queue for lack of resources although fewer than 256 queues are known.
 
-    Demands: A server lets a virtual host have at least 256 queues.
+    Demands: A server should let a virtual host have at least 256 queues.
     Source: XML:queue.declare.minimum-queues
     Evidence: a refusal of queue.declare with 506 while amqpscope knows fewer than 256 queues
     Why it matters: The specification asks for room for at least 256 queues per virtual host. The client loses
@@ -273,9 +274,8 @@ def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
     the server's limit on queues if a limit is configured.
     """
     message = (
-        f"the server refuses queue {shown(operation.queue)}, although amqpscope knows only {known} "
-        "of the 256 "
-        "queues that a server has to allow"
+        f"the server refuses queue {shown(operation.queue)}, but the capture shows only "
+        f"{count(known, 'queue')}, and a server should allow at least 256"
     )
     return about_answer(Q_MIN_256, POSSIBLE, message, operation)
 
@@ -287,7 +287,7 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
     """A server refuses a consumer for lack of resources although fewer than sixteen consumers of the queue
     are known.
 
-    Demands: A server lets a queue have at least 16 consumers.
+    Demands: A server should let a queue have at least 16 consumers.
     Source: XML:basic.consume.01
     Evidence: a refusal of basic.consume with 506 while amqpscope knows fewer than 16 consumers of the queue
     Why it matters: The specification asks for at least sixteen consumers per queue. The client loses its
@@ -299,8 +299,8 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
     the server's limit on consumers per queue if a limit is configured.
     """
     message = (
-        f"the server refuses a consumer of queue {shown(operation.queue)}, although "
-        f"amqpscope knows only {known} of the 16 consumers that a server has to allow"
+        f"the server refuses a consumer of queue {shown(operation.queue)}, but the capture shows only "
+        f"{known} of its consumers, and a server should allow at least 16"
     )
     return about_answer(B_CONSUME_MIN_16, POSSIBLE, message, operation)
 
@@ -329,7 +329,7 @@ B_CANCEL_NOQUEUE: Final = RULES.rule("B-CANCEL-NOQUEUE", "MUST", "tier B", by="s
 def cancel_refused_without_queue(operation: TopologyOperation, gone: TopologyOperation) -> Finding:
     """A server refuses a basic.cancel because the queue of the consumer has been deleted.
 
-    Demands: A server accepts basic.cancel for a consumer whose queue was deleted.
+    Demands: A server must accept basic.cancel for a consumer whose queue was deleted.
     Source: XML:basic.cancel.01
     Evidence: a deletion of the queue, and a close that names basic.cancel
     Why it matters: A client must be able to cancel a consumer at any time. The client loses its channel, and

@@ -51,7 +51,7 @@ def default_exchange_declared(case: Case091) -> None:
     """A client sends exchange.declare or exchange.delete with an empty exchange name, which stands for the
     default exchange.
 
-    Demands: The exchange name in exchange.declare and exchange.delete is not empty.
+    Demands: The exchange name in exchange.declare and exchange.delete must not be empty.
     Source: XML:exchange.declare.exchange assert notnull; XML:exchange.delete.exchange assert notnull
     Evidence: the exchange name in exchange.declare and exchange.delete
     Why it matters: The default exchange always exists, and no client can create or delete it. The broker
@@ -78,7 +78,7 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     """A client declares an exchange whose name contains a character other than a letter, digit, hyphen,
     underscore, period or colon.
 
-    Demands: The name of a declared exchange contains only letters, digits, '-', '_', '.' and ':'.
+    Demands: The name of a declared exchange may contain only letters, digits, '-', '_', '.' and ':'.
     Source: XML:exchange.declare.exchange.syntax
     Evidence: the exchange name in exchange.declare
     Why it matters: Another broker may refuse the name with 406, so the application does not work there.
@@ -102,7 +102,7 @@ def type_without_prefix(case: Case091, kind: str) -> None:
     """A client declares an exchange with a type that the specification does not define and that does not
     begin with `x-`.
 
-    Demands: The name of an exchange type that is not in the specification begins with 'x-'.
+    Demands: The name of an exchange type that is not in the specification must begin with 'x-'.
     Source: GS:3.1.3.6; GS:3.1.10
     Evidence: the type in exchange.declare
     Why it matters: The specification reserves type names without `x-` for later editions. Usually the type is
@@ -127,7 +127,7 @@ X_DELETE_PREDECL: Final = RULES.rule(
 def predeclared_exchange_deleted(case: Case091, name: str) -> None:
     """A client deletes an exchange whose name begins with `amq.`.
 
-    Demands: A client does not delete the predeclared exchanges, whose names begin with amq.
+    Demands: A client must not delete the predeclared exchanges, whose names begin with amq.
     Source: RMQ:docs/spec-differences
     Evidence: the exchange name in exchange.delete
     Why it matters: Every virtual host has the predeclared exchanges for all clients. RabbitMQ and other
@@ -154,7 +154,7 @@ def exchanges_bound_unasked(case: Case091) -> None:
     """A client sends exchange.bind or exchange.unbind although the server has not announced the capability
     exchange_exchange_bindings.
 
-    Demands: A client sends exchange.bind and exchange.unbind only if the server announces the capability
+    Demands: A client may send exchange.bind and exchange.unbind only if the server announces the capability
     exchange_exchange_bindings.
     Source: RMQ:docs/e2e; RMQ:docs/connections (capabilities)
     Evidence: the capabilities in connection.start, and each exchange.bind and exchange.unbind of the client
@@ -182,7 +182,7 @@ def default_exchange_bound(case: Case091) -> None:
     """A client names the default exchange as the source or the destination in exchange.bind or
     exchange.unbind.
 
-    Demands: The default exchange is neither source nor destination of an exchange binding.
+    Demands: The default exchange must not be the source or the destination of an exchange binding.
     Source: ERR:14; RMQX:exchange.bind.source.default-exchange
     Evidence: the source and the destination in exchange.bind and exchange.unbind
     Why it matters: RabbitMQ's description of exchange.bind allows the default exchange, but RabbitMQ's errata
@@ -201,8 +201,8 @@ def default_exchange_reached(case: Case091, request: MethodRequest) -> None:
     """A server carries out exchange.declare, exchange.delete, exchange.bind or exchange.unbind for the
     default exchange.
 
-    Demands: A server lets clients use the default exchange only by an empty exchange name in queue.bind and
-    basic.publish.
+    Demands: A server may let clients use the default exchange only in queue.bind and basic.publish, and only
+    by an empty exchange name.
     Source: XML:exchange.default-access; ERR:14
     Evidence: an exchange.declare, exchange.delete, exchange.bind or exchange.unbind with an empty exchange
     name, and the server's positive answer
@@ -214,7 +214,7 @@ def default_exchange_reached(case: Case091, request: MethodRequest) -> None:
     """
     case.report(
         X_DEFAULT_ACCESS,
-        f"{case.name} accepts {request.name} for the default exchange in packet {request.packet}",
+        f"the peer accepts the {request.name} in packet {request.packet}, which names the default exchange",
         CERTAIN,
         {"request": request.name},
         [int(request.packet)],

@@ -24,7 +24,7 @@ X_DELETE_EXISTS: Final = RULES.rule(
 )
 """A client deletes an exchange that does not exist.
 
-Demands: A client does not delete an exchange that does not exist.
+Demands: A client must not delete an exchange that does not exist.
 Source: XML:exchange.delete.exchange.exists
 Evidence: an exchange.delete after a deletion of the exchange or after a 404
 Why it matters: The client and the server disagree about which exchanges exist. Most servers refuse to delete
@@ -47,7 +47,7 @@ X_BIND_EXIST: Final = RULES.rule(
 )
 """A client binds an exchange to another exchange although one of the two exchanges does not exist.
 
-Demands: Both exchanges that exchange.bind names exist.
+Demands: Both exchanges that exchange.bind names must exist.
 Source: RMQX:exchange.bind.destination.exchange-existence; RMQX:exchange.bind.source.exchange-existence
 Evidence: the known exchanges, and a 404 of the server
 Why it matters: The server creates no binding, so no messages are routed along it, and the server closes the
@@ -66,7 +66,7 @@ X_UNBIND_EXIST: Final = RULES.rule(
 )
 """A client removes a binding between two exchanges although one of the two exchanges does not exist.
 
-Demands: Both exchanges that exchange.unbind names exist.
+Demands: Both exchanges that exchange.unbind names must exist.
 Source: RMQX:exchange.unbind.destination.must-exist; RMQX:exchange.unbind.source.must-exist
 Evidence: the known exchanges
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
@@ -88,7 +88,7 @@ Q_BIND_QEXIST: Final = RULES.rule(
 )
 """A client binds a queue that does not exist.
 
-Demands: The queue that queue.bind names exists.
+Demands: The queue that queue.bind names must exist.
 Source: XML:queue.bind.queue.must-exist
 Evidence: the known queues, and a 404 of the server
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
@@ -108,7 +108,7 @@ Q_BIND_XEXIST: Final = RULES.rule(
 )
 """A client binds a queue to an exchange that does not exist.
 
-Demands: The exchange that queue.bind names exists.
+Demands: The exchange that queue.bind names must exist.
 Source: XML:queue.bind.exchange.exchange-existence
 Evidence: the known exchanges, and a 404 of the server
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
@@ -128,7 +128,7 @@ Q_UNBIND_QEXIST: Final = RULES.rule(
 )
 """A client removes a binding of a queue that does not exist.
 
-Demands: The queue that queue.unbind names exists.
+Demands: The queue that queue.unbind names must exist.
 Source: XML:queue.unbind.queue.must-exist
 Evidence: the known queues
 Why it matters: The client and the server disagree about which queues exist. A server that refuses the request
@@ -149,7 +149,7 @@ Q_UNBIND_XEXIST: Final = RULES.rule(
 )
 """A client removes a binding to an exchange that does not exist.
 
-Demands: The exchange that queue.unbind names exists.
+Demands: The exchange that queue.unbind names must exist.
 Source: XML:queue.unbind.exchange.must-exist
 Evidence: the known exchanges
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
@@ -171,7 +171,7 @@ Q_PURGE_QEXIST: Final = RULES.rule(
 )
 """A client purges a queue that does not exist.
 
-Demands: The queue that queue.purge names exists.
+Demands: The queue that queue.purge names must exist.
 Source: XML:queue.purge.queue.must-exist
 Evidence: the known queues, and a 404 of the server
 Why it matters: The server closes the channel. The client and the server disagree about which queues exist.
@@ -189,7 +189,7 @@ Q_DELETE_QEXIST: Final = RULES.rule(
 )
 """A client deletes a queue that does not exist.
 
-Demands: The queue that queue.delete names exists.
+Demands: The queue that queue.delete names must exist.
 Source: XML:queue.delete.queue.must-exist
 Evidence: the known queues
 Why it matters: The client and the server disagree about which queues exist. Some servers close the channel
@@ -211,7 +211,7 @@ B_CONSUME_QEXIST: Final = RULES.rule(
 )
 """A client starts a consumer on a queue that does not exist.
 
-Demands: The queue that basic.consume names exists.
+Demands: The queue that basic.consume names must exist.
 Source: XML constant not-found; XML:basic.consume.queue
 Evidence: the known queues, and a 404 of the server
 Why it matters: The server closes the channel, and the consumer receives no messages.
@@ -227,7 +227,7 @@ reconnect, declare auto-delete and exclusive queues again before consuming.
 B_GET_QEXIST: Final = RULES.rule("B-GET-QEXIST", "IMPLIED", "tier B", by="client", answer="channel.close 404")
 """A client sends basic.get for a queue that does not exist.
 
-Demands: The queue that basic.get names exists.
+Demands: The queue that basic.get names must exist.
 Source: XML constant not-found; XML:basic.get.queue
 Evidence: the known queues, and a 404 of the server
 Why it matters: The server closes the channel, which also ends all consumers on the channel.

@@ -22,7 +22,7 @@ def content_while_stopped(case: Case091) -> None:
     """A peer starts to send content on a channel after it has confirmed with channel.flow-ok that it sends no
     content on that channel.
 
-    Demands: After channel.flow-ok with active=0, a peer starts no new content on the channel until
+    Demands: After channel.flow-ok with active=0, a peer must not start new content on the channel until
     channel.flow with active=1 arrives. The rule does not apply to content that answers basic.get.
     Source: XML:channel.flow.active; XML:channel.flow-ok.active; GS:3.1.9
     Evidence: the active value of the last channel.flow-ok on the channel in this direction (content is
@@ -54,7 +54,8 @@ CH_FLOW_OK_VALUE: Final = RULES.rule(
 def flow_confirmed_otherwise(case: Case091, asked: bool, packet: int) -> None:
     """A peer confirms in channel.flow-ok the opposite of what channel.flow requested.
 
-    Demands: A channel.flow-ok repeats the active value of the channel.flow that it answers.
+    Demands: A channel.flow-ok must repeat the value of the field `active` of the channel.flow that it
+    answers.
     Source: XML:channel.flow-ok.active
     Evidence: the active values of channel.flow and channel.flow-ok
     Why it matters: The peers disagree whether content may be sent on the channel. As a result, messages
@@ -80,7 +81,7 @@ def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
     """A peer keeps sending content on a channel although it has left a channel.flow unanswered for more than
     30 seconds.
 
-    Demands: A peer answers channel.flow promptly, even while it sends content.
+    Demands: A peer should answer channel.flow promptly, even while it sends content.
     Source: XML:channel.flow.bidirectional
     Evidence: the time from channel.flow to channel.flow-ok, and the content that the peer sends in between
     Why it matters: A receiver that sends channel.flow to stop content has no room for more. A sender that

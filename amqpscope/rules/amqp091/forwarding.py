@@ -41,7 +41,7 @@ B_CONTENT_INTACT: Final = RULES.rule("B-CONTENT-INTACT", "MUST NOT", "tier B", b
 def body_altered(content: Content, came: Content) -> Finding:
     """A broker delivers a message whose body differs from the body that was published.
 
-    Demands: A server delivers message bodies unchanged.
+    Demands: A server must deliver message bodies unchanged.
     Source: GS:3.1.1
     Evidence: a published and a delivered message with the same message-id or correlation-id, and the digests
     of their bodies
@@ -69,7 +69,7 @@ def property_altered(content: Content, came: Content, name: str) -> Finding:
     """A broker delivers a message without a property that the publisher set, or with another value of that
     property.
 
-    Demands: A server may add headers to a message, but neither removes nor changes a property that the
+    Demands: A server may add headers to a message, but must not remove or change a property that the
     publisher set.
     Source: GS:3.1.1
     Evidence: the properties and headers of the message when it was published and when it was delivered
@@ -98,8 +98,8 @@ B_DELIVER_META: Final = RULES.rule(
 def way_altered(content: Content, came: Content) -> Finding:
     """A server delivers a message with another exchange or routing key than the publisher used.
 
-    Demands: The methods basic.deliver and basic.get-ok repeat the exchange and the routing key of the
-    basic.publish.
+    Demands: The basic.deliver or basic.get-ok of a message must repeat the exchange and the routing key of
+    its basic.publish.
     Source: XML:basic.deliver.exchange/routing-key; XML:basic.get-ok.exchange/routing-key (docs)
     Evidence: the exchange and the routing key of basic.publish, and of basic.deliver or basic.get-ok
     Why it matters: Consumers use the routing key to decide how to process a message, so they may process it
@@ -125,7 +125,7 @@ C_OPEN_VHOST_SEPARATION: Final = RULES.rule("C-OPEN-VHOST-SEPARATION", "MUST", "
 def out_of_another_virtual_host(content: Content, came: Content) -> Finding:
     """A server delivers a message in another virtual host than the one in which the message was published.
 
-    Demands: Clients of one virtual host cannot reach the exchanges, queues and messages of another virtual
+    Demands: Clients of one virtual host must not reach the exchanges, queues and messages of another virtual
     host.
     Source: XML:connection.open.virtual-host.separation
     Evidence: the virtual host of each connection, and messages with the same message-id or body in two
@@ -152,9 +152,9 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
     """A server delivers messages to a consumer in another order than a publisher sent them, although they
     take the same path.
 
-    Demands: Messages of one priority that take the same path arrive in the order of publishing, unless the
-    redelivered bit is set. The path is the channel, exchange and queue of the publish, and the channel of the
-    delivery.
+    Demands: Messages of one priority that take the same path must arrive in the order of publishing, unless
+    the redelivered bit is set. The path is the channel, exchange and queue of the publish, and the channel of
+    the delivery.
     Source: XML:basic.08; GS:4.7
     Evidence: the order of the publishes on a channel, and the order of the deliveries to a consumer
     Why it matters: Results that depend on the order are wrong, for example a state that the last message
@@ -168,7 +168,8 @@ def out_of_order(content: Content, before: Content, came: Content) -> Finding:
     they arrived. Do not dispatch messages of one queue to a channel through parallel threads without
     ordering.
     """
-    message = f"a message that was published later was delivered before, in packet {int(before.spot.packet)}"
+    packet = int(before.spot.packet)
+    message = f"the message is delivered after a message that was published later (packet {packet})"
     finding = _finding(B_ORDER, message, content, came)
     finding.others.append(int(before.spot.packet))
     return finding
@@ -187,7 +188,7 @@ def delivered_to_its_publisher(content: Content, came: Content) -> Finding:
     """A server delivers a message to a consumer with the no-local flag although the same connection published
     the message.
 
-    Demands: A server delivers no message to a consumer with the no-local flag if the same connection
+    Demands: A server must not deliver a message to a consumer with the no-local flag if the same connection
     published the message.
     Source: XML domain no-local (doc)
     Evidence: the publishes and the deliveries of one connection
@@ -218,8 +219,8 @@ def delivered_before_its_commit(content: Content, came: Content) -> Finding:
     """A server delivers a message that was published in a transaction before the transaction is committed, or
     although it is never committed.
 
-    Demands: A message that was published in a transaction reaches consumers only after tx.commit, and never
-    after tx.rollback.
+    Demands: A message that was published in a transaction may reach consumers only after tx.commit, and must
+    never reach consumers after tx.rollback.
     Source: GS:2.2.9; XML:basic.publish (doc)
     Evidence: the publishes in transactions, and the deliveries of the same messages
     Why it matters: A transaction that fails or is rolled back still has an effect: consumers process a
@@ -232,7 +233,9 @@ def delivered_before_its_commit(content: Content, came: Content) -> Finding:
     route them to queues. Discard the publishes on tx.rollback, and when the channel or connection closes.
     """
     how = "was rolled back" if came.fate == "rollback" else "is not committed yet"
-    return _finding(TX_DEFER, f"the transaction of the publish {how}", content, came)
+    return _finding(
+        TX_DEFER, f"the message is delivered, but the transaction of its publish {how}", content, came
+    )
 
 
 # Repeated deliveries
@@ -251,8 +254,8 @@ def delivered_to_two(content: Content, before: Content) -> Finding:
     """A server delivers a message from a queue while another client still has an unsettled delivery of the
     same message.
 
-    Demands: A server delivers a message of a queue to one client at a time, and to another client only after
-    a failure or a rejection.
+    Demands: A server must deliver a message of a queue to only one client at a time, and to another client
+    only after a failure or a rejection.
     Source: GS:3.1.4
     Evidence: the deliveries of a message that has a unique message-id or body, and their redelivered bits
     Why it matters: Two clients process the same message, so the work is done twice.
@@ -265,7 +268,8 @@ def delivered_to_two(content: Content, before: Content) -> Finding:
     How to mend it: Lock a message when it is delivered. Offer the message to another consumer only after a
     basic.reject, basic.nack or basic.recover, or after the end of its channel or connection.
     """
-    message = f"the delivery of the same message in packet {int(before.spot.packet)} is not settled yet"
+    packet = int(before.spot.packet)
+    message = f"the message is delivered again, but its delivery in packet {packet} is not settled yet"
     return _finding(B_DELIVER_ONE_CLIENT, message, content, before)
 
 
@@ -275,7 +279,7 @@ Q_BIND_UNIQUE: Final = RULES.rule("Q-BIND-UNIQUE", "MUST NOT", "tier B", by="ser
 def put_on_a_queue_twice(content: Content, before: Content) -> Finding:
     """A server puts a message on a queue twice.
 
-    Demands: A server puts a message on a queue only once, even if several bindings match.
+    Demands: A server must put a message on a queue only once, even if several bindings match.
     Source: XML:queue.bind.unique
     Evidence: the publishes and the deliveries of the message, and their redelivered bits
     Why it matters: Consumers receive the message twice and do the same work twice.
@@ -298,7 +302,7 @@ X_BIND_UNIQUE: Final = RULES.rule("X-BIND-UNIQUE", "MUST NOT", "tier B", by="ser
 def reached_an_exchange_twice(content: Content, before: Content) -> Finding:
     """A server puts a message on a queue twice because several exchange bindings lead to the queue.
 
-    Demands: A message reaches an exchange only once, even if several bindings lead to that exchange.
+    Demands: A message must reach an exchange only once, even if several bindings lead to that exchange.
     Source: RMQX:exchange.bind.unique
     Evidence: the publishes and the deliveries of the message
     Why it matters: Consumers receive the message twice and do the same work twice.
@@ -321,8 +325,8 @@ B_REDELIV_SIGNAL: Final = RULES.rule("B-REDELIV-SIGNAL", "SHOULD", "tier B", by=
 def not_said_to_come_again(content: Content, before: Content) -> Finding:
     """A server redelivers a message without setting the redelivered bit.
 
-    Demands: A server sets the redelivered bit for a message that was delivered before, as far as the server
-    can know.
+    Demands: A server should set the redelivered bit for a message that was delivered before, as far as the
+    server can know.
     Source: XML domain redelivered.implementation
     Evidence: the deliveries that are unsettled when a channel or connection ends, and later deliveries of the
     same messages
@@ -348,7 +352,7 @@ B_RECOVER_FLAG: Final = RULES.rule("B-RECOVER-FLAG", "MUST", "tier B", by="serve
 def recovered_and_not_said(content: Content, before: Content) -> Finding:
     """A server resends a message because of basic.recover without setting the redelivered bit.
 
-    Demands: A server sets the redelivered bit for messages that it resends because of basic.recover.
+    Demands: A server must set the redelivered bit for messages that it resends because of basic.recover.
     Source: XML:basic.recover.01
     Evidence: the messages that are unacknowledged when basic.recover arrives, and later deliveries of them
     Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
@@ -372,7 +376,8 @@ B_RECOVER_ASYNC_FLAG: Final = RULES.rule("B-RECOVER-ASYNC-FLAG", "MUST", "tier B
 def recovered_async_and_not_said(content: Content, before: Content) -> Finding:
     """A server resends a message because of basic.recover-async without setting the redelivered bit.
 
-    Demands: A server sets the redelivered bit for messages that it resends because of basic.recover-async.
+    Demands: A server must set the redelivered bit for messages that it resends because of
+    basic.recover-async.
     Source: XML:basic.recover-async.01
     Evidence: the messages that are unacknowledged when basic.recover-async arrives, and later deliveries of
     them
@@ -397,8 +402,8 @@ B_REDELIV_LIMIT: Final = RULES.rule("B-REDELIV-LIMIT", "SHOULD", "tier B", by="s
 def again_and_again(content: Content, first: Content, times: int) -> Finding:
     """A server delivers the same message more than twenty times without moving it to a dead-letter queue.
 
-    Demands: A server moves a message to a dead-letter queue if the message is redelivered again and again
-    without an acknowledgement.
+    Demands: If a message is redelivered again and again without an acknowledgement, the server should move it
+    to a dead-letter queue.
     Source: XML:basic.deliver.01
     Evidence: the number of deliveries of one message, or the header x-delivery-count of quorum queues
     Why it matters: No consumer can process the message, and its redeliveries keep consumers from processing
@@ -427,7 +432,7 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     """A server redelivers a message to a client on the same channel on which the client has rejected the
     message with requeue.
 
-    Demands: A server does not redeliver a message on the channel on which a client has rejected the message
+    Demands: A server must not redeliver a message on the channel on which a client has rejected the message
     with requeue.
     Source: XML:basic.reject.requeue.01
     Evidence: the rejected messages of the channel, and later deliveries of them with the redelivered bit
@@ -458,8 +463,8 @@ TX_ROLLBACK_QUIET: Final = RULES.rule(
 def delivered_again_after_rollback(content: Content, before: Content) -> Finding:
     """A server redelivers a message after the client rolled back its acknowledgement of the message.
 
-    Demands: After tx.rollback, a server neither requeues nor redelivers the messages whose acknowledgements
-    were rolled back.
+    Demands: After tx.rollback, a server must neither requeue nor redeliver the messages whose
+    acknowledgements were rolled back.
     Source: GS:2.2.9; XML:tx.rollback (doc)
     Evidence: the unacknowledged messages, and the deliveries after tx.rollback-ok
     Why it matters: After tx.rollback, the client still has the delivery and may acknowledge it. The client
@@ -482,7 +487,7 @@ Q_PURGE_UNACKED: Final = RULES.rule("Q-PURGE-UNACKED", "MUST NOT", "tier B", by=
 def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
     """A server does not know an unacknowledged delivery any more after its queue was purged.
 
-    Demands: A queue.purge does not remove messages that were delivered and are not yet acknowledged.
+    Demands: A queue.purge must not remove messages that were delivered and are not yet acknowledged.
     Source: XML:queue.purge.02
     Evidence: the unacknowledged deliveries of the queue, the queue.purge-ok, and a 406 for their
     acknowledgement
@@ -497,7 +502,8 @@ def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
     unacknowledged deliveries and their delivery-tags until the client settles them or the channel closes.
     """
     message = (
-        f"the server no longer knows the delivery; its queue was purged in packet {int(purge.spot.packet)}"
+        "the server refuses to settle this delivery, whose queue was purged in packet "
+        f"{int(purge.spot.packet)}"
     )
     finding = _finding(Q_PURGE_UNACKED, message, content, content)
     if content.refusal is not None:

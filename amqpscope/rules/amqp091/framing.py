@@ -24,7 +24,7 @@ F_FRAME_END: Final[str] = RULES.rule(
 )
 """A peer sends a frame whose payload is not followed by the octet 0xCE.
 
-Demands: Every frame ends with the octet 0xCE after its payload.
+Demands: Every frame must end with the octet 0xCE after its payload.
 Source: GS:4.2.3; GS:2.3.5; XML constant frame-end
 Evidence: the octet after the payload
 Why it matters: One of the two peers has lost count of the octets. The receiver cannot interpret any later
@@ -40,7 +40,7 @@ F_FRAME_TYPE: Final[str] = RULES.rule(
 )
 """A peer sends a frame whose type is not method, content header, body or heartbeat.
 
-Demands: The type of a frame is 1 (method), 2 (content header), 3 (body) or 8 (heartbeat).
+Demands: The type of a frame must be 1 (method), 2 (content header), 3 (body) or 8 (heartbeat).
 Source: GS:4.2.3; GS:4.2.1; XML constants frame-method/header/body/heartbeat
 Evidence: the first octet of the frame
 Why it matters: The receiver cannot interpret the frame. The specification requires the receiver to close the
@@ -58,7 +58,7 @@ F_CH0_CONNECTION: Final[str] = RULES.rule(
 )
 """A peer sends a method of the class connection on a channel other than 0.
 
-Demands: Methods of the class connection use channel 0 only.
+Demands: Methods of the class connection must use channel 0.
 Source: GS:4.2.3
 Evidence: the class-id and the channel number of the frame
 Why it matters: Methods of the class connection concern the connection as a whole. RabbitMQ closes the
@@ -78,7 +78,7 @@ F_CH0_HEARTBEAT: Final[str] = RULES.rule(
 )
 """A peer sends a heartbeat on a channel other than 0.
 
-Demands: Heartbeats use channel 0.
+Demands: Heartbeats must use channel 0.
 Source: GS:4.2.3; GS:4.2.7
 Evidence: the type and the channel number of the frame
 Why it matters: A heartbeat belongs to the whole connection, and brokers close the connection. One section of
@@ -95,7 +95,7 @@ F_HEARTBEAT_SHAPE: Final[str] = RULES.rule(
 """A peer sends a heartbeat with a payload or without a size field, instead of the eight octets of a frame
 without payload.
 
-Demands: A heartbeat is a frame with an empty payload and has eight octets in all.
+Demands: A heartbeat must be a frame with an empty payload, which has eight octets in all.
 Source: GS:4.2.1 heartbeat; ERR:12
 Evidence: the size field of a heartbeat, or its absence
 Why it matters: A receiver that expects a heartbeat of eight octets loses count and misreads all following
@@ -115,7 +115,7 @@ F_METHOD_CH_NONZERO: Final[str] = RULES.rule(
 def method_of_a_channel_on_channel_0(case: Case091, problem: Problem) -> None:
     """A peer sends a method on channel 0 that does not belong to the class connection.
 
-    Demands: Methods of all classes except connection use a channel number of 1 or more.
+    Demands: Methods of all classes except connection must use a channel number of 1 or more.
     Source: GS:4.2.3; GS:4.2.1 channel; XML class handler=channel
     Evidence: the class-id and the channel number of the frame
     Why it matters: Channel 0 is reserved for the class connection. The server closes the connection with 504.
@@ -139,7 +139,8 @@ F_METHOD_KNOWN: Final[str] = RULES.rule(
 )
 """A peer sends a method whose class-id and method-id name no method of the specification or of RabbitMQ.
 
-Demands: The class-id and method-id name a method of AMQP 0-9-1, or of an extension that both peers support.
+Demands: The class-id and method-id must name a method of AMQP 0-9-1, or of an extension that both peers
+support.
 Source: GS:4.2.4; GS:2.3.5.1
 Evidence: the methods of the specification and RabbitMQ's methods (exchange.bind, exchange.unbind, basic.nack,
 confirm.select, connection.blocked, connection.unblocked, connection.update-secret, access.request)
@@ -156,7 +157,7 @@ F_METHOD_ARGS: Final[str] = RULES.rule(
 )
 """A peer sends a method whose payload ends before all arguments of the method.
 
-Demands: The payload of a method contains all arguments of the method, complete and in order.
+Demands: The payload of a method must contain all arguments of the method, complete and in order.
 Source: GS:4.2.4; GS:2.3.5.1; XML constant syntax-error
 Evidence: the arguments, which go beyond the end of the payload
 Why it matters: The receiver lacks some arguments and closes the connection (RabbitMQ with 501).
@@ -171,7 +172,7 @@ F_METHOD_TRAILING: Final[str] = RULES.rule(
 )
 """A peer sends a method with octets after its last argument.
 
-Demands: The payload of a method ends with its last argument.
+Demands: The payload of a method must end with its last argument.
 Source: GS:4.2.4
 Evidence: the octets that are left after the last argument
 Why it matters: Usually the sender has encoded one argument too many or too few, and the receiver misreads all
@@ -190,7 +191,7 @@ F_METHOD_DIRECTION: Final[str] = RULES.rule(
 def method_of_the_other_peer(case: Case091, name: str) -> None:
     """A client sends a method that only servers send, or a server sends a method that only clients send.
 
-    Demands: A peer sends only methods that the specification allows for its role, client or server.
+    Demands: A peer may send only methods that the specification allows for its role, client or server.
     Source: XML chassis elements; GS:2.2.1; G:all classes
     Evidence: the role of the sender, and the roles that the specification allows for the method
     Why it matters: The method has no meaning in this direction, and the receiver closes the connection with

@@ -42,7 +42,7 @@ C_HB_SEND: Final = RULES.rule("C-HB-SEND", "SHOULD", "tier A", answer="to close 
 def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64) -> None:
     """A peer was silent for longer than the agreed heartbeat delay.
 
-    Demands: With a heartbeat delay of h seconds, a peer sends at least one octet every h seconds.
+    Demands: With a heartbeat delay of h seconds, a peer should send at least one octet every h seconds.
     Source: GS:4.2.7
     Evidence: the heartbeat delay in connection.tune-ok, and the gaps between the peer's octets
     Why it matters: After two heartbeat delays without octets, the other peer considers this peer dead and
@@ -74,7 +74,7 @@ C_HB_CLOSING: Final = RULES.rule("C-HB-CLOSING", "SHOULD", "tier A")
 def silent_while_closing(case: Case091, silence: i64, delay: i64, certainty: i64) -> None:
     """A peer is silent for longer than the heartbeat delay while the connection is being closed.
 
-    Demands: A peer sends heartbeats until the socket is closed, also after connection.close.
+    Demands: A peer should send heartbeats until the socket is closed, also after connection.close.
     Source: GS:4.2.7
     Evidence: the time without octets between connection.close and the FIN of TCP
     Why it matters: The other peer may consider the connection dead and drop it before the connection is
@@ -102,7 +102,8 @@ def heartbeat_too_early(case: Case091) -> None:
     """A peer sends a heartbeat before the heartbeat delay is agreed: a client before connection.tune arrives,
     a server before connection.tune-ok arrives.
 
-    Demands: A client sends heartbeats only after connection.tune, and a server only after connection.tune-ok.
+    Demands: A client should send heartbeats only after connection.tune, and a server only after
+    connection.tune-ok.
     Source: GS:4.2.7
     Evidence: the heartbeats before connection.tune or connection.tune-ok
     Why it matters: The other peer may accept only the next method of the connection set-up, and may close the
@@ -128,7 +129,7 @@ C_HB_REACT: Final = RULES.rule(
 def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
     """A peer keeps sending although the other peer has been silent for more than three heartbeat delays.
 
-    Demands: A peer that receives no octet for two heartbeat delays closes the socket without
+    Demands: A peer that receives no octet for two heartbeat delays should close the socket without
     connection.close.
     Source: GS:4.2.7
     Evidence: two heartbeat delays without octets in one direction, and the frames in the other direction

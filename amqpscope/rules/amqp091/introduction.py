@@ -40,7 +40,7 @@ C_START_VERSION: Final = RULES.rule("C-START-VERSION", "MUST", "tier A", by="ser
 def start_of_a_higher_version(case: Case091, method: ConnectionStart) -> None:
     """A server sends connection.start with a higher version than the client requested.
 
-    Demands: The version in connection.start is not higher than the version that the client requested.
+    Demands: The version in connection.start must not be higher than the version that the client requested.
     Source: XML:connection.start.server-support
     Evidence: the version in the client's protocol header, and version-major and version-minor in
     connection.start
@@ -77,7 +77,7 @@ C_START_VERSION_RANGE: Final = RULES.rule(
 def start_version_out_of_range(case: Case091, method: ConnectionStart) -> None:
     """A server sends connection.start with a version number above 99.
 
-    Demands: The version numbers in connection.start lie between 0 and 99.
+    Demands: The version numbers in connection.start must lie between 0 and 99.
     Source: XML:connection.start.version-major/version-minor (field docs); GS:1.4.2
     Evidence: version-major and version-minor in connection.start
     Why it matters: No version of AMQP has such a number, so the client is probably not connected to an AMQP
@@ -107,7 +107,7 @@ C_START_MECH_NOTNULL: Final = RULES.rule(
 def no_mechanism_offered(case: Case091) -> None:
     """A server sends connection.start without any security mechanism.
 
-    Demands: A server offers at least one security mechanism in connection.start.
+    Demands: A server must offer at least one security mechanism in connection.start.
     Source: XML:connection.start.mechanisms assert notnull
     Evidence: the field mechanisms of connection.start
     Why it matters: The client has no mechanism to choose and cannot log in.
@@ -130,7 +130,7 @@ C_START_LOCALES_NOTNULL: Final = RULES.rule(
 def no_locale_offered(case: Case091) -> None:
     """A server sends connection.start without any locale.
 
-    Demands: A server offers at least one locale in connection.start.
+    Demands: A server must offer at least one locale in connection.start.
     Source: XML:connection.start.locales assert notnull
     Evidence: the field locales of connection.start
     Why it matters: The client has to choose one of the offered locales in connection.start-ok, but the server
@@ -148,7 +148,7 @@ C_START_LOCALE_EN_US: Final = RULES.rule("C-START-LOCALE-EN-US", "MUST", "tier A
 def locale_en_us_not_offered(case: Case091) -> None:
     """A server offers locales in connection.start, but not the locale en_US.
 
-    Demands: The locales in connection.start include en_US.
+    Demands: The locales in connection.start must include en_US.
     Source: XML:connection.start.locales.required-support
     Evidence: the field locales of connection.start
     Why it matters: The locale en_US is the only one that every client supports, so a client may find no
@@ -174,7 +174,7 @@ def server_properties_missing(case: Case091, properties: PeerProperties) -> None
     """The server-properties in connection.start lack host, product, version, platform, copyright or
     information.
 
-    Demands: The server-properties contain host, product, version, platform, copyright and information.
+    Demands: The server-properties should contain host, product, version, platform, copyright and information.
     Source: XML:connection.start.server-properties.required-fields
     Evidence: the names in the server-properties of connection.start
     Why it matters: A developer who investigates a fault learns less about the server. RabbitMQ omits the
@@ -202,7 +202,7 @@ C_STARTOK_CLIENT_PROPS: Final = RULES.rule(
 def client_properties_missing(case: Case091, properties: PeerProperties) -> None:
     """The client-properties in connection.start-ok lack product, version, platform, copyright or information.
 
-    Demands: The client-properties contain product, version, platform, copyright and information.
+    Demands: The client-properties should contain product, version, platform, copyright and information.
     Source: XML:connection.start-ok.client-properties.required-fields
     Evidence: the names in the client-properties of connection.start-ok
     Why it matters: An operator who looks at the server's list of connections learns less about the client.
@@ -223,7 +223,7 @@ C_STARTOK_MECH_OFFERED: Final = RULES.rule(
 def mechanism_not_offered(case: Case091, mechanism: str) -> None:
     """A client chooses a security mechanism that the server did not offer.
 
-    Demands: The mechanism in connection.start-ok is one that the server offered in connection.start.
+    Demands: The mechanism in connection.start-ok must be one that the server offered in connection.start.
     Source: XML:connection.start-ok.mechanism.validity; XML:connection.start-ok.mechanism assert notnull
     Evidence: the mechanisms in connection.start, and the mechanism in connection.start-ok
     Why it matters: The server cannot authenticate the client, and closes the socket.
@@ -248,7 +248,7 @@ def weaker_mechanism_than_offered(case: Case091, mechanism: str, better: str) ->
     """A client chooses PLAIN, AMQPLAIN or ANONYMOUS, although the server offers a mechanism that does not
     reveal the password.
 
-    Demands: A client chooses the strongest offered mechanism that it supports.
+    Demands: A client should choose the strongest offered mechanism that it supports.
     Source: XML:connection.start-ok.mechanism.security
     Evidence: the offered mechanisms, the chosen mechanism, and whether the connection uses TLS
     Why it matters: With PLAIN or AMQPLAIN, anyone who can read the connection learns the password. With
@@ -280,7 +280,7 @@ def empty_response(case: Case091, certainty: i64) -> None:
     """A client sends connection.start-ok with an empty response although the mechanism requires an initial
     response.
 
-    Demands: The response in connection.start-ok is not empty.
+    Demands: The response in connection.start-ok must not be empty.
     Source: XML:connection.start-ok.response assert notnull
     Evidence: the length of the response in connection.start-ok
     Why it matters: The server receives no data that identifies the client, and refuses the login.
@@ -304,7 +304,7 @@ C_STARTOK_LOCALE_OFFERED: Final = RULES.rule(
 def locale_not_offered(case: Case091) -> None:
     """A client chooses a locale that the server did not offer.
 
-    Demands: The locale in connection.start-ok is one that the server offered in connection.start.
+    Demands: The locale in connection.start-ok must be one that the server offered in connection.start.
     Source: XML:connection.start-ok.locale (field doc, assert notnull)
     Evidence: the locales in connection.start, and the locale in connection.start-ok
     Why it matters: The server may refuse the connection or send its reply-texts in another language. RabbitMQ
@@ -332,7 +332,7 @@ C_SECUREOK_RESPONSE_NOTNULL: Final = RULES.rule(
 def empty_answer_to_a_challenge(case: Case091) -> None:
     """A client answers the first connection.secure with an empty response.
 
-    Demands: The response in connection.secure-ok is not empty.
+    Demands: The response in connection.secure-ok must not be empty.
     Source: XML:connection.secure-ok.response assert notnull
     Evidence: the length of the response in connection.secure-ok
     Why it matters: The server has asked for data in connection.secure and receives none, so the login fails.
@@ -360,7 +360,7 @@ C_CAP_TABLE: Final = RULES.rule(
 def odd_capabilities(case: Case091, properties: PeerProperties) -> None:
     """A peer sends a capabilities property that is not a table of booleans.
 
-    Demands: The property capabilities is a table whose values are booleans.
+    Demands: The property capabilities must be a table whose values are booleans.
     Source: RMQ:docs/connections (capabilities)
     Evidence: the types of the values in the property capabilities
     Why it matters: RabbitMQ treats a capability as absent unless its value is the boolean true (type 't').

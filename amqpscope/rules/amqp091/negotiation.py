@@ -48,8 +48,8 @@ C_START_FIRST: Final = RULES.rule(
 def start_not_first(case: Case091) -> None:
     """The first frame of a server is not connection.start.
 
-    Demands: After accepting the client's protocol header, a server sends connection.start before any other
-    frame.
+    Demands: After accepting the client's protocol header, a server must send connection.start before any
+    other frame.
     Source: G:connection; GS:2.2.4
     Evidence: the first frame of the server
     Why it matters: The client cannot know which version and mechanisms are available. Most clients close the
@@ -73,9 +73,9 @@ C_HS_ORDER_SERVER: Final = RULES.rule(
 def server_out_of_order(case: Case091, name: str) -> None:
     """A server sends a method of the connection set-up too early or twice.
 
-    Demands: During the connection set-up, a server sends connection.start, any number of connection.secure,
-    connection.tune and connection.open-ok, in this order. Each method answers the previous method of the
-    client.
+    Demands: During the connection set-up, a server must send connection.start, any number of
+    connection.secure, connection.tune and connection.open-ok, in this order. Each method must answer the
+    previous method of the client.
     Source: G:connection open-connection; GS:2.2.4
     Evidence: the order of the methods in the connection set-up
     Why it matters: Client and server disagree about the state of the set-up. Client and server have not
@@ -105,8 +105,8 @@ C_HS_ORDER_CLIENT: Final = RULES.rule(
 def client_out_of_order(case: Case091, name: str) -> None:
     """A client sends a method of the connection set-up too early or twice.
 
-    Demands: During the connection set-up, a client sends connection.start-ok, one connection.secure-ok for
-    each connection.secure, connection.tune-ok and connection.open, in this order.
+    Demands: During the connection set-up, a client must send connection.start-ok, one connection.secure-ok
+    for each connection.secure, connection.tune-ok and connection.open, in this order.
     Source: G:connection open-connection; GS:2.2.4
     Evidence: the order of the methods in the connection set-up
     Why it matters: The server cannot continue the connection set-up. Most servers drop the connection without
@@ -131,7 +131,7 @@ C_HS_ONCE: Final = RULES.rule("C-HS-ONCE", "IMPLIED", "tier A", answer="connecti
 def set_up_again(case: Case091, name: str) -> None:
     """A peer sends a method of the connection set-up on a connection that is already open.
 
-    Demands: A peer does not repeat methods of the connection set-up on an open connection, for example to
+    Demands: A peer must not repeat methods of the connection set-up on an open connection, for example to
     change the virtual host.
     Source: G:connection; GS:3.1.2
     Evidence: whether the connection is open
@@ -155,8 +155,8 @@ def channel_too_early(case: Case091) -> bool:
     """A peer sends a frame on a channel before the connection is open: a client before connection.open, a
     server before connection.open-ok.
 
-    Demands: A peer sends no frame on a channel before connection.open (client) or connection.open-ok
-    (server).
+    Demands: A client must send connection.open, and a server connection.open-ok, before it sends a frame on
+    any channel other than 0.
     Source: G:connection use-connection; GS:2.3.7
     Evidence: whether the peer has sent connection.open or connection.open-ok
     Why it matters: No channels exist yet, and the other peer drops the connection.
@@ -189,8 +189,8 @@ def secret_at_the_wrong_time(case: Case091, before: str) -> None:
     """A client sends connection.update-secret before the connection is open, or before the server has
     answered the previous connection.update-secret.
 
-    Demands: A client sends connection.update-secret only on an open connection, and waits for the server's
-    answer before it sends the next one.
+    Demands: A client may send connection.update-secret only on an open connection, and must wait for the
+    server's answer before it sends the next one.
     Source: RMQX:connection.update-secret
     Evidence: whether the connection is open, and whether an earlier connection.update-secret is unanswered
     Why it matters: The server drops the connection, or the client cannot know which secret is valid.

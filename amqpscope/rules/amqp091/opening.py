@@ -69,7 +69,7 @@ def wrong_protocol_header(case: Case091, wrong: str, spot: FrameRef | None) -> N
     """A client does not begin its stream with the protocol header of AMQP 0-9-1, and the server refuses the
     stream.
 
-    Demands: The first eight octets of a client are the protocol header 'AMQP' 0 0 9 1.
+    Demands: The first eight octets of a client must be the protocol header 'AMQP' 0 0 9 1.
     Source: GS:4.2.2; GS:4.2.1 protocol-header; G:connection
     Evidence: the first eight octets of the client's stream
     Why it matters: The server cannot determine which protocol the client speaks, and closes the connection.
@@ -97,7 +97,7 @@ F_PROTO_HDR_ONCE: Final = RULES.rule(
 def second_protocol_header(case: Case091, problem: Problem) -> None:
     """A client sends a second protocol header, or sends a protocol header after frames.
 
-    Demands: A client sends the protocol header once, and after it only frames.
+    Demands: A client may send the protocol header only once, and must send only frames after it.
     Source: GS:2.2.4; GS:4.2.1 amqp
     Evidence: a protocol header at a place where a frame is due
     Why it matters: The server reads the late protocol header as a frame of type 0x41. The server closes the
@@ -116,8 +116,8 @@ F_PROTO_REJECT_HDR: Final = RULES.rule("F-PROTO-REJECT-HDR", "MUST", "tier A", b
 def answer_that_is_no_header(case: Case091, problem: Problem) -> None:
     """A server begins its stream with octets that are neither a protocol header nor a frame.
 
-    Demands: A server that does not support the requested protocol or version answers with a protocol header
-    of its own.
+    Demands: A server that does not support the requested protocol or version must answer with a protocol
+    header of its own.
     Source: XML:connection.start.protocol-name; GS:4.2.2
     Evidence: the client's protocol header, and the first octets of the server
     Why it matters: A client needs to learn which version the server supports. The octets that the server
@@ -143,8 +143,8 @@ F_PROTO_REJECT_CLOSE: Final = RULES.rule("F-PROTO-REJECT-CLOSE", "MUST", "tier A
 def frames_behind_a_refusal(case: Case091) -> None:
     """A server refuses the client's version with a protocol header of its own and then sends further frames.
 
-    Demands: After a server has refused a version with its own protocol header, the server closes the socket
-    and sends nothing more.
+    Demands: After a server has refused a version with its own protocol header, the server must close the
+    socket and must not send anything more.
     Source: XML:connection.start.protocol-name; GS:4.2.2
     Evidence: the server's octets after its protocol header, and the FIN or RST of TCP
     Why it matters: The peers have agreed on no version, so the client cannot interpret the frames.

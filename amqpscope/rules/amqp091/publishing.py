@@ -38,7 +38,7 @@ B_PROP_DELIVERY_MODE: Final = RULES.rule(
 def odd_delivery_mode(case: Case091, value: i64) -> None:
     """A client publishes a message whose delivery-mode is neither 1 (transient) nor 2 (persistent).
 
-    Demands: The property delivery-mode is 1 (transient) or 2 (persistent).
+    Demands: The property delivery-mode must be 1 (transient) or 2 (persistent).
     Source: XML class basic field delivery-mode (label)
     Evidence: the property delivery-mode
     Why it matters: RabbitMQ treats every value other than 2 as transient, so the message may be lost at a
@@ -67,7 +67,7 @@ B_PROP_PRIORITY: Final = RULES.rule(
 def odd_priority(case: Case091, value: i64, certainty: i64) -> None:
     """A client publishes a message with a priority above 9.
 
-    Demands: The property priority lies between 0 and 9.
+    Demands: The property priority must lie between 0 and 9.
     Source: XML class basic field priority (label)
     Evidence: the property priority
     Why it matters: The specification defines ten priorities, 0 to 9. Each server decides for itself how it
@@ -78,7 +78,12 @@ def odd_priority(case: Case091, value: i64, certainty: i64) -> None:
     How to mend it: Use priorities from 0 to 9. Use a higher priority only if all brokers are RabbitMQ or
     LavinMQ and the queue is declared with a larger x-max-priority.
     """
-    case.report_once(B_PROP_PRIORITY, f"priority is {value}", certainty, {"path": "priority"})
+    case.report_once(
+        B_PROP_PRIORITY,
+        f"the property priority is {value}, but the maximum is 9",
+        certainty,
+        {"path": "priority"},
+    )
 
 
 B_PROP_EXPIRATION: Final = RULES.rule(
@@ -89,7 +94,7 @@ B_PROP_EXPIRATION: Final = RULES.rule(
 def odd_expiration(case: Case091, value: str) -> None:
     """A client publishes a message whose expiration is not a count of milliseconds.
 
-    Demands: The property expiration is a string that gives a number of milliseconds in decimal digits.
+    Demands: The property expiration must be a string that gives a number of milliseconds in decimal digits.
     Source: RMQ:docs/ttl
     Evidence: the property expiration, and the product name of the server
     Why it matters: RabbitMQ does not accept the message, and closes the channel.
@@ -97,7 +102,11 @@ def odd_expiration(case: Case091, value: str) -> None:
     How to mend it: Write expiration as a string of decimal digits that gives the time to live in
     milliseconds, for example `60000`. Leave out units, fractions, minus signs and dates.
     """
-    case.report(B_PROP_EXPIRATION, f"expiration is {value!r}", evidence={"path": "expiration"})
+    case.report(
+        B_PROP_EXPIRATION,
+        f"the property expiration is {value!r}, not a number of milliseconds",
+        evidence={"path": "expiration"},
+    )
 
 
 B_PROP_USERID: Final = RULES.rule(
@@ -108,7 +117,7 @@ B_PROP_USERID: Final = RULES.rule(
 def other_user(case: Case091) -> None:
     """A client publishes a message whose user-id is not the user name with which the client logged in.
 
-    Demands: The property user-id equals the user name with which the client logged in.
+    Demands: The property user-id must equal the user name with which the client logged in.
     Source: RMQ:docs/validated-user-id
     Evidence: the login in connection.start-ok, and the property user-id
     Why it matters: Receivers of the message treat user-id as verified by the broker. RabbitMQ therefore
@@ -120,7 +129,7 @@ def other_user(case: Case091) -> None:
     How to mend it: Set user-id to the user name of the connection's login, or leave user-id out. When an
     application forwards received messages, do not copy their user-id.
     """
-    reason = "user-id is not the user name with which the client logged in"
+    reason = "the property user-id is not the user name with which the client logged in"
     case.report(B_PROP_USERID, reason, POSSIBLE, {"path": "user-id"})
 
 
@@ -130,7 +139,7 @@ B_PROP_CC: Final = RULES.rule("B-PROP-CC", "IMPLIED", "tier A", by="client", ans
 def copies_no_list(case: Case091, name: str) -> None:
     """A client publishes a message whose header CC or BCC is not an array of strings.
 
-    Demands: The headers CC and BCC are arrays of long strings.
+    Demands: The headers CC and BCC must be arrays of long strings.
     Source: RMQ:docs/sender-selected
     Evidence: the types of the headers CC and BCC
     Why it matters: RabbitMQ closes the channel, or does not route the message to the entries that are not
@@ -151,7 +160,7 @@ def replies_to_nobody(case: Case091) -> None:
     """A client publishes a message with reply-to `amq.rabbitmq.reply-to` on a channel that has no consumer of
     `amq.rabbitmq.reply-to`.
 
-    Demands: A client publishes a message with reply-to amq.rabbitmq.reply-to on the channel that has the
+    Demands: A client must publish a message with reply-to amq.rabbitmq.reply-to on the channel that has the
     consumer of amq.rabbitmq.reply-to.
     Source: RMQ:docs/direct-reply-to
     Evidence: the property reply-to, and the consumers of the channel
@@ -179,7 +188,7 @@ def return_not_asked_for(case: Case091, certainty: i64) -> None:
     """A server sends basic.return on a channel on which the client published no message with the mandatory or
     immediate flag.
 
-    Demands: A server sends basic.return only for a message that was published on the same channel with the
+    Demands: A server may send basic.return only for a message that was published on the same channel with the
     mandatory or immediate flag.
     Source: XML:basic.publish.mandatory/immediate (field docs); XML:basic.return (doc)
     Evidence: the messages that were published on the channel with the mandatory or immediate flag
@@ -214,7 +223,7 @@ def return_of_another_message(case: Case091, reason: str, certainty: i64) -> Non
     """A server sends a basic.return that matches no message published with the mandatory or immediate flag on
     the channel.
 
-    Demands: A basic.return repeats the exchange, the routing key and the content of a message that was
+    Demands: A basic.return must repeat the exchange, the routing key and the content of a message that was
     published on the same channel.
     Source: XML:basic.return.exchange/routing-key (docs)
     Evidence: the messages that were published on the channel with the mandatory or immediate flag, with their
@@ -244,7 +253,7 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     """A server sends basic.return with a reply-code that does not fit the flags with which the message was
     published.
 
-    Demands: The reply-code of basic.return is 312 if no queue takes a mandatory message, and 313 if no
+    Demands: The reply-code of basic.return must be 312 if no queue takes a mandatory message, and 313 if no
     consumer takes an immediate message.
     Source: XML constant no-consumers; RMQX constant no-route; ERR:17
     Evidence: the reply-code of basic.return
@@ -269,7 +278,7 @@ CF_RETURN_FIRST: Final = RULES.rule("CF-RETURN-FIRST", "MUST", "tier A", by="ser
 def return_after_its_ack(case: Case091, number: int) -> None:
     """A server sends the basic.return of a message after the basic.ack of the same message.
 
-    Demands: A server sends the basic.return of a message before the basic.ack that confirms the message.
+    Demands: A server must send the basic.return of a message before the basic.ack that confirms the message.
     Source: RMQX:confirm.unroutable messages; RMQ:docs/confirms
     Evidence: a basic.return with the values of a message that is already confirmed
     Why it matters: When the basic.ack arrives, the client considers the message safe and discards it. The

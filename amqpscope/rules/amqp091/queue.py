@@ -42,7 +42,7 @@ Q_BIND_QKNOWN: Final = RULES.rule("Q-BIND-QKNOWN", "MUST", "tier A", by="client"
 def bind_of_no_queue(case: Case091) -> None:
     """A client sends queue.bind with an empty queue name on a channel where no queue was declared.
 
-    Demands: A queue.bind with an empty queue name follows a queue.declare on the same channel.
+    Demands: A queue.bind with an empty queue name must follow a queue.declare on the same channel.
     Source: XML:queue.bind.queue.queue-known
     Evidence: the queue that was last declared on the channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
@@ -62,7 +62,7 @@ Q_UNBIND_QKNOWN: Final = RULES.rule(
 def unbind_of_no_queue(case: Case091) -> None:
     """A client sends queue.unbind with an empty queue name on a channel where no queue was declared.
 
-    Demands: A queue.unbind with an empty queue name follows a queue.declare on the same channel.
+    Demands: A queue.unbind with an empty queue name must follow a queue.declare on the same channel.
     Source: XML:queue.unbind.queue.queue-known
     Evidence: the queue that was last declared on the channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
@@ -83,7 +83,7 @@ Q_PURGE_QKNOWN: Final = RULES.rule(
 def purge_of_no_queue(case: Case091) -> None:
     """A client sends queue.purge with an empty queue name on a channel where no queue was declared.
 
-    Demands: A queue.purge with an empty queue name follows a queue.declare on the same channel.
+    Demands: A queue.purge with an empty queue name must follow a queue.declare on the same channel.
     Source: XML:queue.purge.queue.queue-known
     Evidence: the queue that was last declared on the channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
@@ -104,7 +104,7 @@ Q_DELETE_QKNOWN: Final = RULES.rule(
 def delete_of_no_queue(case: Case091) -> None:
     """A client sends queue.delete with an empty queue name on a channel where no queue was declared.
 
-    Demands: A queue.delete with an empty queue name follows a queue.declare on the same channel.
+    Demands: A queue.delete with an empty queue name must follow a queue.declare on the same channel.
     Source: XML:queue.delete.queue.queue-known
     Evidence: the queue that was last declared on the channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
@@ -126,7 +126,7 @@ def passive_declaration_of_no_queue(case: Case091) -> None:
     """A client sends a passive queue.declare with an empty queue name on a channel where no queue was
     declared.
 
-    Demands: A passive queue.declare with an empty queue name follows a queue.declare on the same channel.
+    Demands: A passive queue.declare with an empty queue name must follow a queue.declare on the same channel.
     Source: XML domain queue-name (doc); ERR:18
     Evidence: the queue.declare-ok methods on the channel
     Why it matters: An empty queue name stands for the queue declared last on the channel. If no queue was
@@ -160,7 +160,8 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     """A client declares a queue whose name contains a character that is not a letter, digit, hyphen,
     underscore, period or colon.
 
-    Demands: The name of a declared queue is empty, or contains only letters, digits, '-', '_', '.' and ':'.
+    Demands: The name of a declared queue must be empty, or must contain only letters, digits, '-', '_', '.'
+    and ':'.
     Source: XML:queue.declare.queue.syntax
     Evidence: the queue name in queue.declare
     Why it matters: Another broker may refuse the name with 406, so the application may not work there.
@@ -184,8 +185,8 @@ Q_DECL_GENNAME: Final = RULES.rule("Q-DECL-GENNAME", "MUST", "tier A", by="serve
 def empty_name_answered_without_a_name(case: Case091, request: MethodRequest) -> None:
     """A server answers a queue.declare with an empty queue name by a queue.declare-ok without a queue name.
 
-    Demands: If the queue name in queue.declare is empty, the server generates a unique name and returns it in
-    queue.declare-ok.
+    Demands: If the queue name in queue.declare is empty, the server must generate a unique name and return it
+    in queue.declare-ok.
     Source: XML:queue.declare.queue.default-name; XML:queue.declare-ok.queue assert notnull
     Evidence: the queue names in queue.declare and queue.declare-ok
     Why it matters: The client does not learn the name of the new queue, so the client cannot name that queue
@@ -196,7 +197,8 @@ def empty_name_answered_without_a_name(case: Case091, request: MethodRequest) ->
     """
     case.report(
         Q_DECL_GENNAME,
-        f"queue.declare in packet {request.packet} asks for a new name, but queue.declare-ok has none",
+        f"queue.declare in packet {request.packet} asks the server to generate a queue name, but "
+        "queue.declare-ok has an empty name",
         CERTAIN,
         None,
         [int(request.packet)],
@@ -215,7 +217,7 @@ Q_DECLOK_NAME: Final = RULES.rule(
 def another_name_declared(case: Case091, request: MethodRequest, name: str) -> None:
     """A server names another queue in queue.declare-ok than the client declared.
 
-    Demands: A queue.declare-ok repeats the queue name of the queue.declare, unless that name is empty.
+    Demands: A queue.declare-ok must repeat the queue name of the queue.declare, unless that name is empty.
     Source: XML:queue.declare-ok.queue (field doc)
     Evidence: the queue names in queue.declare and queue.declare-ok
     Why it matters: The client continues with a queue that it did not ask for, and may consume or delete the
@@ -247,7 +249,7 @@ Q_DECLOK_EMPTY: Final = RULES.rule(
 def new_queue_not_empty(case: Case091, request: MethodRequest, messages: int) -> None:
     """A server reports messages in queue.declare-ok for a queue whose name it has just generated.
 
-    Demands: In queue.declare-ok for a new queue, message-count is 0.
+    Demands: In queue.declare-ok for a new queue, message-count must be 0.
     Source: XML domain message-count (doc)
     Evidence: the message-count in the answer to a queue.declare with an empty queue name
     Why it matters: No client can have published to the new queue yet. Either the generated name is not new
@@ -274,7 +276,7 @@ Q_DELETE_NOTEMPTY: Final = RULES.rule("Q-DELETE-NOTEMPTY", "MUST NOT", "tier B",
 def deleted_although_not_empty(case: Case091, request: MethodRequest, messages: int) -> None:
     """A server deletes a queue that holds messages although queue.delete set if-empty.
 
-    Demands: If queue.delete sets if-empty, the server keeps a queue that contains messages.
+    Demands: If queue.delete sets if-empty, the server must keep a queue that contains messages.
     Source: XML:queue.delete.if-empty.not-empty
     Evidence: a message-count above 0 in the answer to a queue.delete with if-empty
     Why it matters: The messages in the queue are lost, although the client wanted to delete only an empty
@@ -299,7 +301,7 @@ def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> 
     """A server deletes a queue although queue.delete set if-unused and the channel has a consumer of the
     queue.
 
-    Demands: If queue.delete sets if-unused, the server keeps a queue that has consumers.
+    Demands: If queue.delete sets if-unused, the server must keep a queue that has consumers.
     Source: XML:queue.delete.if-unused.in-use
     Evidence: the consumers of the queue, and queue.delete-ok
     Why it matters: The consumer ends although nobody cancelled it. The application of the consumer gets no
@@ -332,7 +334,8 @@ def delivery_of_a_deleted_queue(case: Case091, tag: str) -> None:
     """A server sends basic.deliver to a consumer after queue.delete-ok for the queue of that consumer on the
     same channel.
 
-    Demands: Deleting a queue ends its consumers, so none of them receives a delivery after queue.delete-ok.
+    Demands: When a queue is deleted, its consumers must end, so that no consumer receives a delivery after
+    queue.delete-ok.
     Source: XML:queue.delete (doc)
     Evidence: the queue of each consumer, and the deliveries on the channel after queue.delete-ok
     Why it matters: The client has already discarded the consumer. The client may drop the message or fail.
@@ -410,7 +413,8 @@ Q_XARGS: Final = RULES.rule("Q-XARGS", "IMPLIED", "tier A", by="client", answer=
 def odd_argument(case: Case091, name: str, why: str) -> None:
     """A client sends queue.declare with an argument whose type or range RabbitMQ does not accept.
 
-    Demands: RabbitMQ's arguments of queue.declare (x-...) have the type and the range that RabbitMQ expects.
+    Demands: RabbitMQ's arguments of queue.declare (x-...) must have the type and the range that RabbitMQ
+    expects.
     Source: RMQ:server rabbit_amqqueue declare_args
     Evidence: the arguments of queue.declare (x-message-ttl, x-expires, x-max-length, x-max-priority,
     x-queue-type and others)

@@ -90,8 +90,8 @@ F_FATAL_SILENT: Final = RULES.rule(
 def close_behind_a_fatal_frame(case: Case091, code: int) -> None:
     """A peer sends connection.close after it received a frame of an unknown type or with a wrong end octet.
 
-    Demands: A peer that receives a frame of an unknown type or with a wrong end octet drops the connection
-    without sending anything.
+    Demands: A peer that receives a frame of an unknown type or with a wrong end octet must drop the
+    connection without sending anything.
     Source: GS:4.2.3
     Evidence: the faulty frame, and what its receiver sends next
     Why it matters: The fault rarely matters in practice. The specification wants the receiver to drop the
@@ -117,7 +117,7 @@ F_FRAME_SIZE_REACT: Final = RULES.rule(
 def too_large_frame_not_refused(case: Case091, code: int) -> None:
     """A peer receives a frame that is too large, and does not send connection.close with 501.
 
-    Demands: A peer that receives a frame that is too large sends connection.close with 501.
+    Demands: A peer that receives a frame that is too large must send connection.close with 501.
     Source: GS:4.2.3; GS:2.3.3
     Evidence: the frame that is too large, and what its receiver sends next
     Why it matters: The sender does not learn that its frames are too large, and may fail with another
@@ -142,7 +142,7 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     send connection.close with 503.
 
     Demands: A peer that receives a heartbeat or a method of the class connection on a channel other than 0
-    sends connection.close with 503.
+    must send connection.close with 503.
     Source: GS:4.2.3
     Evidence: the faulty frame, and the reply-code of the next connection.close
     Why it matters: The reply-code rarely matters in practice. The specification names 501 for the same fault
@@ -168,7 +168,7 @@ F_CONTENT_REACT: Final = RULES.rule(
 def wrong_content_not_refused(case: Case091, code: int) -> None:
     """A peer receives content frames that are out of order, and does not send connection.close with 505.
 
-    Demands: A peer that receives incomplete or malformed content sends connection.close with 505.
+    Demands: A peer that receives incomplete or malformed content must send connection.close with 505.
     Source: GS:4.2.6
     Evidence: the faulty content, and the next connection.close
     Why it matters: The sender does not learn that its content frames were out of order. The receiver may take
@@ -195,7 +195,7 @@ T_TABLE_NAME_REACT: Final = RULES.rule(
 def odd_name_not_refused(case: Case091, code: int) -> None:
     """A server accepts a field table with a name that does not begin with a letter, '$' or '#'.
 
-    Demands: A server checks the names in field tables and answers an invalid name with a connection
+    Demands: A server should check the names in field tables and answer an invalid name with a connection
     exception.
     Source: GS:4.2.5.5
     Evidence: an invalid name in a field table of the client, and the missing connection.close

@@ -66,7 +66,7 @@ def exchange_declared_with_another_type(
 ) -> Finding:
     """A client declares an existing exchange with another type than the exchange has.
 
-    Demands: A client declares an existing exchange only with the type that the exchange has.
+    Demands: A client may declare an existing exchange only with the type that the exchange has.
     Source: XML:exchange.declare.type.typed
     Evidence: the known exchanges of the virtual host and their types
     Why it matters: The two programs expect different exchanges under one name. The server refuses the later
@@ -94,8 +94,8 @@ def unlike_exchange_accepted(
     """A server accepts the declaration of an existing exchange although the declared properties differ from
     those of the exchange.
 
-    Demands: When a client declares an existing exchange, the server compares type, durable and arguments. If
-    they differ, the server refuses the declaration with a channel exception.
+    Demands: When a client declares an existing exchange, the server must compare type, durable and arguments.
+    If they differ, the server must refuse the declaration with a channel exception.
     Source: XML:exchange.declare.passive.equivalent
     Evidence: the declared properties of the exchange in the virtual host
     Why it matters: The client goes on as if the exchange had the properties that it asked for.
@@ -107,8 +107,8 @@ def unlike_exchange_accepted(
     existing exchange. If the properties differ, send channel.close instead of exchange.declare-ok.
     """
     message = (
-        f"{named(operation)} exists with different {' and '.join(what)}, but the server accepts "
-        "the declaration"
+        f"{named(operation)} exists with a different value of {' and '.join(what)}, "
+        "but the server accepts the declaration"
     )
     return about_answer(X_DECL_EQUIV, POSSIBLE, message, operation, made)
 
@@ -120,8 +120,8 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     """A server accepts the declaration of an existing queue although the declared properties differ from
     those of the queue.
 
-    Demands: When a client declares an existing queue, the server compares durable, exclusive, auto-delete and
-    arguments. If they differ, the server refuses the declaration with a channel exception.
+    Demands: When a client declares an existing queue, the server must compare durable, exclusive, auto-delete
+    and arguments. If they differ, the server must refuse the declaration with a channel exception.
     Source: XML:queue.declare.passive.equivalent
     Evidence: the declared properties of the queue in the virtual host
     Why it matters: The client goes on as if the queue had the properties that it asked for.
@@ -135,8 +135,8 @@ def unlike_queue_accepted(operation: TopologyOperation, made: TopologyOperation,
     the existing queue. If the properties differ, send channel.close instead of queue.declare-ok.
     """
     message = (
-        f"{named(operation)} exists with different {' and '.join(what)}, but the server accepts "
-        "the declaration"
+        f"{named(operation)} exists with a different value of {' and '.join(what)}, "
+        "but the server accepts the declaration"
     )
     return about_answer(Q_DECL_EQUIV, POSSIBLE, message, operation, made)
 
@@ -152,7 +152,7 @@ def queue_declared_otherwise(
     """A client declares an existing queue with properties that differ from those of the queue, and the server
     refuses the declaration.
 
-    Demands: A client declares an existing queue only with the properties that the queue has.
+    Demands: A client may declare an existing queue only with the properties that the queue has.
     Source: XML:queue.declare.passive.equivalent
     Evidence: the declared properties of the queue, and the server's refusal of queue.declare with 406
     Why it matters: Two programs, or two versions of one program, do not agree on the properties of the queue.
@@ -168,8 +168,8 @@ def queue_declared_otherwise(
     message = f"the server refuses the declaration of {named(operation)} with {int(operation.outcome.code)}"
     if made is not None:
         message = (
-            f"{named(operation)} is declared with different {' and '.join(what)} than before, "
-            f"and the server refuses it with {int(operation.outcome.code)}"
+            f"{named(operation)} is declared with a different value of {' and '.join(what)} than before, and "
+            f"the server refuses it with {int(operation.outcome.code)}"
         )
         if made.connection is operation.connection:
             certainty = CERTAIN
@@ -188,7 +188,7 @@ Q_DECL_AUTODEL_IGNORE: Final = RULES.rule(
 def other_auto_delete_refused(operation: TopologyOperation, made: TopologyOperation) -> Finding:
     """A server refuses the declaration of an existing queue only because its auto-delete bit differs.
 
-    Demands: When a client declares an existing queue, the server ignores the auto-delete bit.
+    Demands: When a client declares an existing queue, the server must ignore the auto-delete bit.
     Source: XML:queue.declare.auto-delete.pre-existence
     Evidence: a declaration that differs from the queue only in auto-delete, and the server's refusal
     Why it matters: The client cannot use the queue. One rule of queue.declare says that the server ignores
@@ -218,7 +218,8 @@ def passive_exchange_that_is_gone(operation: TopologyOperation, gone: TopologyOp
     """A server answers a passive exchange.declare with exchange.declare-ok although the exchange does not
     exist.
 
-    Demands: A server refuses a passive exchange.declare of a missing exchange with the channel exception 404.
+    Demands: A server must refuse a passive exchange.declare of a missing exchange with the channel exception
+    404.
     Source: XML:exchange.declare.passive.not-found
     Evidence: a passive exchange.declare after an exchange.delete, and the server's answer
     Why it matters: A client that relies on this answer publishes to a missing exchange and loses its
@@ -239,7 +240,7 @@ Q_DECL_PASSIVE_404: Final = RULES.rule("Q-DECL-PASSIVE-404", "IMPLIED", "tier B"
 def passive_queue_that_is_gone(operation: TopologyOperation, gone: TopologyOperation) -> Finding:
     """A server answers a passive queue.declare with queue.declare-ok although the queue does not exist.
 
-    Demands: A server refuses a passive queue.declare of a missing queue with the channel exception 404.
+    Demands: A server must refuse a passive queue.declare of a missing queue with the channel exception 404.
     Source: XML:queue.declare.passive.passive
     Evidence: a passive queue.declare after a queue.delete, and the server's answer
     Why it matters: A client that relies on this answer waits for messages from a missing queue.
@@ -265,7 +266,7 @@ X_DECL_PASSIVE_IGNORE: Final = RULES.rule(
 def passive_exchange_compared(operation: TopologyOperation) -> Finding:
     """A server refuses a passive exchange.declare because of fields other than the exchange name.
 
-    Demands: In a passive exchange.declare, the server reads only the exchange name and no-wait.
+    Demands: In a passive exchange.declare, the server may read only the exchange name and no-wait.
     Source: XML:exchange.declare.passive (field doc)
     Evidence: a passive exchange.declare that the server refuses with a code other than 404 and 403
     Why it matters: A passive declaration only asks whether the exchange exists. A client that sends arbitrary
@@ -294,7 +295,7 @@ Q_DECL_PASSIVE_IGNORE: Final = RULES.rule(
 def passive_queue_compared(operation: TopologyOperation) -> Finding:
     """A server refuses a passive queue.declare because of fields other than the queue name.
 
-    Demands: In a passive queue.declare, the server reads only the queue name and no-wait.
+    Demands: In a passive queue.declare, the server may read only the queue name and no-wait.
     Source: XML:queue.declare.passive (field doc)
     Evidence: a passive queue.declare that the server refuses with a code other than 404, 403 and 405
     Why it matters: A passive declaration only asks whether the queue exists. A client that sends arbitrary

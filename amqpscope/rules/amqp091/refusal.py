@@ -63,7 +63,7 @@ def _blame(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
     packet = int(record.packet)
     case.report(
         rule,
-        f"{request.name} {what}: the server refuses it with {refusal.code} (packet {packet})",
+        f"{request.name} {what}, and the server refuses it with {refusal.code} (packet {packet})",
         POSSIBLE,
         {"reply_code": int(refusal.code), "name": ascii(request.subject)},
         [packet],
@@ -76,7 +76,7 @@ def _complain(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
     request = refusal.request
     case.report(
         rule,
-        f"{request.name} in packet {request.packet} is refused with {refusal.code}: {what}",
+        f"the peer refuses {request.name} in packet {request.packet} with {refusal.code}, {what}",
         POSSIBLE,
         {"reply_code": int(refusal.code), "name": ascii(request.subject)},
         [int(request.packet)],
@@ -94,7 +94,7 @@ Q_DECL_RESERVED: Final = RULES.rule(
 def reserved_queue_declared(case: Case091, refusal: Refusal) -> None:
     """A client declares a queue that does not exist and whose name begins with `amq.`.
 
-    Demands: A client does not create a queue whose name begins with 'amq.'.
+    Demands: A client must not create a queue whose name begins with 'amq.'.
     Source: XML:queue.declare.queue.reserved; GS:3.1.10
     Evidence: a queue.declare for an unknown queue named amq.*, and the server's refusal with 403
     Why it matters: Names with the prefix `amq.` are reserved for the broker. Often a client declares a
@@ -105,7 +105,7 @@ def reserved_queue_declared(case: Case091, refusal: Refusal) -> None:
     How to mend it: Declare the queue with an empty name after each reconnect, and use the new name from
     queue.declare-ok. Choose names without the prefix `amq.` for all other queues.
     """
-    _blame(case, Q_DECL_RESERVED, refusal, "names a queue reserved for the broker")
+    _blame(case, Q_DECL_RESERVED, refusal, "names a queue that is reserved for the broker")
 
 
 X_DECL_RESERVED: Final = RULES.rule(
@@ -116,7 +116,7 @@ X_DECL_RESERVED: Final = RULES.rule(
 def reserved_exchange_declared(case: Case091, refusal: Refusal) -> None:
     """A client declares an exchange that does not exist and whose name begins with `amq.`.
 
-    Demands: A client does not create an exchange whose name begins with 'amq.'.
+    Demands: A client must not create an exchange whose name begins with 'amq.'.
     Source: XML:exchange.declare.exchange.reserved; GS:3.1.10
     Evidence: an exchange.declare for an exchange named amq.* that is not predeclared, and the server's
     refusal with 403
@@ -129,7 +129,7 @@ def reserved_exchange_declared(case: Case091, refusal: Refusal) -> None:
     How to mend it: Choose an exchange name that does not begin with `amq.`. To use a predeclared exchange
     such as amq.topic, check its spelling and do not declare it, or declare it passively.
     """
-    _blame(case, X_DECL_RESERVED, refusal, "names an exchange reserved for the broker")
+    _blame(case, X_DECL_RESERVED, refusal, "names an exchange that is reserved for the broker")
 
 
 X_DECL_TYPE_SUPPORT: Final = RULES.rule(
@@ -140,7 +140,7 @@ X_DECL_TYPE_SUPPORT: Final = RULES.rule(
 def type_not_supported(case: Case091, refusal: Refusal) -> None:
     """A client declares an exchange of a type that the server does not support.
 
-    Demands: A client declares only exchange types that the server supports.
+    Demands: A client may declare only exchange types that the server supports.
     Source: XML:exchange.declare.type.support
     Evidence: the server's answer to exchange.declare
     Why it matters: The server does not create the exchange. The specification names 503 for the refusal. The
@@ -163,7 +163,7 @@ X_DEFAULT_EXISTS: Final = RULES.rule("X-DEFAULT-EXISTS", "MUST", "tier B", by="s
 def default_exchange_missing(case: Case091, refusal: Refusal) -> None:
     """A server says that the default exchange does not exist.
 
-    Demands: Every virtual host has a default exchange: a direct exchange with an empty name.
+    Demands: Every virtual host must have a default exchange: a direct exchange with an empty name.
     Source: XML:exchange.default-exchange; GS:3.1.3.1
     Evidence: a 404 for a publish to the exchange with the empty name
     Why it matters: Clients publish to a queue by its name through the default exchange. Without the default
@@ -182,7 +182,7 @@ X_TYPES_REQUIRED: Final = RULES.rule("X-TYPES-REQUIRED", "MUST", "tier B", by="s
 def required_type_missing(case: Case091, refusal: Refusal) -> None:
     """A server refuses to declare an exchange of the type direct or fanout.
 
-    Demands: A server supports the exchange types direct and fanout.
+    Demands: A server must support the exchange types direct and fanout.
     Source: XML:exchange.required-types; GS:3.1.3.1; GS:3.1.3.2
     Evidence: the server's answer to exchange.declare with the type direct or fanout
     Why it matters: Every server must support the types direct and fanout. Clients that use the types direct
@@ -201,7 +201,7 @@ X_TYPES_RECOMMENDED: Final = RULES.rule("X-TYPES-RECOMMENDED", "SHOULD", "tier B
 def recommended_type_missing(case: Case091, refusal: Refusal) -> None:
     """A server refuses to declare an exchange of the type topic or headers.
 
-    Demands: A server supports the exchange types topic and headers.
+    Demands: A server should support the exchange types topic and headers.
     Source: XML:exchange.recommended-types; GS:3.1.3.3; GS:3.1.3.4
     Evidence: the server's answer to exchange.declare with the type topic or headers
     Why it matters: Servers should support the types topic and headers. Applications that use topic or headers
@@ -221,7 +221,7 @@ def durability_refused_of_exchange(case: Case091, refusal: Refusal) -> None:
     """A server answers exchange.declare with 540 (not implemented), although both durable and transient
     exchanges must be possible.
 
-    Demands: A server supports both durable and transient exchanges.
+    Demands: A server must support both durable and transient exchanges.
     Source: XML:exchange.declare.durable.support
     Evidence: the server's answer to each exchange.declare, with or without durable
     Why it matters: A server must support both durable and transient exchanges. Clients that need the refused
@@ -241,7 +241,7 @@ def durability_refused_of_queue(case: Case091, refusal: Refusal) -> None:
     """A server answers queue.declare with "not implemented", although both durable and transient queues must
     be possible.
 
-    Demands: A server supports both durable and transient queues.
+    Demands: A server must support both durable and transient queues.
     Source: XML:queue.declare.durable.types
     Evidence: the server's answer to each queue.declare, with or without durable
     Why it matters: A server must support both durable and transient queues. New releases of RabbitMQ refuse
@@ -260,7 +260,7 @@ Q_DECL_EXCLUSIVE: Final = RULES.rule("Q-DECL-EXCLUSIVE", "MUST", "tier B", by="s
 def exclusive_queue_refused(case: Case091, refusal: Refusal) -> None:
     """A server answers queue.declare of an exclusive queue with 540 (not implemented).
 
-    Demands: A server supports both exclusive and shared queues.
+    Demands: A server must support both exclusive and shared queues.
     Source: XML:queue.declare.exclusive.types
     Evidence: the server's answer to each queue.declare, with or without exclusive
     Why it matters: A server must support both exclusive and shared queues. Clients that need a private queue,
@@ -285,7 +285,7 @@ Q_BIND_DEFAULT_X: Final = RULES.rule(
 def default_exchange_not_bound(case: Case091, refusal: Refusal) -> None:
     """A server refuses queue.bind to the default exchange.
 
-    Demands: A server accepts queue.bind with an empty exchange name, which means the default exchange.
+    Demands: A server must accept queue.bind with an empty exchange name, which means the default exchange.
     Source: XML:queue.bind.exchange.default-exchange
     Evidence: a queue.bind with an empty exchange name, and the server's answer (a 403 may also mean missing
     access rights)
@@ -313,7 +313,7 @@ Q_UNBIND_DEFAULT_X: Final = RULES.rule("Q-UNBIND-DEFAULT-X", "MUST", "tier A", b
 def default_exchange_not_unbound(case: Case091, refusal: Refusal) -> None:
     """A server refuses queue.unbind from the default exchange.
 
-    Demands: A server accepts queue.unbind with an empty exchange name, which means the default exchange.
+    Demands: A server must accept queue.unbind with an empty exchange name, which means the default exchange.
     Source: XML:queue.unbind.exchange.default-exchange
     Evidence: a queue.unbind with an empty exchange name, and the server's answer
     Why it matters: In the specification, the empty name stands for the default exchange. RabbitMQ's errata
@@ -338,7 +338,7 @@ Q_UNBIND_FAIL_CONN: Final = RULES.rule(
 def unbind_fails_by_channel(case: Case091, refusal: Refusal) -> None:
     """A server answers a failed queue.unbind with channel.close instead of connection.close.
 
-    Demands: A server answers a failed queue.unbind with a connection exception.
+    Demands: A server must answer a failed queue.unbind with a connection exception.
     Source: XML:queue.unbind.01
     Evidence: a channel.close that names queue.unbind as its cause
     Why it matters: One rule of the specification wants the server to close the connection, while others name
@@ -370,8 +370,8 @@ X_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
 def passive_without_wait_of_exchange(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive exchange.declare that sets no-wait.
 
-    Demands: A server ignores a passive exchange.declare with no-wait. The request changes nothing and raises
-    no exception.
+    Demands: A server must ignore a passive exchange.declare with no-wait. The request must not change
+    anything or raise an exception.
     Source: XML:exchange.declare.passive (field doc); ERR:9
     Evidence: an exchange.declare with passive and no-wait, and a close that names exchange.declare
     Why it matters: By the specification, the request does nothing. RabbitMQ closes the channel if the
@@ -401,8 +401,8 @@ Q_DECL_PASSIVE_NOWAIT: Final = RULES.rule(
 def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     """A server refuses a passive queue.declare that sets no-wait.
 
-    Demands: A server ignores a passive queue.declare with no-wait. The request changes nothing and raises no
-    exception.
+    Demands: A server must ignore a passive queue.declare with no-wait. The request must not change anything
+    or raise an exception.
     Source: XML:queue.declare.passive (field doc); ERR:9
     Evidence: a queue.declare with passive and no-wait, and a close that names queue.declare
     Why it matters: By the specification, the request does nothing. RabbitMQ closes the channel if the queue

@@ -36,7 +36,7 @@ def publish_to_no_exchange(
 ) -> None:
     """A client publishes a message to an exchange that does not exist.
 
-    Demands: The exchange that basic.publish names exists.
+    Demands: The exchange that basic.publish names must exist.
     Source: XML:basic.publish.exchange.must-exist
     Evidence: the known exchanges, and a channel.close with 404 that names basic.publish
     Why it matters: The server closes the channel with 404. Messages that were published later on the same
@@ -71,7 +71,7 @@ def default_exchange_refused(case: Case091) -> None:
     """A server says that the exchange of a message does not exist, although the message was published to the
     default exchange.
 
-    Demands: A server accepts basic.publish with an empty exchange name, which means the default exchange.
+    Demands: A server must accept basic.publish with an empty exchange name, which means the default exchange.
     Source: XML:basic.publish.exchange.default-exchange
     Evidence: a publish to the default exchange, and a close with 404 that names basic.publish (a 403 may mean
     missing access rights)
@@ -95,7 +95,8 @@ B_IMMEDIATE: Final = RULES.rule("B-IMMEDIATE", "SHOULD", "tier B", by="server")
 def immediate_refused(case: Case091) -> None:
     """A server closes the connection because of a message that was published with the immediate flag.
 
-    Demands: A server returns a message with the immediate flag if no consumer can take the message at once.
+    Demands: A server should return a message with the immediate flag if no consumer can take the message at
+    once.
     Source: XML:basic.publish.immediate.01
     Evidence: the immediate bit of basic.publish, and a basic.return with 313 or a close with 540
     Why it matters: The server should deliver the message at once or return it. RabbitMQ has not supported
@@ -114,7 +115,7 @@ def bad_ack_refused_late(case: Case091, packet: i64) -> None:
     """In a transaction, a server refuses the acknowledgement of an unknown delivery only when tx.commit
     arrives.
 
-    Demands: In a transaction, a server refuses the acknowledgement of an unknown delivery at once, not at
+    Demands: In a transaction, a server must refuse the acknowledgement of an unknown delivery at once, not at
     tx.commit.
     Source: XML:basic.ack.multiple.exists
     Evidence: the acknowledgement of an unknown delivery in a transaction, and the channel.close before or
@@ -127,7 +128,8 @@ def bad_ack_refused_late(case: Case091, packet: i64) -> None:
     """
     case.report(
         B_ACK_TX_IMMEDIATE,
-        f"the acknowledgement in packet {packet} names no delivery, but is refused only at tx.commit",
+        f"the acknowledgement in packet {packet} names no delivery, but the server refuses it only at "
+        "tx.commit",
         others=[int(packet)],
     )
 
@@ -144,7 +146,7 @@ B_ACK_VALIDATE: Final = RULES.rule(
 def bad_ack_taken(case: Case091, packet: i64) -> None:
     """A server commits a transaction that contains an acknowledgement of an unknown delivery.
 
-    Demands: A server answers the acknowledgement of an unknown delivery with a channel exception.
+    Demands: A server must answer the acknowledgement of an unknown delivery with a channel exception.
     Source: XML:basic.ack.multiple.exists
     Evidence: the acknowledgement of an unknown delivery, and the missing channel.close
     Why it matters: The client does not learn that it has lost count of its deliveries. Some servers document
@@ -156,7 +158,7 @@ def bad_ack_taken(case: Case091, packet: i64) -> None:
     """
     case.report_once(
         B_ACK_VALIDATE,
-        f"the acknowledgement in packet {packet} names no delivery, but is committed",
+        f"the acknowledgement in packet {packet} names no delivery, but the server commits it",
         CERTAIN,
         {},
         [int(packet)],
@@ -175,7 +177,8 @@ B_RECOVER_REPLY: Final = RULES.rule(
 def recover_not_answered(case: Case091, request: MethodRequest) -> None:
     """A server completes the close of a channel without having answered a basic.recover on the channel.
 
-    Demands: A server answers basic.recover with basic.recover-ok, and does not answer basic.recover-async.
+    Demands: A server must answer basic.recover with basic.recover-ok, and must not answer
+    basic.recover-async.
     Source: G:basic; ERR:28
     Evidence: the basic.recover methods that are not answered
     Why it matters: A client that waits for basic.recover-ok waits forever, or until its timeout ends the

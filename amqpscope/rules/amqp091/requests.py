@@ -32,7 +32,7 @@ CH_SYNC_UNSOLICITED: Final = RULES.rule(
 def answer_to_nothing(case: Case091) -> None:
     """A peer sends a reply method although no request waits for it.
 
-    Demands: A peer sends a reply method only as the answer to a request that waits for it.
+    Demands: A peer may send a reply method only as the answer to a request that waits for it.
     Source: GS:2.2.1; G:all classes
     Evidence: the requests on the channel that are not answered yet
     Why it matters: The receiver may take the reply for the answer to its next request of that kind. Then the
@@ -61,7 +61,7 @@ CH_NOWAIT_SILENT: Final = RULES.rule(
 def answer_not_wanted(case: Case091) -> None:
     """A server answers a request that set no-wait.
 
-    Demands: A server sends no reply method for a request with no-wait.
+    Demands: A server must not send a reply method for a request with no-wait.
     Source: XML domain no-wait (doc)
     Evidence: the no-wait bit of the request, and the next replies on the channel
     Why it matters: The client does not expect the reply, and takes the reply as the answer to its next
@@ -89,7 +89,7 @@ CH_SYNC_ORDER: Final = RULES.rule(
 def answer_out_of_turn(case: Case091, earlier: MethodRequest) -> None:
     """A peer answers a request before it has answered an earlier request on the same channel.
 
-    Demands: A peer answers the requests on a channel in the order in which they were sent.
+    Demands: A peer must answer the requests on a channel in the order in which they were sent.
     Source: GS:4.7; GS:2.2.1
     Evidence: the requests on the channel that are not answered yet
     Why it matters: A client that assigns replies to requests by their order assigns replies to the wrong
@@ -119,8 +119,8 @@ CH_SYNC_WAIT: Final = RULES.rule(
 def request_not_waited_for(case: Case091, request: MethodRequest) -> None:
     """A client sends its next request on a channel before the previous request was answered.
 
-    Demands: A peer waits for the reply to a request before it sends its next method on the channel, although
-    asynchronous requests are allowed.
+    Demands: A peer should wait for the reply to a request before it sends its next method on the channel,
+    although asynchronous requests are allowed.
     Source: GS:3.2.1
     Evidence: the methods that the client sends while a request on the channel is not answered
     Why it matters: If a request fails, the server closes the channel and silently drops all later requests.
@@ -151,7 +151,7 @@ def request_never_answered(case: Case091, request: MethodRequest) -> None:
     """A server completes the close of a channel without having answered one of the client's requests on the
     channel.
 
-    Demands: Every request that has a reply method is answered exactly once on the same channel, unless a
+    Demands: Every request that has a reply method must be answered exactly once on the same channel, unless a
     close ends the channel or the connection first.
     Source: G:all classes; GS:2.2.1; GS:3.2.1; XML response elements
     Evidence: the requests on the channel that are not answered yet

@@ -43,7 +43,7 @@ C_HS_ERROR_SILENT: Final = RULES.rule(
 def close_before_open(case: Case091) -> None:
     """A peer sends connection.close before the connection is open.
 
-    Demands: A peer that finds an error before the connection is open closes the socket without sending
+    Demands: A peer that finds an error before the connection is open must close the socket without sending
     anything.
     Source: GS:2.2.4
     Evidence: a connection.close or other data that is sent before connection.open or connection.open-ok
@@ -70,8 +70,8 @@ def login_refused_unasked(case: Case091) -> None:
     """A server reports a failed login with connection.close 403 to a client that did not announce the
     capability authentication_failure_close.
 
-    Demands: A server reports a failed login with connection.close and 403 only to clients that announce the
-    capability authentication_failure_close.
+    Demands: A server may report a failed login with connection.close and 403 only to clients that announce
+    the capability authentication_failure_close.
     Source: RMQ:docs/auth-notification
     Evidence: the capabilities in connection.start-ok, and the server's answer to the login
     Why it matters: A client without the capability authentication_failure_close still waits for
@@ -86,7 +86,7 @@ def login_refused_unasked(case: Case091) -> None:
     case.report(
         C_AUTHFAIL_CAP,
         "connection.close has reply-code 403 for a failed login, "
-        "but the client has no capability authentication_failure_close",
+        "but the client has not announced the capability authentication_failure_close",
     )
 
 
@@ -97,8 +97,8 @@ def close_for_the_version(case: Case091) -> None:
     """A client sends connection.close instead of closing the socket when connection.start has another version
     than the client requested.
 
-    Demands: A client that does not support the version in connection.start closes the socket and sends
-    nothing more.
+    Demands: A client that does not support the version in connection.start must close the socket and must not
+    send anything more.
     Source: XML:connection.start.client-support
     Evidence: the version in connection.start, and what the client sends afterwards
     Why it matters: A server of another version may not understand connection.close, and may report a protocol
@@ -111,7 +111,7 @@ def close_for_the_version(case: Case091) -> None:
     """
     case.report(
         C_START_CLIENT_SUPPORT,
-        "the server refuses the version with connection.close instead of closing the socket",
+        "the peer refuses the version with connection.close instead of closing the socket",
         POSSIBLE,
     )
 
@@ -124,7 +124,7 @@ C_OPEN_VHOST_EXISTS: Final = RULES.rule(
 def virtual_host_unknown(case: Case091, code: i64) -> None:
     """A client opens a virtual host that does not exist.
 
-    Demands: The virtual host in connection.open exists.
+    Demands: The virtual host in connection.open must exist.
     Source: XML constant invalid-path; XML:connection.open.virtual-host
     Evidence: the server's answer to connection.open
     Why it matters: The server refuses connection.open. The client cannot open any channel on the connection.
@@ -168,8 +168,8 @@ def wrong_mechanism_answered(case: Case091) -> None:
     """A server answers a connection.start-ok with a mechanism that the server did not offer, instead of
     closing the socket.
 
-    Demands: A server closes the socket without sending anything if the client chooses a mechanism that was
-    not offered.
+    Demands: A server must close the socket without sending anything if the client chooses a mechanism that
+    was not offered.
     Source: XML:connection.start-ok.mechanism.validity
     Evidence: a connection.start-ok with a mechanism that was not offered, and what the server sends
     afterwards
@@ -202,7 +202,7 @@ def too_large_frame_max_answered(case: Case091) -> None:
     """A server answers a connection.tune-ok whose frame-max is above the server's limit, instead of dropping
     the connection.
 
-    Demands: A server drops the connection without connection.close if the client's frame-max is above the
+    Demands: A server must drop the connection without connection.close if the client's frame-max is above the
     server's limit.
     Source: XML:connection.tune-ok.frame-max.upper-limit
     Evidence: a connection.tune-ok with too high a frame-max, and what the server sends afterwards
@@ -234,8 +234,8 @@ def too_large_channel_max_answered(case: Case091) -> None:
     """A server answers a connection.tune-ok whose channel-max is above the server's limit, instead of
     dropping the connection.
 
-    Demands: A server drops the connection without connection.close if the client's channel-max is above the
-    server's limit.
+    Demands: A server must drop the connection without connection.close if the client's channel-max is above
+    the server's limit.
     Source: XML:connection.tune-ok.channel-max.upper-limit
     Evidence: a connection.tune-ok with too high a channel-max, and what the server sends afterwards
     Why it matters: The fault has little effect: RabbitMQ and LavinMQ close with 530, which gives the client

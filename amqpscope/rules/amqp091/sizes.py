@@ -41,7 +41,7 @@ F_FRAME_SIZE: Final = RULES.rule("F-FRAME-SIZE", "MUST NOT", "tier A", answer="c
 def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     """A peer sends a frame that is larger than the agreed frame-max.
 
-    Demands: No frame, including its header and end octet, is larger than the agreed frame-max.
+    Demands: A frame, including its header and end octet, must not be larger than the agreed frame-max.
     Source: GS:4.2.3; XML:connection.tune-ok.frame-max (field doc)
     Evidence: the frame-max in connection.tune and connection.tune-ok (0 means no limit), and the size of the
     frame with header and end octet
@@ -78,7 +78,7 @@ F_PRETUNE_SIZE: Final = RULES.rule("F-PRETUNE-SIZE", "IMPLIED", "tier A", answer
 def frame_before_tuning(case: Case091, size: i64) -> None:
     """A peer sends a frame of more than 4096 octets before connection.tune-ok.
 
-    Demands: Before connection.tune-ok, a peer sends no frame of more than 4096 octets.
+    Demands: Before connection.tune-ok, a peer must not send a frame of more than 4096 octets.
     Source: XML:connection.tune.frame-max.minimum; XML:connection.tune-ok.frame-max.minimum
     Evidence: the sizes of the frames before connection.tune-ok
     Why it matters: Before connection.tune-ok, no peer has to accept frames of more than 4096 octets. Often
@@ -104,7 +104,7 @@ F_FRAME_TRUNCATED: Final = RULES.rule(
 def frame_cut_off(case: Case091) -> None:
     """A peer ends its stream inside a frame.
 
-    Demands: A peer finishes every frame before it ends its stream.
+    Demands: A peer must finish every frame before it ends its stream.
     Source: GS:4.2.1; GS:4.2.3
     Evidence: the position of the FIN of TCP inside a frame
     Why it matters: The content of the unfinished frame is lost. Often the sender has crashed.

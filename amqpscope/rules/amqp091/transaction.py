@@ -32,7 +32,7 @@ TX_COMMIT_SELECTED: Final = RULES.rule(
 def commit_without_transaction(case: Case091) -> None:
     """A client sends tx.commit on a channel that tx.select has not made transactional.
 
-    Demands: A client sends tx.commit only after tx.select on the same channel.
+    Demands: A client may send tx.commit only after tx.select on the same channel.
     Source: XML:tx.commit.transacted; XML:tx.select (doc)
     Evidence: whether the channel is in transaction mode
     Why it matters: There is no transaction to commit: every earlier publish and acknowledgement took effect
@@ -41,7 +41,7 @@ def commit_without_transaction(case: Case091) -> None:
     How to mend it: Send tx.select once on each new channel before the first message of the transaction, also
     after the channel was reopened. Send tx.commit on the channel on which the messages were published.
     """
-    case.report(TX_COMMIT_SELECTED, "tx.select was not sent on this channel")
+    case.report(TX_COMMIT_SELECTED, "tx.commit is sent although tx.select was not sent on this channel")
 
 
 TX_ROLLBACK_SELECTED: Final = RULES.rule(
@@ -52,7 +52,7 @@ TX_ROLLBACK_SELECTED: Final = RULES.rule(
 def rollback_without_transaction(case: Case091) -> None:
     """A client sends tx.rollback on a channel that tx.select has not made transactional.
 
-    Demands: A client sends tx.rollback only after tx.select on the same channel.
+    Demands: A client may send tx.rollback only after tx.select on the same channel.
     Source: XML:tx.rollback.transacted; XML:tx.select (doc)
     Evidence: whether the channel is in transaction mode
     Why it matters: Every earlier publish and acknowledgement has already taken effect and cannot be undone.
@@ -61,7 +61,7 @@ def rollback_without_transaction(case: Case091) -> None:
     How to mend it: Send tx.select once on each new channel before the first message of the transaction, also
     after the channel was reopened. Send tx.rollback on the channel on which the messages were published.
     """
-    case.report(TX_ROLLBACK_SELECTED, "tx.select was not sent on this channel")
+    case.report(TX_ROLLBACK_SELECTED, "tx.rollback is sent although tx.select was not sent on this channel")
 
 
 TX_CONFIRM_EXCL: Final = RULES.rule(
@@ -72,7 +72,7 @@ TX_CONFIRM_EXCL: Final = RULES.rule(
 def transaction_with_confirms(case: Case091) -> None:
     """A client sends tx.select on a channel that is in confirm mode.
 
-    Demands: A client does not send tx.select on a channel in confirm mode.
+    Demands: A client must not send tx.select on a channel in confirm mode.
     Source: RMQ:docs/confirms
     Evidence: whether the channel is in confirm mode
     Why it matters: Transactions and confirm mode exclude each other on a channel. RabbitMQ closes the channel
@@ -81,7 +81,7 @@ def transaction_with_confirms(case: Case091) -> None:
     How to mend it: Decide for each channel between tx.select and confirm.select, and open a second channel if
     both are needed. Do not hand a channel in confirm mode to code that uses transactions.
     """
-    case.report(TX_CONFIRM_EXCL, "the channel is in confirm mode")
+    case.report(TX_CONFIRM_EXCL, "tx.select is sent although the channel is in confirm mode")
 
 
 TX_PENDING_COMMIT: Final = RULES.rule(
@@ -92,7 +92,7 @@ TX_PENDING_COMMIT: Final = RULES.rule(
 def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
     """A client sends a method on a channel while its tx.commit is not answered yet.
 
-    Demands: A client sends nothing on a channel until the server has answered its tx.commit.
+    Demands: A client must not send anything on a channel until the server has answered its tx.commit.
     Source: RMQ:server rabbit_channel; GS:3.2.1
     Evidence: the tx.commit methods that are not answered yet
     Why it matters: The peers may disagree whether the method belongs to the transaction. RabbitMQ closes the
@@ -119,7 +119,7 @@ TX_MANDATORY: Final = RULES.rule("TX-MANDATORY", "MUST NOT", "tier B", by="clien
 def mandatory_in_transaction(case: Case091) -> None:
     """A client publishes a message with the mandatory flag in a transaction.
 
-    Demands: Applications do not rely on basic.return for messages that they publish with the mandatory flag
+    Demands: Applications must not rely on basic.return for messages that they publish with the mandatory flag
     in a transaction.
     Source: XML:tx.not mandatory
     Evidence: the mandatory bit of basic.publish on a channel in transaction mode
@@ -141,7 +141,7 @@ TX_IMMEDIATE: Final = RULES.rule("TX-IMMEDIATE", "MUST NOT", "tier B", by="clien
 def immediate_in_transaction(case: Case091) -> None:
     """A client publishes a message with the immediate flag in a transaction.
 
-    Demands: Applications do not rely on basic.return for messages that they publish with the immediate flag
+    Demands: Applications must not rely on basic.return for messages that they publish with the immediate flag
     in a transaction.
     Source: XML:tx.not immediate
     Evidence: the immediate bit of basic.publish on a channel in transaction mode

@@ -26,7 +26,7 @@ C_TUNE_FRAMEMAX_MIN: Final = RULES.rule("C-TUNE-FRAMEMAX-MIN", "MUST", "tier A",
 def offered_frame_max_too_small(case: Case091, frame_max: i64) -> None:
     """A server's connection.tune limits frames to less than 4096 octets.
 
-    Demands: A frame-max in connection.tune is 0 (no limit), or at least 4096.
+    Demands: A frame-max in connection.tune must be 0 (no limit), or at least 4096.
     Source: XML:connection.tune.frame-max.minimum; XML constant frame-min-size
     Evidence: the frame-max in connection.tune
     Why it matters: Every peer must accept frames of 4096 octets. The client cannot work with a smaller limit
@@ -58,7 +58,7 @@ C_TUNEOK_FRAMEMAX_MIN: Final = RULES.rule(
 def chosen_frame_max_too_small(case: Case091, frame_max: i64) -> None:
     """A client's connection.tune-ok limits frames to less than 4096 octets.
 
-    Demands: A frame-max in connection.tune-ok is 0 (no limit), or at least 4096.
+    Demands: A frame-max in connection.tune-ok must be 0 (no limit), or at least 4096.
     Source: XML:connection.tune-ok.frame-max.minimum
     Evidence: the frame-max in connection.tune-ok
     Why it matters: Every peer must accept frames of 4096 octets. Servers close the socket, so the client
@@ -91,7 +91,7 @@ def chosen_frame_max_too_large(case: Case091, frame_max: i64, limit: i64) -> Non
     """A client's connection.tune-ok has a frame-max above the limit that the server has set in
     connection.tune.
 
-    Demands: The frame-max in connection.tune-ok is not above the server's limit in connection.tune.
+    Demands: The frame-max in connection.tune-ok must not be above the server's limit in connection.tune.
     Source: XML:connection.tune-ok.frame-max.upper-limit; GS:2.3.3
     Evidence: the frame-max in connection.tune and in connection.tune-ok (0 means no limit)
     Why it matters: The client could send frames that the server does not accept. The server therefore drops
@@ -114,7 +114,7 @@ def chosen_channel_max_too_large(case: Case091, channel_max: i64, limit: i64) ->
     """A client's connection.tune-ok has a channel-max above the limit that the server has set in
     connection.tune.
 
-    Demands: The channel-max in connection.tune-ok is not above the server's limit in connection.tune.
+    Demands: The channel-max in connection.tune-ok must not be above the server's limit in connection.tune.
     Source: XML:connection.tune-ok.channel-max.upper-limit; XML assert le tune.channel-max
     Evidence: the channel-max in connection.tune and in connection.tune-ok (0 means no limit)
     Why it matters: The client could open more channels than the server allows. The server therefore drops the
@@ -150,7 +150,7 @@ C_TUNEOK_CHMAX_NOTNULL: Final = RULES.rule(
 def no_channel_max(case: Case091) -> None:
     """A client leaves channel-max at 0 in connection.tune-ok, as the server did in connection.tune.
 
-    Demands: The channel-max in connection.tune-ok is not null.
+    Demands: The channel-max in connection.tune-ok must not be null.
     Source: XML:connection.tune-ok.channel-max assert notnull
     Evidence: a channel-max of 0 in connection.tune-ok
     Why it matters: The specification wants a value other than null. Most peers understand 0 as "no limit",

@@ -25,7 +25,7 @@ T_SHORTSTR_NUL: Final = RULES.rule(
 )
 """A peer sends a short string that contains a zero octet.
 
-Demands: A short string contains no zero octet.
+Demands: A short string must not contain a zero octet.
 Source: GS:4.2.5.3; GS:4.2.1 string-char
 Evidence: the short strings in arguments, properties and names of field tables
 Why it matters: Receivers written in C take the zero octet for the end of the string, so they read another
@@ -44,7 +44,7 @@ T_SHORTSTR_UTF8: Final = RULES.rule(
 )
 """A peer sends a short string that is not well-formed UTF-8.
 
-Demands: A short string is well-formed UTF-8.
+Demands: A short string must be well-formed UTF-8.
 Source: GS:4.2.5.3; ERR:16
 Evidence: the short strings in arguments, properties and names of field tables
 Why it matters: Many clients cannot read a string that is not UTF-8. RabbitMQ refuses such a string in methods
@@ -63,7 +63,7 @@ T_LENGTH_BOUNDS: Final = RULES.rule(
 )
 """A peer sends a string or table whose length exceeds the octets left in the payload.
 
-Demands: A string or table ends inside the payload that contains it.
+Demands: A string or table must end inside the payload that contains it.
 Source: GS:4.2.5.3; GS:4.2.5.5; GS:4.10.1
 Evidence: the length of the string or table, and the octets that are left in the payload
 Why it matters: The receiver gets an incomplete value and cannot read the rest of the payload. The connection
@@ -82,7 +82,7 @@ T_TABLE_NAME_LEN: Final = RULES.rule(
 )
 """A peer sends a field table with a name of more than 128 characters.
 
-Demands: A name in a field table has at most 128 characters.
+Demands: A name in a field table must not have more than 128 characters.
 Source: GS:4.2.5.5
 Evidence: the names in field tables
 Why it matters: A receiver that has no room for the long name refuses the table, or shortens the name.
@@ -104,7 +104,7 @@ T_TABLE_DUP: Final = RULES.rule(
 )
 """A peer sends a field table that contains the same name twice.
 
-Demands: A field table does not contain the same name twice.
+Demands: A field table must not contain the same name twice.
 Source: GS:4.2.5.5
 Evidence: the names in each field table
 Why it matters: Each receiver decides which of the two values of the name is valid, so different receivers can
@@ -123,8 +123,8 @@ T_TABLE_TAG: Final = RULES.rule(
 )
 """A peer sends a field table with a value whose type tag stands for no type.
 
-Demands: Each value in a table or array begins with a known type tag (t b B s u I i l f d D S A T F V x, or U
-and L of the specification's grammar).
+Demands: Each value in a table or array must begin with a known type tag (t b B s u I i l f d D S A T F V x,
+or U and L of the specification's grammar).
 Source: GS:4.2.1 field-value; ERR:3
 Evidence: the type tags of the values
 Why it matters: The receiver cannot know the length of the value, so the rest of the table is unreadable.
@@ -142,7 +142,7 @@ T_TABLE_LEN: Final = RULES.rule(
 )
 """A peer sends a field table or array whose content does not end where its length field says.
 
-Demands: The content of a field table or array has exactly the number of octets in its length field.
+Demands: The content of a field table or array must have exactly the number of octets in its length field.
 Source: GS:4.2.5.5; ERR:4
 Evidence: the end of the last value, and the length field
 Why it matters: Length and content disagree, so the receiver misreads the values or everything after them.
@@ -191,8 +191,8 @@ def table_in_the_printed_dialect(case: Case091) -> None:
     """A client sends a RabbitMQ or LavinMQ server a field table with type tags that only the specification's
     grammar defines.
 
-    Demands: A peer uses the type tags 's', 'l', 'L', 'U' and the sign of decimals in the dialect of the other
-    peer. This dialect is that of the specification or that of RabbitMQ.
+    Demands: A peer must use the type tags 's', 'l', 'L', 'U' and the sign of decimals in the dialect of the
+    other peer. This dialect is that of the specification or that of RabbitMQ.
     Source: GS:4.2.1 field-value; ERR:3; ERR:4
     Evidence: the product in the properties of the peer, and whether the table can be read in each dialect
     Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ reads
@@ -241,7 +241,7 @@ T_TIMESTAMP: Final = RULES.rule(
 def timestamp_far_off(case: Case091, seconds: int) -> None:
     """A peer sends a message whose timestamp lies beyond the year 9999.
 
-    Demands: A timestamp is the number of whole seconds since the beginning of 1970, in 64 bits.
+    Demands: A timestamp must be the number of whole seconds since the beginning of 1970, in 64 bits.
     Source: GS:4.2.5.4
     Evidence: the property timestamp, and values with the type tag 'T'
     Why it matters: Often the sender wrote milliseconds instead of seconds. Receivers read a timestamp in
@@ -262,7 +262,7 @@ T_RESERVED_PROP: Final = RULES.rule("T-RESERVED-PROP", "MUST", "tier A")
 def retired_property(case: Case091) -> None:
     """A peer sends a message whose last property, formerly cluster-id, has a value.
 
-    Demands: The fourteenth property of a message, formerly cluster-id, is empty.
+    Demands: The fourteenth property of a message, formerly cluster-id, must be empty.
     Source: XML class basic field reserved
     Evidence: the flag and the value of the fourteenth property
     Why it matters: The property no longer has a meaning, so receivers ignore it. RabbitMQ forwards the
@@ -291,7 +291,7 @@ T_TABLE_NAME_START: Final = RULES.rule(
 def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     """A peer sends a field table with a name that does not begin with a letter, '$' or '#'.
 
-    Demands: A name in a field table begins with a letter, '$' or '#'.
+    Demands: A name in a field table must begin with a letter, '$' or '#'.
     Source: GS:4.2.5.5
     Evidence: the names in field tables of arguments and headers
     Why it matters: The fault rarely matters in practice. A server should refuse the name with 503 or 502, but

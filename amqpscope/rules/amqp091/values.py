@@ -135,7 +135,7 @@ T_XNAME_LEN: Final = RULES.rule(
 def exchange_name_too_long(case: Case091) -> None:
     """A peer sends a method with an exchange name of more than 127 octets.
 
-    Demands: An exchange name has at most 127 octets.
+    Demands: An exchange name must not have more than 127 octets.
     Source: XML domain exchange-name assert length 127
     Evidence: the exchange names in all methods
     Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
@@ -160,7 +160,7 @@ def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     """A peer sends a method with an exchange name that contains a character other than letters, digits,
     hyphen, underscore, period and colon.
 
-    Demands: An exchange name contains only letters, digits, '-', '_', '.' and ':'.
+    Demands: An exchange name may contain only letters, digits, '-', '_', '.' and ':'.
     Source: XML domain exchange-name assert regexp
     Evidence: the exchange names in all methods
     Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
@@ -187,7 +187,7 @@ T_QNAME_LEN: Final = RULES.rule(
 def queue_name_too_long(case: Case091) -> None:
     """A peer sends a method with a queue name of more than 127 octets.
 
-    Demands: A queue name has at most 127 octets.
+    Demands: A queue name must not have more than 127 octets.
     Source: XML domain queue-name assert length 127
     Evidence: the queue names in all methods, including queue.declare-ok
     Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
@@ -212,7 +212,7 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     """A peer sends a method with a queue name that contains a character other than letters, digits, hyphen,
     underscore, period and colon.
 
-    Demands: A queue name contains only letters, digits, '-', '_', '.' and ':'.
+    Demands: A queue name may contain only letters, digits, '-', '_', '.' and ':'.
     Source: XML domain queue-name assert regexp
     Evidence: the queue names in all methods
     Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
@@ -239,7 +239,7 @@ T_PATH_NOTNULL: Final = RULES.rule(
 def no_virtual_host(case: Case091) -> None:
     """A client sends connection.open with an empty virtual host name.
 
-    Demands: The virtual host in connection.open is not empty.
+    Demands: The virtual host in connection.open must not be empty.
     Source: XML domain path assert notnull
     Evidence: the virtual host in connection.open
     Why it matters: RabbitMQ treats the empty name like any other name, and usually has no virtual host of
@@ -257,7 +257,7 @@ T_PATH_LEN: Final = RULES.rule("T-PATH-LEN", "IMPLIED", "tier A", by="client", a
 def virtual_host_too_long(case: Case091) -> None:
     """A client sends connection.open with a virtual host name of more than 127 octets.
 
-    Demands: The name of the virtual host has at most 127 octets.
+    Demands: The name of the virtual host must not have more than 127 octets.
     Source: XML domain path assert length 127
     Evidence: the virtual host in connection.open
     Why it matters: A broker may refuse connection.open with 502, so the client cannot connect.
@@ -280,7 +280,7 @@ T_REPLYCODE_NOTNULL: Final = RULES.rule(
 def reply_code_zero(case: Case091) -> None:
     """A peer sends a close or basic.return with reply-code 0.
 
-    Demands: The reply-code in connection.close, channel.close and basic.return is not 0.
+    Demands: The reply-code in connection.close, channel.close and basic.return must not be 0.
     Source: XML domain reply-code assert notnull
     Evidence: the reply-code
     Why it matters: Reply-code 0 does not give the other peer a reason. A normal close has reply-code 200.
@@ -304,7 +304,7 @@ T_REPLYTEXT_NOTNULL: Final = RULES.rule(
 def no_reply_text(case: Case091) -> None:
     """A peer sends a close or basic.return with an empty reply-text.
 
-    Demands: The reply-text in connection.close, channel.close and basic.return is not empty.
+    Demands: The reply-text in connection.close, channel.close and basic.return must not be empty.
     Source: XML domain reply-text assert notnull
     Evidence: the reply-text
     Why it matters: With an empty reply-text, logs lack the reason. The specification demands a reply-text
@@ -350,7 +350,7 @@ T_TICKET_ZERO: Final = RULES.rule("T-TICKET-ZERO", "MUST", "tier A", by="client"
 def ticket(case: Case091, number: i64) -> None:
     """A client sends a method whose former access-ticket field (reserved-1) is not zero.
 
-    Demands: The field reserved-1, formerly the access ticket, is 0.
+    Demands: The field reserved-1, formerly the access ticket, must be 0.
     Source: XML fields reserved-1 (ticket) of exchange/queue/basic methods
     Evidence: the field reserved-1 of the methods declare, delete, bind, unbind, purge, consume, publish and
     get
@@ -379,7 +379,7 @@ def retired_field_of_the_connection(case: Case091, name: str) -> None:
     """A peer sends connection.open or connection.open-ok with a value in a retired field: capabilities,
     insist or known-hosts.
 
-    Demands: The retired fields capabilities, insist and known-hosts are empty or 0.
+    Demands: The retired fields capabilities, insist and known-hosts must be empty or 0.
     Source: XML:connection.open reserved-1/reserved-2; XML:connection.open-ok reserved-1
     Evidence: the retired fields of connection.open and connection.open-ok
     Why it matters: The fault does little harm, because receivers ignore the retired fields. Pika and
@@ -402,7 +402,7 @@ def retired_field_of_a_channel(case: Case091, name: str) -> None:
     """A peer sends channel.open or channel.open-ok with a value in a retired field: out-of-band or
     channel-id.
 
-    Demands: The retired fields out-of-band and channel-id are empty.
+    Demands: The retired fields out-of-band and channel-id must be empty.
     Source: XML:channel.open reserved-1; XML:channel.open-ok reserved-1
     Evidence: the field reserved-1 of channel.open and channel.open-ok
     Why it matters: A basic.recover-async does little harm, because servers still support the method. The peer
@@ -424,8 +424,8 @@ def retired_bit_of_declare(case: Case091, field: ArgumentField) -> None:
     """A client sets the retired bit auto-delete or internal in exchange.declare, although the server does not
     support this bit.
 
-    Demands: The retired bits auto-delete and internal of exchange.declare are 0, unless the server supports
-    them.
+    Demands: The retired bits auto-delete and internal of exchange.declare must be 0, unless the server
+    supports them.
     Source: XML:exchange.declare reserved-2/reserved-3; ERR:25; ERR:26
     Evidence: the bits of exchange.declare, and the product name of the server
     Why it matters: The server ignores the bit. An exchange that should be auto-delete is never deleted.
@@ -438,7 +438,9 @@ def retired_bit_of_declare(case: Case091, field: ArgumentField) -> None:
     """
     view = case.view
     if view.server is not None and not view.rabbitmq:
-        message = f"{field.extension} is set, although AMQP 0-9-1 has no such bit"
+        message = (
+            f"exchange.declare sets {field.extension}, but AMQP 0-9-1 reserves this bit of exchange.declare"
+        )
         case.report(T_RESERVED_XDECL, message, CERTAIN, {"field": field.name})
 
 
@@ -448,7 +450,7 @@ T_RESERVED_GETEMPTY: Final = RULES.rule("T-RESERVED-GETEMPTY", "MUST", "tier A",
 def cluster_in_get_empty(case: Case091) -> None:
     """A server sends basic.get-empty with a value in the retired field cluster-id.
 
-    Demands: The retired field cluster-id of basic.get-empty is empty.
+    Demands: The retired field cluster-id of basic.get-empty must be empty.
     Source: XML:basic.get-empty reserved-1
     Evidence: the field reserved-1 of basic.get-empty
     Why it matters: A basic.recover-async does little harm, because servers still support the method. The

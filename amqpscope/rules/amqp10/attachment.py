@@ -183,7 +183,7 @@ def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
     """A peer refuses a link, but its answering attach does not leave its own terminus null. A sender's own
     terminus is its source, and a receiver's own terminus is its target.
 
-    Demands: A peer that refuses a link answers with an attach whose own terminus is null. A sender's own
+    Demands: A peer that refuses a link must answer with an attach whose own terminus is null. A sender's own
     terminus is the source, and a receiver's own terminus is the target.
     Source: transport.xml section links > Establishing or Resuming a Link (Refusing a Link)
     Evidence: an answering attach that a detach from the same peer follows at once
@@ -281,8 +281,8 @@ L_ERRANT_INPUT: Final = RULES.rule(
 def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     """A peer sends a frame other than detach for a link that the other peer has detached with an error.
 
-    Demands: After one peer has detached a link with an error, the other peer may send nothing but detach for
-    the link. This demand includes frames that name a delivery of the link by its delivery-id.
+    Demands: After one peer has detached a link with an error, the other peer must not send anything but
+    detach for the link. This also applies to frames that name a delivery of the link by its delivery-id.
     Source: transport.xml section links > Link Errors
     Evidence: a detach with an error, and a later flow, transfer or disposition of the other peer for that
     link
@@ -309,7 +309,7 @@ L_TGT_NULL: Final = RULES.rule(
 def transfer_without_target(case: Case10, link: LinkEnd, certainty: i64) -> None:
     """A sender sends a transfer on a link that the receiver attached without a target.
 
-    Demands: A sender may not send a transfer on a link whose receiver attached without a target.
+    Demands: A sender must not send a transfer on a link whose receiver attached without a target.
     Source: transport.xml section performatives > attach.target
     Evidence: a receiver's attach with a null target, and a later transfer on that link
     Why it matters: The receiver has refused the link. No node exists that could take the message, so the
@@ -342,8 +342,8 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     """A sender starts a new delivery although its own attach stated an incomplete unsettled map
     (incomplete-unsettled).
 
-    Demands: After an attach with an incomplete unsettled map, the peers first settle the listed deliveries,
-    suspend the link and resume the link. Only then may a new delivery start.
+    Demands: After an attach with an incomplete unsettled map, the peers must first settle the listed
+    deliveries, suspend the link and resume the link. Only then may a new delivery start.
     Source: transport.xml section links > Resuming Deliveries
     Evidence: an attach with incomplete-unsettled, and the transfers, detaches and attaches after it
     Why it matters: Both peers must first settle the listed deliveries and resume the link again until the

@@ -40,7 +40,7 @@ C_ERR_SYMBOL: Final = RULES.rule(
 def condition_that_nobody_defines(case: Case10, condition: str) -> None:
     """A peer sends an error whose condition begins with `amqp:` but is not defined by the specification.
 
-    Demands: The condition of an error is a symbol that a specification defines as an error condition.
+    Demands: The condition of an error must be a symbol that a specification defines as an error condition.
     Source: transport.xml section definitions > error.condition, amqp-error, connection-error, session-error,
     link-error
     Evidence: an error condition that the specification does not define
@@ -66,8 +66,8 @@ def condition_of_another_frame(case: Case10, condition: str, carrier: str) -> No
     """A peer sends an error condition on the wrong frame. Connection conditions belong on close, session
     conditions on end, and link conditions on detach.
 
-    Demands: Close carries connection conditions, end carries session conditions, and detach carries link
-    conditions, except where the specification demands another frame.
+    Demands: A close should carry only connection conditions, an end only session conditions, and a detach
+    only link conditions, unless the specification demands another frame.
     Source: transport.xml section definitions > connection-error, session-error, link-error; transport.xml
     section performatives > attach.handle
     Evidence: the family of the error condition, and the frame that carries the error
@@ -96,8 +96,8 @@ def description_in_another_script(case: Case10, tags: list[str]) -> None:
     """A peer sends an error description in a script that the languages of the other peer's incoming-locales
     do not use.
 
-    Demands: A peer writes error texts in the first language of the other peer's incoming-locales that it
-    supports, or else in en-US.
+    Demands: A peer should write error texts in the first language of the other peer's incoming-locales that
+    it supports, or else in en-US.
     Source: transport.xml section performatives > open.incoming-locales
     Evidence: the incoming-locales of the other peer's open, and the description of the error
     Why it matters: The description is text for a person. The other peer asked for English, so its user may

@@ -22,7 +22,7 @@ C_HDR_FIRST: Final = RULES.rule("C-HDR-FIRST", "MUST", "keyword")
 def frame_before_header(case: Case10) -> None:
     """A peer sends a frame before its protocol header.
 
-    Demands: Each peer starts its stream with a protocol header and sends frames only afterwards.
+    Demands: Each peer must begin its stream with a protocol header, and may send frames only after it.
     Source: transport.xml section version-negotiation
     Evidence: the first 8 octets in each direction
     Why it matters: The other peer cannot know which protocol and which version the octets belong to, so it
@@ -42,7 +42,7 @@ C_OPEN_FIRST: Final = RULES.rule(
 def first_frame_is_not_open(case: Case10) -> None:
     """The first frame that a peer sends after the AMQP protocol header is not open.
 
-    Demands: The first AMQP frame that each peer sends has to be open.
+    Demands: The first AMQP frame that each peer sends must be open.
     Source: transport.xml section performatives > open; transport.xml section connections > Opening a
     Connection
     Evidence: the first AMQP frame in each direction
@@ -63,7 +63,7 @@ C_CLOSE_AFTEROPEN: Final = RULES.rule(
 def close_before_open(case: Case10) -> None:
     """A peer sends close before its own open.
 
-    Demands: A peer may not send close before its own open, not even to report an error.
+    Demands: A peer must not send close before its own open, not even to report an error.
     Source: transport.xml section connections > Connection State Diagram (legal sends)
     Evidence: a close that the peer sends as its first frame
     Why it matters: A peer must identify itself by its own open first, even when it refuses the other peer's
@@ -83,7 +83,7 @@ C_EMPTY_AFTEROPEN: Final = RULES.rule(
 def empty_frame_before_open(case: Case10) -> None:
     """A peer sends an empty frame before its own open.
 
-    Demands: A peer may send an empty frame only after its own open.
+    Demands: A peer must not send an empty frame before its own open.
     Source: transport.xml section connections > Idle Time-out
     Evidence: an empty frame that the peer sends before its open
     Why it matters: An empty frame keeps an open connection alive, but the first frame must be the open. The
@@ -131,7 +131,7 @@ C_CLOSE_LAST: Final = RULES.rule(
 def frame_after_close(case: Case10) -> None:
     """A peer sends a frame after its own close.
 
-    Demands: After its close, a peer may send nothing on the connection, not even an empty frame.
+    Demands: After its close, a peer must not send anything on the connection, not even an empty frame.
     Source: transport.xml section connections > Closing a Connection, Connection States; transport.xml section
     performatives > close
     Evidence: every octet that the peer sends after its close
@@ -162,7 +162,7 @@ C_MAXFRAME: Final = RULES.rule("C-MAXFRAME", "MUST NOT", "keyword", answer="amqp
 def frame_larger_than_agreed(case: Case10, size: i64, limit: int) -> None:
     """A peer sends a frame that is larger than the max-frame-size in the other peer's open.
 
-    Demands: No frame may be larger than the max-frame-size in the open of the frame's receiver.
+    Demands: A frame must not be larger than the max-frame-size in the open of the frame's receiver.
     Source: transport.xml section performatives > open.max-frame-size
     Evidence: the size of the frame, and the max-frame-size in the open of the other peer
     Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
@@ -190,7 +190,8 @@ C_OPEN_SIZE: Final = RULES.rule("C-OPEN-SIZE", "MUST", "definition", answer="amq
 def open_larger_than_512_octets(case: Case10, size: i64) -> None:
     """A peer sends an open of more than 512 octets before it has received the other peer's open.
 
-    Demands: An open may have at most 512 octets if its sender has not yet received the other peer's open.
+    Demands: If the sender of an open has not yet received the other peer's open, its own open must not have
+    more than 512 octets.
     Source: transport.xml section connections > Opening a Connection; transport.xml section definitions >
     MIN-MAX-FRAME-SIZE
     Evidence: the size of the open, and the order of the two opens
@@ -214,7 +215,8 @@ C_PIPE_SIZE: Final = RULES.rule("C-PIPE-SIZE", "MUST", "definition", answer="amq
 def pipelined_frame_larger_than_512_octets(case: Case10, size: i64) -> None:
     """A peer sends a frame of more than 512 octets before it has received the other peer's open.
 
-    Demands: Each frame that a peer sends before the other peer's open arrives may have at most 512 octets.
+    Demands: A frame that a peer sends before the other peer's open arrives must not have more than 512
+    octets.
     Source: transport.xml section connections > Opening a Connection, Pipelined Open
     Evidence: the sizes of the frames that were captured before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 512
@@ -253,7 +255,7 @@ C_CHMAX: Final = RULES.rule("C-CHMAX", "MUST NOT", "keyword", answer="amqp:conne
 def channel_beyond_agreed(case: Case10, limit: int) -> None:
     """A peer uses a channel number above the channel-max in the other peer's open.
 
-    Demands: No frame may use a channel number above the channel-max in the open of its receiver. The
+    Demands: A frame must not use a channel number above the channel-max in the open of its receiver. The
     channel-max also bounds the number of sessions.
     Source: transport.xml section performatives > open.channel-max
     Evidence: the channel of the frame, and the channel-max in the open of the other peer
@@ -307,7 +309,7 @@ C_CLOSE_CH0_PIPE: Final = RULES.rule(
 def pipelined_close_off_channel_0(case: Case10) -> None:
     """A peer sends close on a channel other than 0 before it has received the other peer's open.
 
-    Demands: A close that a peer sends in one batch with its open has to use channel 0.
+    Demands: A close that a peer sends in one batch with its open must use channel 0.
     Source: transport.xml section connections > Closing a Connection
     Evidence: an open and a close that were captured before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
@@ -332,7 +334,7 @@ C_EMPTY_CH0_PRE: Final = RULES.rule(
 def pipelined_empty_frame_off_channel_0(case: Case10) -> None:
     """A peer sends an empty frame on a channel other than 0 before it has received the other peer's open.
 
-    Demands: An empty frame has to use channel 0 until the other peer's open has arrived.
+    Demands: An empty frame must use channel 0 until the other peer's open has arrived.
     Source: transport.xml section connections > Idle Time-out
     Evidence: the channel of the empty frame, and its place before or after the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
@@ -458,7 +460,7 @@ C_OPEN_ONCE: Final = RULES.rule("C-OPEN-ONCE", "illegal", "definition", usual_an
 def second_open(case: Case10) -> None:
     """A peer sends open twice on one connection.
 
-    Demands: A peer sends open once per connection. No state of the connection permits a second open.
+    Demands: A peer must send open only once per connection. No state of the connection permits a second open.
     Source: transport.xml section connections > Connection State Diagram
     Evidence: a second open in the same direction
     Why it matters: A peer states its limits only once per connection. The other peer cannot know which limits
@@ -485,7 +487,7 @@ C_MAXFRAME_FLOOR: Final = RULES.rule("C-MAXFRAME-FLOOR", "MUST", "keyword", usua
 def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
     """A peer announces in its open a max-frame-size below 512.
 
-    Demands: Every peer must accept frames of 512 octets, so an open may not state a smaller max-frame-size.
+    Demands: Every peer must accept frames of 512 octets, so an open must not state a smaller max-frame-size.
     Source: transport.xml section performatives > open.max-frame-size; transport.xml section definitions >
     MIN-MAX-FRAME-SIZE
     Evidence: the max-frame-size of the open
@@ -511,7 +513,7 @@ C_LOCALE_TAG: Final = RULES.rule("C-LOCALE-TAG", "MUST", "definition", usual_ans
 def locale_that_is_no_language_tag(case: Case10, body: Open) -> None:
     """A peer's open contains a locale that is not a BCP 47 language tag.
 
-    Demands: Each locale is a symbol that forms a BCP 47 tag, with hyphens and not with underscores.
+    Demands: Each locale must be a symbol that forms a BCP 47 tag, with hyphens and not with underscores.
     Source: transport.xml section definitions > ietf-language-tag
     Evidence: the outgoing-locales and incoming-locales of the open
     Why it matters: The other peer cannot match the locale and falls back to en-US. Libraries often write
@@ -564,7 +566,7 @@ def speaks_the_draft(case: Case10) -> None:
     """A peer announces AMQP 1.0 but encodes its frames by the draft of April 2011, although the other peer
     speaks the final specification. In the draft, each list begins with the field `options`.
 
-    Demands: A peer that announces AMQP 1.0.0 may not encode its frames by the draft of April 2011.
+    Demands: A peer that announces AMQP 1.0.0 must not encode its frames by the draft of April 2011.
     Source: transport.xml section version-negotiation
     Evidence: the types of the fields of a performative
     Why it matters: The draft has the same protocol header, but all fields stand one position later. Each of
@@ -595,7 +597,7 @@ C_REDIRECT_INFO: Final = RULES.rule("C-REDIRECT-INFO", "SHOULD", "definition")
 def redirect_without_address(case: Case10, body: Close) -> None:
     """A peer sends a close with amqp:connection:redirect that does not state where to connect.
 
-    Demands: A connection redirect states hostname, network-host and port in the info map of its error.
+    Demands: A connection redirect should state hostname, network-host and port in the info map of its error.
     Source: transport.xml section definitions > connection-error redirect
     Evidence: a close with amqp:connection:redirect, and the entries of its info map
     Why it matters: Without hostname, network-host and port, the other peer cannot follow the redirect. The

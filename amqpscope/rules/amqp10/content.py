@@ -62,7 +62,7 @@ def content_type_that_is_no_media_type(case: Case10, content_type: str) -> None:
     """A sender sets the content-type of a message to a value that is not a media type of the form type,
     slash, subtype.
 
-    Demands: The content-type is a symbol that names an RFC 2046 media type.
+    Demands: The content-type must be a symbol that names an RFC 2046 media type.
     Source: messaging.xml section message-format > properties.content-type
     Evidence: the text of the content-type
     Why it matters: A receiver cannot use the content-type to choose how to read the body.
@@ -128,7 +128,7 @@ M_CE_NONDATA: Final = RULES.rule(
 def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> None:
     """A sender sets a content-encoding on a message whose body is not a data section.
 
-    Demands: A message has a content-encoding only if its body is a data section.
+    Demands: A message may have a content-encoding only if its body is a data section.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: the content-encoding, and the kind of the body
     Why it matters: Only octets can be decompressed. A receiver that tries to decode the body fails and cannot
@@ -158,7 +158,7 @@ M_CE_IDENTITY: Final = RULES.rule(
 def identity_as_content_encoding(case: Case10) -> None:
     """A sender sets the content-encoding of a message to `identity`.
 
-    Demands: A sender does not use the content-encoding `identity`, but leaves the field null.
+    Demands: A sender must not use the content-encoding `identity`, but must leave the field null.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: the text of the content-encoding
     Why it matters: The content-encoding `identity` states that the body is not encoded. A null
@@ -233,7 +233,7 @@ def unregistered_content_encoding(case: Case10, encoding: str) -> None:
     """A sender sets the content-encoding of a message to a value that is not a registered HTTP content
     coding.
 
-    Demands: The content-encoding is a coding of the IANA registry of HTTP content codings.
+    Demands: The content-encoding should be a coding of the IANA registry of HTTP content codings.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: the text of the content-encoding
     Why it matters: A receiver does not know how to decode the body. In most cases, the content-encoding names
@@ -266,8 +266,8 @@ def reserved_annotation(case: Case10, section: str, key: object) -> None:
     """A sender puts an annotation with a reserved key into a message. Reserved keys are numbers and symbols
     that do not begin with `x-`.
 
-    Demands: Annotation keys of type ulong, and symbols that do not begin with `x-`, are reserved for
-    specifications.
+    Demands: A peer must not define annotation keys of its own that are ulongs, or symbols that do not begin
+    with `x-`. Such keys are reserved for specifications.
     Source: messaging.xml section message-format > annotations
     Evidence: annotation keys that no known specification defines
     Why it matters: A receiver that does not recognize an annotation must detach the link, unless the key
@@ -296,7 +296,7 @@ M_DA_REJECTED_TYPE: Final = RULES.rule(
 def rejected_annotation_that_is_no_error(case: Case10, value: object) -> None:
     """A sender sets the delivery-annotation `rejected` to a value that is not an error.
 
-    Demands: The delivery-annotation with the key `rejected` is reserved, and its value has to be an error.
+    Demands: The delivery-annotation with the key `rejected` is reserved, and its value must be an error.
     Source: (not in messaging.xml)
     Evidence: the value under the key `rejected` in the delivery-annotations
     Why it matters: The key is reserved for the reason of a rejection. A receiver expects an error under the
@@ -324,7 +324,7 @@ def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None
     """A sender states a time in a message's properties in a unit other than milliseconds. The time is close
     to the time of the capture only if the time is read in that other unit.
 
-    Demands: A timestamp counts the milliseconds since 1970-01-01 UTC.
+    Demands: A timestamp must count the milliseconds since 1970-01-01 UTC.
     Source: types.xml section encodings > timestamp
     Evidence: a time in the message that is far from the time of the capture
     Why it matters: Receivers read a time that is decades off. Messages expire at once or never.
@@ -337,7 +337,7 @@ def time_in_another_unit(case: Case10, field: str, time: int, unit: str) -> None
     """
     case.report_once(
         T_TIME_MS,
-        f"{field} is far from the capture's time, but near the capture's time if read as {unit}",
+        f"{field} is near the time of the capture only if it is read as {unit}",
         POSSIBLE,
         {"field": field, "milliseconds": int(time)},
     )
@@ -356,7 +356,7 @@ def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
     """A sender states a time in a message's properties with the octets in reverse order. The time is close to
     the time of the capture only if the octets are reversed.
 
-    Demands: All numbers are big-endian unless the specification says otherwise.
+    Demands: All numbers must be big-endian unless the specification says otherwise.
     Source: types.xml section encodings
     Evidence: a time in the message that is plausible only with its octets in reverse order
     Why it matters: AMQP sends the highest octet of a number first. A sender that does not convert the byte
@@ -388,7 +388,7 @@ M_ID_UNIQUE: Final = RULES.rule(
 def message_id_used_twice(case: Case10, first: MessageDigest) -> None:
     """A sender gives two different messages on one link the same message-id.
 
-    Demands: A message-id identifies one message throughout the system.
+    Demands: A message-id must identify only one message throughout the system.
     Source: messaging.xml section message-format > properties.message-id
     Evidence: two messages with the same message-id whose properties or bodies differ
     Why it matters: A receiver that uses the message-id to drop duplicates or to find a reply takes the second

@@ -78,7 +78,7 @@ TX_CAPS_VALUE: Final = RULES.rule(
 def capability_that_is_none(case: Case10, capability: str) -> None:
     """A peer lists a symbol that is not a txn-capability in the capabilities of a coordinator.
 
-    Demands: The capabilities of a coordinator are symbols of the type txn-capability.
+    Demands: The capabilities of a coordinator must be symbols of the type txn-capability.
     Source: transactions.xml section coordination > txn-capability
     Evidence: the symbols in the capabilities of the coordinator
     Why it matters: The other peer does not understand the symbol. A controller that asks for an unknown
@@ -102,7 +102,7 @@ TX_CTRL_REJECTED: Final = RULES.rule("TX-CTRL-REJECTED", "SHOULD", "keyword", by
 def control_link_without_rejected(case: Case10) -> None:
     """A controller attaches a control link whose source does not offer the outcome rejected.
 
-    Demands: A controller attaches its control link so that the coordinator may answer with the outcome
+    Demands: A controller should attach its control link so that the coordinator may answer with the outcome
     rejected.
     Source: transactions.xml section txn-declare
     Evidence: the outcomes in the source of the controller's attach
@@ -158,7 +158,7 @@ TX_CTRL_NOWORK: Final = RULES.rule(
 def work_on_control_link(case: Case10, what: str) -> None:
     """A controller sends something other than declare and discharge messages on a control link.
 
-    Demands: A control link carries only declare and discharge messages and no transactional work.
+    Demands: A control link may carry only declare and discharge messages and no transactional work.
     Source: transactions.xml section transactions
     Evidence: messages on a link to a coordinator, and the transactional-state of their transfers
     Why it matters: The coordinator cannot process the message, so the intended work is not done.
@@ -178,7 +178,7 @@ TX_DECLARE_BODY: Final = RULES.rule(
 def declare_in_another_section(case: Case10, section: str) -> None:
     """A controller sends a declare that is not the single amqp-value section of its message.
 
-    Demands: A declare is the single amqp-value section of its message.
+    Demands: A declare must be the single amqp-value section of its message.
     Source: transactions.xml section txn-declare
     Evidence: the payload of the transfers on the control link
     Why it matters: The coordinator looks for the declare in the amqp-value section. Without a declare in the
@@ -198,7 +198,7 @@ TX_DISCHARGE_BODY: Final = RULES.rule(
 def discharge_in_another_section(case: Case10, section: str) -> None:
     """A controller sends a discharge that is not the single amqp-value section of its message.
 
-    Demands: A discharge is the single amqp-value section of its message.
+    Demands: A discharge must be the single amqp-value section of its message.
     Source: transactions.xml section txn-discharge
     Evidence: the payload of the transfers on the control link
     Why it matters: The coordinator looks for the discharge in the amqp-value section. Without a discharge in
@@ -218,7 +218,7 @@ TX_DECLARE_UNSETTLED: Final = RULES.rule(
 def declare_settled(case: Case10) -> None:
     """A controller sends the transfer of a declare with settled=true.
 
-    Demands: A controller does not send a declare as a settled delivery.
+    Demands: A controller must not send a declare as a settled delivery.
     Source: transactions.xml section txn-declare
     Evidence: the settled flag of the transfer
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller does not
@@ -238,7 +238,7 @@ TX_DISCHARGE_UNSETTLED: Final = RULES.rule(
 def discharge_settled(case: Case10) -> None:
     """A controller sends the transfer of a discharge with settled=true.
 
-    Demands: A controller does not send a discharge as a settled delivery.
+    Demands: A controller must not send a discharge as a settled delivery.
     Source: transactions.xml section txn-discharge
     Evidence: the settled flag of the transfer
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller never
@@ -305,8 +305,8 @@ def several_transactions_on_a_session(case: Case10, live: int, pending: int, cer
     """
     case.report(
         TX_MULTI_PER_SSN,
-        "a second live transaction is declared on the session, but "
-        "the coordinator does not offer amqp:multi-txns-per-ssn",
+        "a second live transaction is declared on the session, but the coordinator does not offer "
+        "amqp:multi-txns-per-ssn",
         certainty if live else min(certainty, POSSIBLE),
         {"live_transactions": live, "unanswered_declares": pending},
     )
@@ -321,7 +321,7 @@ def discharge_of_no_transaction(case: Case10, txn_id: bytes) -> None:
     """A controller sends a discharge for a transaction that was not declared or that the controller has
     already discharged.
 
-    Demands: A discharge names a live transaction: one that is declared and not yet discharged.
+    Demands: A discharge must name a live transaction: one that is declared and not yet discharged.
     Source: transactions.xml section coordination > discharge, transaction-error unknown-id
     Evidence: the txn-id of the discharge, and the txn-ids of the live transactions
     Why it matters: The coordinator can only refuse the discharge. Work that the application believes
@@ -363,7 +363,7 @@ TX_POST_PARTIAL: Final = RULES.rule(
 def discharged_while_incomplete(case: Case10, transaction: Transaction, packet: int) -> None:
     """A controller discharges a transaction while a delivery posted under this transaction is not complete.
 
-    Demands: A controller may not discharge a transaction while a delivery that it posted under the
+    Demands: A controller must not discharge a transaction while a delivery that it posted under the
     transaction is incomplete.
     Source: transactions.xml section txn-work > Transactional Posting
     Evidence: a discharge between two transfers of a delivery that carries the same txn-id
@@ -389,8 +389,8 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     """A controller discharges a transaction while a link that acquires messages under this transaction still
     has link-credit.
 
-    Demands: Before a discharge, the controller makes sure that no link-credit is left on links that acquire
-    messages under the transaction.
+    Demands: Before a discharge, the controller should make sure that no link-credit is left on links that
+    acquire messages under the transaction.
     Source: transactions.xml section txn-work > Transactional Acquisition
     Evidence: the link-credit of links that acquire messages under the transaction, at the time of the
     discharge

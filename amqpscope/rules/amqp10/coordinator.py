@@ -27,7 +27,7 @@ TX_DECLARE_OK: Final = RULES.rule("TX-DECLARE-OK", "MUST", "definition", by="rec
 def declare_answered_by_another_outcome(case: Case10, request: ControlRequest, state: object) -> None:
     """A coordinator answers a declare with an outcome that is neither declared nor a failure.
 
-    Demands: A coordinator answers a successful declare with a disposition whose state is the outcome
+    Demands: A coordinator must answer a successful declare with a disposition whose state is the outcome
     declared.
     Source: transactions.xml section txn-declare
     Evidence: the state of the disposition for the declare
@@ -54,8 +54,8 @@ TX_DECLARE_FAIL_REJECT: Final = RULES.rule("TX-DECLARE-FAIL-REJECT", "MUST", "ke
 def declare_not_rejected(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
     """A coordinator does not answer a failed declare with the outcome rejected and a transaction error.
 
-    Demands: A coordinator answers a failed declare with the outcome rejected and a transaction error, if the
-    source of the control link offers rejected.
+    Demands: A coordinator must answer a failed declare with the outcome rejected and a transaction error, if
+    the source of the control link offers rejected.
     Source: transactions.xml section txn-declare
     Evidence: the outcomes in the source of the control link, and the disposition for the declare
     Why it matters: The controller cannot know why the declare failed, or takes the transaction for declared.
@@ -80,7 +80,7 @@ def declare_failed_without_detach(case: Case10, request: ControlRequest, state: 
     """A coordinator answers a failed declare with an outcome instead of a detach, although the control link's
     source does not offer rejected.
 
-    Demands: If the source of the control link does not offer rejected, the coordinator answers a failed
+    Demands: If the source of the control link does not offer rejected, the coordinator must answer a failed
     declare by detaching the link with the transaction error.
     Source: transactions.xml section txn-declare
     Evidence: the disposition for the declare, and the error of the detach
@@ -112,8 +112,8 @@ TX_DISCHARGE_FAIL_REJECT: Final = RULES.rule(
 def discharge_not_rejected(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
     """A coordinator does not answer a failed discharge with the outcome rejected and a transaction error.
 
-    Demands: A coordinator answers a failed discharge with the outcome rejected and a transaction error, if
-    the source of the control link offers rejected.
+    Demands: A coordinator must answer a failed discharge with the outcome rejected and a transaction error,
+    if the source of the control link offers rejected.
     Source: transactions.xml section txn-discharge
     Evidence: the outcomes in the source of the control link, and the disposition for the discharge
     Why it matters: The controller cannot know that the work was rolled back, nor why the work was rolled
@@ -145,7 +145,7 @@ def discharge_failed_without_detach(case: Case10, request: ControlRequest, state
     """A coordinator answers a failed discharge with an outcome instead of a detach, although the control
     link's source does not offer rejected.
 
-    Demands: If the source of the control link does not offer rejected, the coordinator answers a failed
+    Demands: If the source of the control link does not offer rejected, the coordinator must answer a failed
     discharge by detaching the link with the transaction error.
     Source: transactions.xml section txn-discharge
     Evidence: the disposition for the discharge, and the error of the detach
@@ -171,7 +171,7 @@ TX_DISCHARGE_ROLLBACK_OK: Final = RULES.rule("TX-DISCHARGE-ROLLBACK-OK", "MUST",
 def rollback_refused(case: Case10, request: ControlRequest, state: object, certainty: i64) -> None:
     """A coordinator refuses a discharge that asks for a rollback (fail is true).
 
-    Demands: The discharge of a live transaction with fail=true always succeeds.
+    Demands: The discharge of a live transaction with fail=true must always succeed.
     Source: transactions.xml section txn-discharge
     Evidence: an outcome rejected that answers a discharge with fail=true
     Why it matters: Even a failure of the coordinator leads to the rollback that the controller asks for.
@@ -203,7 +203,7 @@ TX_ID_FRESH: Final = RULES.rule(
 def id_of_a_live_transaction(case: Case10, transaction: Transaction, certainty: i64) -> None:
     """A coordinator gives a new transaction the txn-id of an earlier transaction that is still live.
 
-    Demands: A coordinator does not give a new transaction the txn-id of a live transaction.
+    Demands: A coordinator must not give a new transaction the txn-id of a live transaction.
     Source: transactions.xml section coordination > declared
     Evidence: the txn-ids of all declared outcomes
     Why it matters: Neither peer can separate the work of the two transactions. A rollback of one transaction
@@ -232,8 +232,8 @@ def committed_without_outcome(case: Case10, request: ControlRequest, work: Work)
     """A resource accepts a discharge before it has stated the outcome of a delivery posted under the
     transaction.
 
-    Demands: A resource states the provisional outcome of each unsettled delivery posted under a transaction
-    before it accepts the discharge of the transaction.
+    Demands: A resource must state the provisional outcome of each unsettled delivery posted under a
+    transaction before it accepts the discharge of the transaction.
     Source: transactions.xml section txn-work > Transactional Posting, Interaction of Settlement with
     Transactions
     Evidence: the dispositions before the accepted discharge
@@ -258,7 +258,7 @@ TX_ACQ_PARTIAL: Final = RULES.rule("TX-ACQ-PARTIAL", "MUST", "keyword", by="rece
 def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work) -> None:
     """A resource answers a rollback while a delivery acquired under the transaction is only partly sent.
 
-    Demands: On a discharge with fail=true, a resource completes or aborts partly sent deliveries of the
+    Demands: On a discharge with fail=true, a resource must complete or abort partly sent deliveries of the
     transaction before it answers.
     Source: transactions.xml section txn-work > Transactional Acquisition
     Evidence: a delivery of the transaction that is incomplete when the discharge is answered
@@ -293,7 +293,7 @@ def goes_on_after_an_incomplete_posting(
     """A coordinator answers a discharge that arrived while a delivery posted under the transaction was
     incomplete.
 
-    Demands: If a delivery is incomplete when its transaction is discharged, the coordinator detaches the
+    Demands: If a delivery is incomplete when its transaction is discharged, the coordinator must detach the
     control link with transaction-rollback.
     Source: transactions.xml section txn-work > Transactional Posting
     Evidence: the error of the detach on the control link
@@ -330,7 +330,7 @@ def goes_on_after_an_outcome_under_another(
     under another transaction.
 
     Demands: If a delivery of one live transaction gets an outcome under another transaction, the coordinator
-    detaches the control link with transaction-rollback.
+    must detach the control link with transaction-rollback.
     Source: transactions.xml section txn-work > Transactional Retirement
     Evidence: the error of the detach on the control link
     Why it matters: The coordinator must not answer the discharge, but must detach the control link with
@@ -362,7 +362,7 @@ TX_DECLARE_SETTLED_REACT: Final = RULES.rule(
 def goes_on_after_a_settled_request(case: Case10, request: ControlRequest) -> None:
     """A coordinator receives a settled transfer on the control link and continues to use the link.
 
-    Demands: A coordinator that receives a settled transfer on the control link detaches the link with an
+    Demands: A coordinator that receives a settled transfer on the control link should detach the link with an
     error.
     Source: transactions.xml section txn-declare
     Evidence: the frames that the coordinator sends after the settled transfer

@@ -30,7 +30,7 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     """A sender counts the link-credit of a flow without delivery-count from its current delivery-count
     instead of its initial-delivery-count.
 
-    Demands: If the receiver's flow has no delivery-count, the sender uses its own initial-delivery-count
+    Demands: If the receiver's flow has no delivery-count, the sender must use its own initial-delivery-count
     instead.
     Source: transport.xml section links > Flow Control (link-credit)
     Evidence: a receiver's flow without delivery-count, and the deliveries after it
@@ -62,7 +62,7 @@ L_DC_UNIT: Final = RULES.rule(
 def pieces_counted(case: Case10, link: LinkEnd, value: int) -> None:
     """A sender states a delivery-count that counts transfers instead of deliveries.
 
-    Demands: A sender's delivery-count rises once per delivery, not once per transfer.
+    Demands: A sender's delivery-count must rise once per delivery, not once per transfer.
     Source: transport.xml section links > Flow Control (delivery-count)
     Evidence: the delivery-count of the sender's flows, and the number of deliveries
     Why it matters: A message in several transfers uses only one unit of link-credit. The receiver takes the
@@ -89,7 +89,7 @@ L_CREDIT_DECR: Final = RULES.rule(
 def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     """Between two flows of a sender, the fall of the link-credit differs from the rise of the delivery-count.
 
-    Demands: The sender's link-credit falls by exactly as much as its delivery-count rises.
+    Demands: The sender's link-credit must fall by exactly as much as its delivery-count rises.
     Source: transport.xml section links > Flow Control (link-credit)
     Evidence: delivery-count and link-credit of two successive flows of the sender
     Why it matters: The second flow misstates how many deliveries the sender may still send. The receiver may
@@ -119,8 +119,8 @@ L_CREDIT_FORMULA: Final = RULES.rule(
 def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty: i64) -> None:
     """A sender's flow has less link-credit than the receiver has granted.
 
-    Demands: The sender's link-credit is the receiver's delivery-count plus the receiver's link-credit minus
-    the sender's delivery-count, modulo 2^32.
+    Demands: The sender's link-credit must be the receiver's delivery-count plus the receiver's link-credit
+    minus the sender's delivery-count, modulo 2^32.
     Source: transport.xml section links > Flow Control (link-credit)
     Evidence: a flow of the receiver, the deliveries sent since, and a flow of the sender
     Why it matters: The receiver's delivery-count plus link-credit, minus the sender's delivery-count, gives
@@ -136,8 +136,8 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     """
     case.report(
         L_CREDIT_FORMULA,
-        f"delivery-count plus link-credit is {raw(total)}, but the receiver's limit is "
-        f"{raw(link.credit.limits.newest())}",
+        f"the sender's flow has delivery-count plus link-credit {raw(total)}, but the receiver's credit "
+        f"ends at {raw(link.credit.limits.newest())}",
         certainty,
         {"delivery_limit": int(raw(link.credit.limits.newest()))},
         [int(link.credit.limits.newest_packet())],
@@ -179,8 +179,8 @@ L_AVAIL_OWNER: Final = RULES.rule(
 def available_of_its_own(case: Case10, link: LinkEnd, value: int) -> None:
     """A receiver states in a flow more available messages than the sender has ever stated.
 
-    Demands: A receiver's flow repeats the sender's last value of available, minus the messages received
-    since. Only the sender sets a new value.
+    Demands: A receiver's flow must repeat the sender's last value of available, minus the messages received
+    since. Only the sender may set a new value.
     Source: transport.xml section performatives > flow.available; transport.xml section links > Flow Control
     Evidence: available in a receiver's flow, and available in the sender's last flow
     Why it matters: Only the sender knows how many messages wait. Whoever reads the receiver's flow gets a
@@ -210,7 +210,7 @@ L_AVAIL_FLOOR: Final = RULES.rule(
 def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
     """A receiver states a value of available that it has counted down below zero.
 
-    Demands: A receiver does not count available down below zero.
+    Demands: A receiver must not count available down below zero.
     Source: transport.xml section links > Flow Control (available)
     Evidence: a value of available in the receiver's flow that is slightly below 2^32
     Why it matters: As an unsigned number, the value reads as about four billion waiting messages.

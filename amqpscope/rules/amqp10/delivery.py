@@ -31,7 +31,7 @@ D_TAG_LEN: Final = RULES.rule(
 def tag_too_long(case: Case10, body: Transfer) -> None:
     """A sender uses a delivery-tag of more than 32 octets.
 
-    Demands: A delivery-tag has at most 32 octets.
+    Demands: A delivery-tag must not have more than 32 octets.
     Source: transport.xml section definitions > delivery-tag
     Evidence: the length of the delivery-tag in the transfer or in the unsettled map
     Why it matters: Receivers store delivery-tags in fields of 32 octets. A receiver may detach the link or
@@ -71,7 +71,7 @@ D_ID_PRESENT: Final = RULES.rule(
 def first_transfer_without_delivery_id(case: Case10) -> None:
     """A sender leaves out the delivery-id in the first transfer of a delivery.
 
-    Demands: The first transfer of a delivery carries a delivery-id.
+    Demands: The first transfer of a delivery must carry a delivery-id.
     Source: transport.xml section performatives > transfer.delivery-id
     Evidence: the first transfer on the link after a complete delivery
     Why it matters: No disposition can name the delivery, so the receiver cannot settle it or state its
@@ -92,7 +92,7 @@ D_TAG_PRESENT: Final = RULES.rule(
 def first_transfer_without_delivery_tag(case: Case10) -> None:
     """A sender leaves out the delivery-tag in the first transfer of a delivery.
 
-    Demands: The first transfer of a delivery carries a delivery-tag.
+    Demands: The first transfer of a delivery must carry a delivery-tag.
     Source: transport.xml section performatives > transfer.delivery-tag; transport.xml section links >
     Transferring a Message
     Evidence: the first transfer on the link after a complete delivery
@@ -113,7 +113,7 @@ D_FMT_PRESENT: Final = RULES.rule(
 def first_transfer_without_message_format(case: Case10, several: bool) -> None:
     """The first transfer of a delivery lacks message-format.
 
-    Demands: The first transfer of a delivery carries message-format.
+    Demands: The first transfer of a delivery must carry message-format.
     Source: transport.xml section performatives > transfer.message-format
     Evidence: the first transfer on the link after a complete delivery
     Why it matters: Only transfers that continue a delivery may leave out message-format. Without
@@ -152,8 +152,8 @@ D_ABORT_ONLYOPEN: Final = RULES.rule(
 def aborted_before_it_began(case: Case10) -> None:
     """A sender aborts a delivery with the first transfer of this delivery.
 
-    Demands: A sender aborts only a delivery that it has already begun to send. The specification's examples
-    of resumed deliveries are an exception.
+    Demands: A sender may abort only a delivery that it has already begun to send. The specification's
+    examples of resumed deliveries are an exception.
     Source: transport.xml section links > Transferring Large Messages (fragmentation diagrams)
     Evidence: a transfer with aborted=true that is the first of its delivery and does not set resume
     Why it matters: No delivery exists yet that could be aborted. The receiver may wait for or count a
@@ -176,7 +176,7 @@ def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer)
     """A sender uses a delivery-tag again while an earlier delivery with the same delivery-tag may be
     unsettled.
 
-    Demands: A delivery-tag is unique among the deliveries of the link that either peer may consider
+    Demands: A delivery-tag must be unique among the deliveries of the link that either peer may consider
     unsettled.
     Source: transport.xml section links > Transferring a Message
     Evidence: the delivery-tags of unsettled deliveries
@@ -197,7 +197,7 @@ def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer)
         # The peer settled the delivery, but this end cannot have known that, so the tag was not free.
         case.report(
             D_TAG_UNIQUE,
-            f"the delivery-tag is that of a delivery still unsettled (packet {earlier.packet})",
+            f"the delivery-tag is still in use by an unsettled delivery (packet {earlier.packet})",
             CERTAIN,
             {"unsettled_deliveries": len(link.tags)},
             [int(earlier.packet)],
@@ -212,8 +212,8 @@ D_ID_UNIQUE: Final = RULES.rule(
 def delivery_id_in_use(case: Case10, value: int, other: Delivery) -> None:
     """A sender gives a new delivery the delivery-id of a delivery that is still unsettled.
 
-    Demands: A delivery-id is unique among the sender's deliveries of a session while a disposition can still
-    name the delivery.
+    Demands: A delivery-id must be unique among the sender's deliveries of a session while a disposition can
+    still name the delivery.
     Source: transport.xml section links; transport.xml section definitions > delivery-number
     Evidence: the delivery-ids on all links of the session in one direction
     Why it matters: A disposition with this delivery-id may mean either delivery. The wrong message may be
@@ -224,7 +224,7 @@ def delivery_id_in_use(case: Case10, value: int, other: Delivery) -> None:
     """
     case.report(
         D_ID_UNIQUE,
-        f"delivery-id {value} is that of a delivery still unsettled (packet {other.packet})",
+        f"delivery-id {value} is still in use by an unsettled delivery (packet {other.packet})",
         CERTAIN,
         {"delivery_id": value},
         [int(other.packet)],
@@ -238,7 +238,7 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     """A sender gives a new delivery a delivery-id that does not follow the last delivery-id of the session.
 
     Demands: All links of a session in one direction share one sequence of delivery-ids, so each new
-    delivery-id follows the last one.
+    delivery-id should follow the last one.
     Source: transport.xml section sessions; transport.xml section links; transport.xml section definitions >
     delivery-number
     Evidence: the delivery-ids of first transfers, in their order
@@ -255,7 +255,7 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     """
     case.report(
         D_ID_SEQ,
-        f"delivery-id {value} follows delivery-id {raw(last)}",
+        f"delivery-id {value} follows delivery-id {raw(last)}, but it should be one more",
         CERTAIN if number <= last else POSSIBLE,
         {"last_delivery_id": int(raw(last))},
     )
@@ -292,7 +292,7 @@ def continuation_with_other_delivery_id(case: Case10, delivery: Delivery, value:
     """A sender changes the delivery-id within a delivery, so that a later transfer has another delivery-id
     than the first transfer.
 
-    Demands: A later transfer of a delivery may repeat the delivery-id but not change it.
+    Demands: A later transfer of a delivery may repeat the delivery-id, but must not change it.
     Source: transport.xml section performatives > transfer.delivery-id
     Evidence: the delivery-id of later transfers of a delivery
     Why it matters: The transfer belongs to another delivery, and transfers of two deliveries must not
@@ -319,7 +319,7 @@ D_NOINTERLEAVE: Final = RULES.rule(
 def deliveries_interleave(case: Case10, delivery: Delivery, value: int) -> None:
     """A sender begins a new delivery on a link before the previous delivery on this link is complete.
 
-    Demands: Transfers of two deliveries on the same link never interleave.
+    Demands: Transfers of two deliveries on the same link must not interleave.
     Source: transport.xml section links > Transferring Large Messages
     Evidence: a transfer with a new delivery-tag or delivery-id after a transfer with more=true on the same
     handle
@@ -353,7 +353,7 @@ def continuation_with_other_delivery_tag(case: Case10, delivery: Delivery) -> No
     """A sender puts a delivery-tag on a continuation transfer that differs from the delivery-tag of the first
     transfer of the delivery.
 
-    Demands: A later transfer of a delivery may repeat the delivery-tag but not change it.
+    Demands: A later transfer of a delivery may repeat the delivery-tag, but must not change it.
     Source: transport.xml section performatives > transfer.delivery-tag
     Evidence: the delivery-tag of later transfers of a delivery
     Why it matters: The receiver cannot tell to which delivery the transfer belongs, and may attribute its
@@ -386,7 +386,7 @@ def continuation_with_other_message_format(case: Case10, delivery: Delivery) -> 
     """A sender puts a message-format on a continuation transfer that differs from the message-format of the
     first transfer of the delivery.
 
-    Demands: A later transfer of a delivery may repeat the message-format but not change it.
+    Demands: A later transfer of a delivery may repeat the message-format, but must not change it.
     Source: transport.xml section performatives > transfer.message-format
     Evidence: the message-format of later transfers of a delivery
     Why it matters: A message has exactly one format. The receiver cannot know by which of the two formats to
@@ -433,8 +433,8 @@ D_SNDMODE_UNSETTLED: Final = RULES.rule(
 def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender sends a transfer with settled=true on a link with snd-settle-mode unsettled.
 
-    Demands: On a link with snd-settle-mode unsettled, no transfer has settled=true unless it aborts the
-    delivery.
+    Demands: On a link with snd-settle-mode unsettled, a transfer must not have settled=true unless it aborts
+    the delivery.
     Source: transport.xml section performatives > transfer.settled; transport.xml section definitions >
     sender-settle-mode
     Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
@@ -467,8 +467,8 @@ def unsettled_on_settled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     """A sender completes a delivery without settled=true on any of its transfers on a link with
     snd-settle-mode settled.
 
-    Demands: On a link with snd-settle-mode settled, every delivery has settled=true on at least one of its
-    transfers.
+    Demands: On a link with snd-settle-mode settled, every delivery must have settled=true on at least one of
+    its transfers.
     Source: transport.xml section performatives > transfer.settled; transport.xml section definitions >
     sender-settle-mode
     Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
@@ -499,7 +499,7 @@ D_RCVMODE_RAISE: Final = RULES.rule(
 def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender asks for rcv-settle-mode second in a transfer on a link whose agreed rcv-settle-mode is first.
 
-    Demands: A transfer may not ask for rcv-settle-mode second on a link whose receiver attached with mode
+    Demands: A transfer must not ask for rcv-settle-mode second on a link whose receiver attached with mode
     first.
     Source: transport.xml section performatives > transfer.rcv-settle-mode
     Evidence: the rcv-settle-mode of the receiver's attach and of the transfer

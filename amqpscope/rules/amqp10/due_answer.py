@@ -27,7 +27,7 @@ C_MAXFRAME_REACT: Final = RULES.rule(
 """A peer receives a frame larger than its max-frame-size and does not close the connection with
 framing-error.
 
-Demands: A peer that receives a frame larger than its max-frame-size has to close the connection with
+Demands: A peer that receives a frame larger than its max-frame-size must close the connection with
 framing-error.
 Source: transport.xml section performatives > open.max-frame-size
 Evidence: the frames that the receiver sends after the oversized frame
@@ -52,7 +52,7 @@ C_CHMAX_REACT: Final = RULES.rule(
 """A peer receives a frame on a channel above its channel-max and does not close the connection with
 framing-error.
 
-Demands: A peer that receives a frame on a channel above its channel-max has to close the connection with
+Demands: A peer that receives a frame on a channel above its channel-max must close the connection with
 framing-error.
 Source: transport.xml section performatives > open.channel-max
 Evidence: the frames that the receiver sends after the frame on the wrong channel
@@ -76,8 +76,8 @@ S_HANDLEMAX_REACT: Final = RULES.rule(
 """A peer receives an attach with a handle above its handle-max and does not close the connection with
 framing-error.
 
-Demands: A peer that receives an attach with a handle above its handle-max has to close the connection
-with framing-error.
+Demands: A peer that receives an attach with a handle above its handle-max must close the connection with
+framing-error.
 Source: transport.xml section performatives > begin.handle-max
 Evidence: the frames that the receiver sends after the attach (many peers send end instead of close)
 Why it matters: The sender of the attach never learns of the limit. The sender may go on attaching links
@@ -100,7 +100,7 @@ L_HANDLE_INUSE_REACT: Final = RULES.rule(
 """A peer receives an attach with a handle that is already in use and does not close the connection with
 handle-in-use.
 
-Demands: A peer that receives an attach with a handle in use has to close the connection at once with
+Demands: A peer that receives an attach with a handle in use must close the connection at once with
 handle-in-use.
 Source: transport.xml section performatives > attach.handle; transport.xml section definitions > session-error
 handle-in-use
@@ -125,8 +125,7 @@ L_UNATTACHED_FLOW_REACT: Final = RULES.rule(
 )
 """A peer receives a flow for a handle without a link and does not end the session with unattached-handle.
 
-Demands: A peer that receives a flow for an unattached handle has to end the session with
-unattached-handle.
+Demands: A peer that receives a flow for an unattached handle must end the session with unattached-handle.
 Source: transport.xml section performatives > flow.handle
 Evidence: the frames that the receiver sends after the flow
 Why it matters: The credit that the flow carries is lost. The sender of the flow waits for an effect that
@@ -145,7 +144,7 @@ S_ERR_END: Final = RULES.rule(
 """A peer receives a transfer or a detach for a handle without a link and does not end the session with an
 error.
 
-Demands: A peer that cannot process a frame of a session has to end the session with an error.
+Demands: A peer that cannot process a frame of a session must end the session with an error.
 Source: transport.xml section sessions > Session Errors
 Evidence: an invalid frame that is followed by no end with an error
 Why it matters: The frame belongs to no link, so the peer cannot process it. The sender of the frame assumes
@@ -168,7 +167,7 @@ L_ERRANT_REACT: Final = RULES.rule(
 """A peer that detached a link with an error receives further input for the link and does not end the
 session for this input.
 
-Demands: A peer that detached a link with an error has to end the session with errant-link when further input
+Demands: A peer that detached a link with an error must end the session with errant-link when further input
 for the link arrives. This also applies to input that was already on its way.
 Source: transport.xml section links > Link Errors
 Evidence: the frames that the peer sends after the late input
@@ -193,7 +192,7 @@ L_ERR_PIPELINED: Final = RULES.rule(
 """A peer that detached a link with an error receives an attach without an unsettled map for the link and
 does not end the session with errant-link.
 
-Demands: A peer that detached a link with an error has to end the session with errant-link when an attach
+Demands: A peer that detached a link with an error must end the session with errant-link when an attach
 without an unsettled map arrives for the link.
 Source: transport.xml section links > Link Errors
 Evidence: an attach with a null unsettled map that crosses a detach with an error, and the answer to the
@@ -220,7 +219,7 @@ L_MAXMSG_REACT: Final = RULES.rule(
 """A receiver receives a message larger than its max-message-size and does not detach the link with
 message-size-exceeded.
 
-Demands: A receiver detaches a link with message-size-exceeded when a message is larger than its
+Demands: A receiver must detach a link with message-size-exceeded when a message is larger than its
 max-message-size.
 Source: transport.xml section performatives > attach.max-message-size; transport.xml section definitions >
 link-error message-size-exceeded
@@ -246,7 +245,7 @@ L_INCOMPLETE_REACT: Final = RULES.rule(
 """A receiver that sent an incomplete unsettled map receives a new delivery and does not detach the link with
 an error.
 
-Demands: A receiver that sent an incomplete unsettled map detaches the link with an error when a transfer
+Demands: A receiver that sent an incomplete unsettled map must detach the link with an error when a transfer
 without resume arrives.
 Source: transport.xml section performatives > attach.incomplete-unsettled
 Evidence: the frames that the receiver sends after the transfer
@@ -265,7 +264,7 @@ L_ERR_DETACH: Final = RULES.rule(
 )
 """A receiver gets more deliveries than its link-credit allows, and detaches the link without an error.
 
-Demands: A peer whose link endpoint failed states the error in its detach.
+Demands: A peer whose link endpoint failed must state the error in its detach.
 Source: transport.xml section links > Link Errors
 Evidence: the error of the detach that follows a violation
 Why it matters: The sender does not learn why the link is gone. The sender may attach the link again and
@@ -288,8 +287,8 @@ L_REDUCE_REACT: Final = RULES.rule(
 """A receiver lowers the link-credit and then detaches the link with an error other than
 transfer-limit-exceeded when more deliveries arrive.
 
-Demands: A receiver that lowers the link-credit either accepts the messages that are already in flight or
-detaches the link with transfer-limit-exceeded.
+Demands: A receiver that lowers the link-credit must either accept the messages that are already in flight or
+detach the link with transfer-limit-exceeded.
 Source: transport.xml section links > Flow Control
 Evidence: the frames that the receiver sends after the surplus messages
 Why it matters: Deliveries that were in flight when the receiver lowered the link-credit are no fault of
@@ -306,7 +305,7 @@ L_STEAL: Final = RULES.rule("L-STEAL", "MUST", "lower-case", answer="amqp:link:s
 """A peer receives an attach on another session for a link that is already attached, and does not detach
 the first attachment with `amqp:link:stolen`.
 
-Demands: When a peer attaches a link that is already attached elsewhere, the other peer detaches the first
+Demands: When a peer attaches a link that is already attached elsewhere, the other peer must detach the first
 attachment with amqp:link:stolen.
 Source: transport.xml section links > Naming a Link; transport.xml section definitions > link-error stolen
 Evidence: a second attach of the link, and the detach of the first attachment

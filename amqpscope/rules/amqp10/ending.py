@@ -40,7 +40,7 @@ C_CLOSE_SENT: Final = RULES.rule(
 def stream_ended_without_close(case: Case10) -> None:
     """A peer ends its TCP stream without sending close.
 
-    Demands: A peer sends close before it ends the connection.
+    Demands: A peer must send close before it ends the connection.
     Source: transport.xml section connections > Closing a Connection; transport.xml section performatives >
     close
     Evidence: a FIN or RST without a close in the same direction
@@ -70,7 +70,7 @@ C_CLOSE_ANSWER: Final = RULES.rule("C-CLOSE-ANSWER", "MUST", "keyword")
 def close_never_answered(case: Case10) -> None:
     """A peer ends its TCP stream without answering the other peer's close.
 
-    Demands: A peer that receives close answers with its own close before it ends the TCP connection.
+    Demands: A peer that receives close must answer with its own close before it ends the TCP connection.
     Source: transport.xml section connections > Closing a Connection, Connection State Diagram
     Evidence: a close in one direction, and a FIN without close in the other direction
     Why it matters: The other peer waits for the answer, until its own time-out if it does not notice the end
@@ -156,7 +156,7 @@ F_SIZE_TOTAL: Final = RULES.rule(
 def stream_ended_inside_a_frame(case: Case10) -> None:
     """A peer ends its TCP stream with a FIN in the middle of a frame.
 
-    Demands: The size field counts exactly the octets of frame header, extended header and body.
+    Demands: The size field must count exactly the octets of frame header, extended header and body.
     Source: transport.xml section framing > Frame Layout
     Evidence: octets after the frame that are not a plausible frame header, or a stream that ends within the
     frame
@@ -181,7 +181,8 @@ S_BEGIN_REMOTESET: Final = RULES.rule(
 def begin_never_answered_but_another_begun(case: Case10) -> None:
     """A peer begins a new session of its own instead of answering the other peer's begin.
 
-    Demands: A begin that answers another begin names the channel of that begin in its field remote-channel.
+    Demands: A begin that answers another begin must name the channel of that begin in its field
+    remote-channel.
     Source: transport.xml section sessions > Establishing a Session; transport.xml section performatives >
     begin.remote-channel
     Evidence: a begin without answer, and a begin of the other peer with a null remote-channel
@@ -209,7 +210,7 @@ def begin_never_answered_but_another_begun(case: Case10) -> None:
             case.report(
                 S_BEGIN_REMOTESET,
                 "the begin has no remote-channel, and the other peer's begin "
-                f"(packet {asked.mapping.peer_begin_packet}) is never answered",
+                f"(packet {asked.mapping.peer_begin_packet}) is still not answered",
                 POSSIBLE,
                 {"session_state": asked.state},
                 [int(asked.mapping.peer_begin_packet)],
@@ -223,7 +224,7 @@ S_BEGIN_ANSWER: Final = RULES.rule("S-BEGIN-ANSWER", "MUST", "definition")
 def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
     """A peer reads a begin and does not answer it.
 
-    Demands: A peer answers a begin with a begin, or closes the connection.
+    Demands: A peer must answer a begin with a begin, or close the connection.
     Source: transport.xml section sessions > Establishing a Session
     Evidence: a begin that has no answer when the connection ends
     Why it matters: The other peer cannot use the session and waits for an answer that does not come.
@@ -236,7 +237,7 @@ def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
     packet = int(asked.mapping.peer_begin_packet)
     case.report(
         S_BEGIN_ANSWER,
-        f"the begin in packet {packet} is never answered",
+        f"the begin in packet {packet} is still not answered",
         POSSIBLE,
         {"session_state": asked.state},
         [packet],
@@ -249,7 +250,7 @@ S_END_ANSWER: Final = RULES.rule("S-END-ANSWER", "MUST", "definition")
 def end_never_answered(case: Case10, session: SessionEnd) -> None:
     """A peer reads an end and does not answer it.
 
-    Demands: A peer answers an end with an end unless the connection ends first.
+    Demands: A peer must answer an end with an end unless the connection ends first.
     Source: transport.xml section sessions > Ending a Session, Session States
     Evidence: an end in only one direction when the connection ends
     Why it matters: The channel stays in use. The other peer waits for the answer and cannot release the
@@ -263,7 +264,7 @@ def end_never_answered(case: Case10, session: SessionEnd) -> None:
     case.session = session
     case.report(
         S_END_ANSWER,
-        f"the other peer's end on channel {session.peer_channel} is never answered",
+        f"the other peer's end on channel {session.peer_channel} is still not answered",
         POSSIBLE,
         {"session_state": session.state},
     )
@@ -275,8 +276,8 @@ L_ATTACH_ANSWER: Final = RULES.rule("L-ATTACH-ANSWER", "MUST", "definition")
 def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     """A peer reads an attach and does not answer it.
 
-    Demands: A peer answers an attach with an attach of the same name and the opposite role, even to refuse
-    the link.
+    Demands: A peer must answer an attach with an attach of the same name and the opposite role, even to
+    refuse the link.
     Source: transport.xml section links > Establishing or Resuming a Link
     Evidence: an attach that has no answer when the session ends
     Why it matters: The other peer waits and cannot use the link. A peer that refuses a link has to answer the
@@ -291,7 +292,7 @@ def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     case.link = link
     case.report(
         L_ATTACH_ANSWER,
-        "the other peer's attach of the link is never answered",
+        "the other peer's attach of the link is still not answered",
         POSSIBLE,
         {"link_state": link.state},
     )
@@ -303,7 +304,7 @@ L_CLOSE_ANSWER: Final = RULES.rule("L-CLOSE-ANSWER", "MUST", "definition")
 def detach_never_answered(case: Case10, link: LinkEnd) -> None:
     """A peer reads a detach with closed=true and does not answer it with a detach with closed=true.
 
-    Demands: A peer answers a detach with closed=true with a detach that has closed=true, too.
+    Demands: A peer must answer a detach with closed=true with a detach that has closed=true, too.
     Source: transport.xml section links > Closing a Link
     Evidence: the closed flags of both peers' detaches
     Why it matters: Without an answer, the handle stays in use and the other peer waits. An answer with
@@ -321,7 +322,7 @@ def detach_never_answered(case: Case10, link: LinkEnd) -> None:
         case.spot = link.attachment.half_closed
     case.report(
         L_CLOSE_ANSWER,
-        "the other peer's detach with closed=true is never answered"
+        "the other peer's detach with closed=true is still not answered"
         if link.attachment.half_closed is None
         else "the other peer's detach with closed=true is answered with closed=false",
         POSSIBLE,
@@ -335,7 +336,7 @@ L_ATTACH_ROLE: Final = RULES.rule("L-ATTACH-ROLE", "MUST", "definition", usual_a
 def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
     """A peer answers an attach only with an attach of the same name and the same role.
 
-    Demands: A peer answers an attach with an attach of the opposite role.
+    Demands: A peer must answer an attach with an attach of the opposite role.
     Source: transport.xml section links > Establishing or Resuming a Link
     Evidence: the names and roles of both attaches
     Why it matters: Two senders or two receivers do not form a link. Each peer waits for the other peer, and
@@ -351,7 +352,8 @@ def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
     case.spot = link.attachment.misanswered
     case.report(
         L_ATTACH_ROLE,
-        "the attach has the same name and role as the other peer's attach, which is never answered",
+        "the attach has the same name and the same role as the other peer's attach, so it does not answer "
+        "that attach",
         POSSIBLE,
         {"link_state": link.state},
     )
@@ -364,8 +366,8 @@ def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
     """A peer sends a detach with closed=false that crosses the other peer's detach with closed=true, and then
     does not attach the link again and close it.
 
-    Demands: A peer whose detach with closed=false crosses a detach with closed=true attaches the link again
-    and then sends a detach with closed=true.
+    Demands: If a peer sends detach with closed=false while the other peer's detach with closed=true is on its
+    way, the peer must attach the link again. Then it must send a detach with closed=true.
     Source: transport.xml section links > Closing a Link
     Evidence: a detach with closed=true that crosses a detach with closed=false, and the frames after them
     Why it matters: The other peer waits to learn that the link is closed at both ends. The other peer may
@@ -412,8 +414,8 @@ def link_never_drained(case: Case10, link: LinkEnd) -> None:
     """A sender reads a flow with drain=true, but does not use up its link-credit and does not return the
     link-credit in a flow.
 
-    Demands: A sender that has nothing left to send on a drained link raises its delivery-count until no
-    link-credit is left, and sends a flow.
+    Demands: When a receiver asks to drain the link and the sender has nothing left to send, the sender must
+    raise its delivery-count until no link-credit is left. Then it must send a flow.
     Source: transport.xml section links > Flow Control
     Evidence: a receiver's flow with drain=true, and the sender's later flows and transfers
     Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call of
@@ -427,7 +429,7 @@ def link_never_drained(case: Case10, link: LinkEnd) -> None:
     case.link = link
     case.report(
         L_DRAIN_ADVANCE,
-        "the sender never drains the link",
+        "the sender has still not drained the link, although the receiver set drain=true",
         POSSIBLE,
         {"link_credit": int(link.credit.limits.newest() - link.credit.count), "drain": True},
     )

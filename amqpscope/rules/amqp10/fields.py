@@ -12,7 +12,7 @@ T_COMP_LIST: Final = RULES.rule(
 )
 """A peer sends a composite value that is encoded as another type than a list.
 
-Demands: A composite value is a described list. No other encoding is allowed.
+Demands: A composite value must be a described list. No other encoding is allowed.
 Source: types.xml section composite-types > List Encoding
 Evidence: the format code after the descriptor of the composite
 Why it matters: The receiver identifies the fields of a composite by their positions in the list, and
@@ -32,7 +32,7 @@ T_COMP_TYPE: Final = RULES.rule(
 )
 """A peer sends a field of a composite with a value of another type than the field declares.
 
-Demands: Each element of a composite's list is null or has the type that its field declares.
+Demands: Each element of a composite's list must be null or must have the type that its field declares.
 Source: types.xml section composite-types > List Encoding
 Evidence: the position, the declared type and the actual type of the field
 Why it matters: The receiver can only refuse the frame or guess the meaning of the value.
@@ -48,7 +48,7 @@ T_COMP_DESC: Final = RULES.rule(
 """A field has to hold a composite, but the peer sends a value whose descriptor belongs to no such
 composite.
 
-Demands: The descriptor of a composite is the symbol or the ulong that its definition lists.
+Demands: The descriptor of a composite must be the symbol or the ulong that its definition lists.
 Source: types.xml section composite-types
 Evidence: the descriptor of the value
 Why it matters: The descriptor alone identifies the type of the value. The receiver cannot interpret the field
@@ -70,7 +70,7 @@ T_COMP_EXTRA: Final = RULES.rule(
 )
 """A peer sends a composite whose list has more elements than the definition of the composite has fields.
 
-Demands: The list of a composite has no elements after the last defined field.
+Demands: The list of a composite must not have elements after the last defined field.
 Source: types.xml section composite-types > List Encoding
 Evidence: the number of elements and the number of defined fields
 Why it matters: The position of an element identifies its field. The receiver does not know the meaning of the
@@ -86,7 +86,7 @@ T_COMP_MULT_ARRAY: Final = RULES.rule(
 )
 """A peer sends several values of a field in a list instead of an array.
 
-Demands: A field that is defined as multiple carries several values as an array of the field's type, never
+Demands: A field that is defined as multiple must carry several values as an array of the field's type, never
 as a list.
 Source: types.xml section composite-types
 Evidence: the format code of the field's value
@@ -104,7 +104,7 @@ T_COMP_MULT_MAND: Final = RULES.rule(
 )
 """A peer sends an empty array in a field that is mandatory and may hold several values.
 
-Demands: A field that is both multiple and mandatory has at least one value. The final specification has
+Demands: A field that is both multiple and mandatory must have at least one value. The final specification has
 one such field: sasl-server-mechanisms.
 Source: types.xml section composite-types
 Evidence: a null or an array without elements in the field
@@ -129,8 +129,8 @@ T_COMP_REQUIRES: Final = RULES.rule(
 """A peer sends a value that is not of the kind (archetype) that its field requires, for example a source
 in the field target.
 
-Demands: A field that requires an archetype, such as source, target, outcome, address, message-id or
-txn-id, takes only values of types that provide the archetype.
+Demands: A field that requires an archetype, such as source, target, outcome, address, message-id or txn-id,
+may take only values of types that provide the archetype.
 Source: transport.xml section performatives; messaging.xml section addressing; amqp.dtd 'requires'/'provides'
 Evidence: the descriptor or the primitive type of the value
 Why it matters: The receiver finds, for example, a source in place of a target, or a value that is not an
@@ -149,8 +149,8 @@ T_FIELDS_KEY: Final = RULES.rule(
 )
 """A peer sends a map of type fields with a key that is not a symbol.
 
-Demands: Every key of a map of type fields is a symbol and not null. The properties of a performative, the
-info of an error and the annotations of modified are maps of type fields.
+Demands: Every key of a map of type fields must be a symbol and not null. The properties of a performative,
+the info of an error and the annotations of modified are maps of type fields.
 Source: transport.xml section definitions > fields
 Evidence: the types of the map's keys
 Why it matters: The other peer looks up the entries by symbol. The other peer does not find the entry, or
@@ -172,7 +172,7 @@ P_OPEN_MAND: Final = RULES.rule(
 )
 """A peer sends an open without container-id.
 
-Demands: An open has a container-id.
+Demands: An open must have a container-id.
 Source: transport.xml section performatives > open
 Evidence: whether the field container-id of the open is null or missing
 Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
@@ -188,7 +188,7 @@ P_BEGIN_MAND: Final = RULES.rule(
 )
 """A peer sends a begin without next-outgoing-id, incoming-window or outgoing-window.
 
-Demands: A begin has next-outgoing-id, incoming-window and outgoing-window.
+Demands: A begin must have next-outgoing-id, incoming-window and outgoing-window.
 Source: transport.xml section performatives > begin
 Evidence: whether next-outgoing-id, incoming-window and outgoing-window of the begin are null or missing
 Why it matters: Without these fields the peers cannot count transfers or apply flow control. The other peer
@@ -204,7 +204,7 @@ P_ATTACH_MAND: Final = RULES.rule(
 )
 """A peer sends an attach without name, handle or role.
 
-Demands: An attach has name, handle and role.
+Demands: An attach must have name, handle and role.
 Source: transport.xml section performatives > attach
 Evidence: whether name, handle and role of the attach are null or missing
 Why it matters: The other peer cannot distinguish the link from other links, or does not know the
@@ -220,7 +220,7 @@ P_FLOW_MAND: Final = RULES.rule(
 )
 """A peer sends a flow without incoming-window, next-outgoing-id or outgoing-window.
 
-Demands: A flow has incoming-window, next-outgoing-id and outgoing-window.
+Demands: A flow must have incoming-window, next-outgoing-id and outgoing-window.
 Source: transport.xml section performatives > flow
 Evidence: whether incoming-window, next-outgoing-id and outgoing-window of the flow are null or missing
 Why it matters: The other peer does not learn the state of the session. The other peer may keep a wrong
@@ -242,7 +242,7 @@ P_TRANSFER_MAND: Final = RULES.rule(
 )
 """A sender sends a transfer without handle.
 
-Demands: A transfer has a handle.
+Demands: A transfer must have a handle.
 Source: transport.xml section performatives > transfer
 Evidence: whether the field handle of the transfer is null or missing
 Why it matters: The receiver cannot assign the transfer to a link. The message is lost, and the receiver may
@@ -258,7 +258,7 @@ P_DISP_MAND: Final = RULES.rule(
 )
 """A peer sends a disposition without role or first.
 
-Demands: A disposition has role and first.
+Demands: A disposition must have role and first.
 Source: transport.xml section performatives > disposition
 Evidence: whether role and first of the disposition are null or missing
 Why it matters: The disposition names no deliveries. The deliveries that the peer meant stay unsettled, and
@@ -274,7 +274,7 @@ P_DETACH_MAND: Final = RULES.rule(
 )
 """A peer sends a detach without handle.
 
-Demands: A detach has a handle.
+Demands: A detach must have a handle.
 Source: transport.xml section performatives > detach
 Evidence: whether the field handle of the detach is null or missing
 Why it matters: The detach names no link. The link stays attached on the other peer, or the other peer ends
@@ -295,7 +295,7 @@ P_ERROR_MAND: Final = RULES.rule(
 )
 """A peer sends an error without condition.
 
-Demands: An error has a condition.
+Demands: An error must have a condition.
 Source: transport.xml section definitions > error
 Evidence: whether the field condition of the error is null or missing
 Why it matters: The error shows that something failed, but not what failed. The other peer cannot decide
@@ -316,7 +316,7 @@ P_RECEIVED_MAND: Final = RULES.rule(
 )
 """A peer sends a delivery state received without section-number or section-offset.
 
-Demands: The delivery state received has section-number and section-offset.
+Demands: The delivery state received must have section-number and section-offset.
 Source: messaging.xml section delivery-state > received
 Evidence: whether section-number and section-offset of the delivery state are null or missing
 Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. The
@@ -338,7 +338,7 @@ P_DECLARED_MAND: Final = RULES.rule(
 )
 """A coordinator sends a declared outcome without txn-id.
 
-Demands: The outcome declared has a txn-id.
+Demands: The outcome declared must have a txn-id.
 Source: transactions.xml section coordination > declared
 Evidence: whether the field txn-id of the outcome is null or missing
 Why it matters: The controller has no txn-id, so it cannot use or discharge the transaction.
@@ -359,7 +359,7 @@ P_DISCHARGE_MAND: Final = RULES.rule(
 )
 """A controller sends a discharge without txn-id.
 
-Demands: A discharge has a txn-id.
+Demands: A discharge must have a txn-id.
 Source: transactions.xml section coordination > discharge
 Evidence: whether the field txn-id of the discharge is null or missing
 Why it matters: The discharge ends no transaction. The work of the transaction is neither committed nor rolled
@@ -380,7 +380,7 @@ P_TXSTATE_MAND: Final = RULES.rule(
 )
 """A peer sends a transactional-state without txn-id.
 
-Demands: A transactional-state has a txn-id.
+Demands: A transactional-state must have a txn-id.
 Source: transactions.xml section coordination > transactional-state
 Evidence: whether the field txn-id of the transactional-state is null or missing
 Why it matters: The work belongs to no transaction, so a commit or rollback does not include it. The other
@@ -396,7 +396,7 @@ P_SASLINIT_MAND: Final = RULES.rule(
 )
 """A client sends a sasl-init without mechanism.
 
-Demands: A sasl-init has a mechanism, which is a symbol.
+Demands: A sasl-init must have a mechanism, which is a symbol.
 Source: security.xml section sasl > sasl-init
 Evidence: the field mechanism of the sasl-init and its type
 Why it matters: The server does not know which SASL mechanism to use. The SASL exchange cannot begin, and the
@@ -412,7 +412,7 @@ P_SASLCHAL_MAND: Final = RULES.rule(
 )
 """A server sends a sasl-challenge without challenge.
 
-Demands: A sasl-challenge has a challenge, which may be empty but not null.
+Demands: A sasl-challenge must have a challenge, which may be empty but not null.
 Source: security.xml section sasl > sasl-challenge
 Evidence: whether the field challenge of the sasl-challenge is null or missing
 Why it matters: The client has no challenge to answer. The SASL exchange stops, and the connection fails.
@@ -427,7 +427,7 @@ P_SASLRESP_MAND: Final = RULES.rule(
 )
 """A client sends a sasl-response without response.
 
-Demands: A sasl-response has a response, which may be empty but not null.
+Demands: A sasl-response must have a response, which may be empty but not null.
 Source: security.xml section sasl > sasl-response
 Evidence: whether the field response of the sasl-response is null or missing
 Why it matters: The server cannot continue the SASL exchange without the response, and the connection fails.
@@ -442,7 +442,7 @@ P_SASLOUT_MAND: Final = RULES.rule(
 )
 """A server sends a sasl-outcome without code.
 
-Demands: A sasl-outcome has a code.
+Demands: A sasl-outcome must have a code.
 Source: security.xml section sasl > sasl-outcome
 Evidence: whether the field code of the sasl-outcome is null or missing
 Why it matters: The client does not learn whether it is authenticated, and may close the connection.

@@ -46,7 +46,7 @@ M_FILTER_ACTUAL: Final = RULES.rule(
 def message_that_fails_its_filter(case: Case10, what: str, wanted: str, sent: str) -> None:
     """A sender sends a message that does not match the filter in the sender's own attach.
 
-    Demands: The sender's attach lists the filters that are really in force.
+    Demands: The sender's attach must list the filters that are really in force.
     Source: messaging.xml section addressing > source.filter
     Evidence: the filter in the sender's attach, and the messages on the link
     Why it matters: The sender's attach states which filter is in force. A receiver that relies on this filter

@@ -23,7 +23,7 @@ F_SIZE_MIN: Final = RULES.rule(
 )
 """A peer sends a frame whose size field is smaller than the 8 octets of the frame header.
 
-Demands: The size of a frame is at least 8 octets.
+Demands: The size of a frame must be at least 8 octets.
 Source: transport.xml section framing > Frame Layout
 Evidence: the size field in octets 0 to 3 of the frame
 Why it matters: The receiver cannot find the start of the next frame. The receiver has to close the
@@ -40,7 +40,7 @@ F_DOFF_MIN: Final = RULES.rule(
 """A peer sends a frame whose data offset (DOFF) is below 2, so that the frame body would begin inside the
 frame header.
 
-Demands: The data offset (DOFF) of a frame is at least 2.
+Demands: The data offset (DOFF) of a frame must be at least 2.
 Source: transport.xml section framing > Frame Layout
 Evidence: the data offset in octet 4 of the frame
 Why it matters: The frame is malformed. The receiver must close the connection, and all its sessions and links
@@ -56,7 +56,7 @@ F_DOFF_RANGE: Final = RULES.rule(
 )
 """A peer sends a frame whose data offset (DOFF) points beyond the end of the frame.
 
-Demands: Four times the data offset (DOFF) may not exceed the frame size.
+Demands: Four times the data offset (DOFF) must not exceed the frame size.
 Source: transport.xml section framing > Frame Layout
 Evidence: the size and the data offset in octets 0 to 4 of the frame
 Why it matters: The frame has no place for its body. The receiver cannot decode the frame and closes the
@@ -72,7 +72,7 @@ F_TYPE_KNOWN: Final = RULES.rule(
 )
 """A peer sends a frame whose type is neither 0x00 (AMQP) nor 0x01 (SASL).
 
-Demands: The type of a frame is 0x00 for AMQP or 0x01 for SASL. The specification defines no other type.
+Demands: The type of a frame must be 0x00 for AMQP or 0x01 for SASL. The specification defines no other type.
 Source: transport.xml section framing > Frame Layout
 Evidence: the type in octet 5 of the frame
 Why it matters: The specification defines no meaning for the frame. The receiver cannot interpret its body and
@@ -89,8 +89,8 @@ F_BODY_PERF: Final = RULES.rule("F-BODY-PERF", "MUST", "keyword", usual_answer="
 def frame_body_that_is_no_performative(case: Case10, problem: Problem) -> None:
     """A peer sends an AMQP frame whose body does not begin with a performative.
 
-    Demands: The body of an AMQP frame that is not empty begins with one of the nine performatives, encoded as
-    a described type.
+    Demands: The body of an AMQP frame that is not empty must begin with one of the nine performatives,
+    encoded as a described type.
     Source: transport.xml section framing > AMQP Frames
     Evidence: the descriptor at the start of the frame body
     Why it matters: The receiver cannot know the purpose of the frame. The receiver refuses the frame with a
@@ -112,7 +112,7 @@ SA_FRAME_TYPE: Final = RULES.rule("SA-FRAME-TYPE", "MUST", "definition")
 def sasl_value_in_an_amqp_frame(case: Case10) -> None:
     """A peer sends a SASL performative in a frame of type 0x00 (AMQP) instead of type 0x01 (SASL).
 
-    Demands: A SASL performative travels in a frame of type 0x01.
+    Demands: A SASL performative must travel in a frame of type 0x01.
     Source: security.xml section sasl > SASL Frames
     Evidence: the type in octet 5 of the frame
     Why it matters: In the SASL layer, frames have type 0x01. The other peer does not recognize the frame as
@@ -144,8 +144,8 @@ size and the size of the list from the encoded octets, not from the length of a 
 C_HDR_FORM: Final = RULES.rule("C-HDR-FORM", "MUST", "definition", proved="certain")
 """A stream begins neither with a protocol header nor with a frame.
 
-Demands: A protocol header is `AMQP` in upper case, a protocol id, and one octet each for major, minor and
-revision.
+Demands: A protocol header must consist of `AMQP` in upper case, a protocol id, and one octet each for major,
+minor and revision.
 Source: transport.xml section version-negotiation
 Evidence: the first 8 octets of the stream
 Why it matters: The other peer cannot know which protocol is in use. The other peer ends the connection,
@@ -179,7 +179,7 @@ C_HDR_VERMATCH: Final = RULES.rule(
 def second_header_behind_the_first(case: Case10, problem: Problem) -> None:
     """After a protocol header, a peer sends another protocol header instead of frames of the announced layer.
 
-    Demands: All octets after a protocol header follow the protocol version that the header announced.
+    Demands: All octets after a protocol header must follow the protocol version that the header announced.
     Source: transport.xml section version-negotiation
     Evidence: a further protocol header, frames of AMQP 0-9-1, or lists of fields that fit only the draft of
     April 2011

@@ -159,8 +159,8 @@ def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) ->
     """
     case.report(
         C_IDLE_HALF,
-        f"closed after {silence / 1_000_000_000:.3f} s of silence, with an idle-time-out of "
-        f"{time_out / 1000:g} s announced; the enforced threshold should be twice as long",
+        f"the connection is closed after {silence / 1_000_000_000:.3f} s of silence, although the "
+        f"announced idle-time-out is {time_out / 1000:g} s; the peer should wait twice as long",
         POSSIBLE,
         {"silence_ms": milliseconds(silence), "idle_time_out_ms": time_out},
         [int(case.me.opening.packet), int(case.peer.stream.last_packet)],
@@ -219,8 +219,8 @@ def stream_ended_after_silence(case: Case10) -> bool:
         return False
     case.report(
         C_IDLE_CLOSE,
-        f"the peer ends its stream without close after {silence / 1_000_000_000:.3f} s of silence, "
-        f"having announced an idle-time-out of {me.open.idle_time_out / 1000:g} s",
+        f"the peer ends its stream without close after {silence / 1_000_000_000:.3f} s of silence; the "
+        f"idle-time-out that it announced is {me.open.idle_time_out / 1000:g} s",
         POSSIBLE,
         {"silence_ms": milliseconds(silence), "idle_time_out_ms": me.open.idle_time_out},
         [int(peer.stream.last_packet)],

@@ -57,8 +57,8 @@ M_BARE_NOINSERT: Final = RULES.rule("M-BARE-NOINSERT", "MUST NOT", "lower-case")
 def section_added(way: Way, name: str) -> Finding:
     """A broker forwards a message with a bare-message section that the message did not have when it arrived.
 
-    Demands: An intermediary adds no section to the bare message. The final specification forbids additions
-    with 'may not'. The drafts csd01 and csprd02 forbid additions with MUST NOT.
+    Demands: An intermediary must not add a section to the bare message. The final specification forbids
+    additions with 'may not'. The drafts csd01 and csprd02 forbid additions with MUST NOT.
     Source: messaging.xml section message-format
     Evidence: the sections of the message before and after the broker
     Why it matters: The receiver attributes the added section to the original sender, although the sender left
@@ -83,7 +83,7 @@ M_PROPS_UNALTERED: Final = RULES.rule("M-PROPS-UNALTERED", "MUST", "lower-case")
 def properties_altered(way: Way) -> Finding:
     """A broker forwards a message with a changed properties section.
 
-    Demands: An intermediary does not change the properties section. The final specification says 'must' in
+    Demands: An intermediary must not change the properties section. The final specification says 'must' in
     lower case. The drafts csd01 and csprd02 say MUST.
     Source: messaging.xml section message-format > properties
     Evidence: the octets of the properties section before and after the broker
@@ -105,8 +105,8 @@ M_BARE_IMMUTABLE: Final = RULES.rule("M-BARE-IMMUTABLE", "MUST NOT", "keyword")
 def bare_message_altered(way: Way, name: str, how: str) -> Finding:
     """A broker changes the bare message that it forwards, or encodes the bare message again.
 
-    Demands: An intermediary forwards properties, application-properties and body octet for octet, without
-    encoding them again.
+    Demands: An intermediary must forward properties, application-properties and body unchanged, octet for
+    octet, without encoding them again.
     Source: messaging.xml section message-format
     Evidence: the octets of the bare message before and after the broker
     Why it matters: Receivers get other octets than the sender sent. Content may change, and a signature over
@@ -127,7 +127,7 @@ T_MAP_ORDER: Final = RULES.rule("T-MAP-ORDER", "MUST", "lower-case")
 def entries_shuffled(way: Way) -> Finding:
     """A broker forwards a message with its application-properties in a different order.
 
-    Demands: The order of the entries in a map has meaning unless a definition says otherwise, so a peer may
+    Demands: The order of the entries in a map has meaning unless a definition says otherwise, so a peer must
     not change the order.
     Source: types.xml section encodings > map
     Evidence: the entries of application-properties before and after the broker
@@ -153,7 +153,8 @@ M_ANN_PROPAGATE: Final = RULES.rule("M-ANN-PROPAGATE", "MUST", "keyword")
 def annotations_dropped(way: Way, count: int) -> Finding:
     """A broker forwards a message without a message-annotation that the message had when it arrived.
 
-    Demands: An intermediary forwards message-annotations unless it adds to them or changes them on purpose.
+    Demands: An intermediary must forward message-annotations unless it adds to them or changes them on
+    purpose.
     Source: messaging.xml section message-format > message-annotations
     Evidence: the message-annotations before and after the broker
     Why it matters: Message-annotations are meant for every node on the path. Information that one node added
@@ -179,7 +180,7 @@ def ttl_kept(way: Way, came: i64, left: i64) -> Finding:
     """A broker keeps a message for a while and forwards the message with a ttl that is not lower than on
     arrival.
 
-    Demands: An intermediary reduces the ttl by the time that it kept the message (SHOULD in the draft
+    Demands: An intermediary should reduce the ttl by the time that it kept the message (SHOULD in the draft
     csprd02).
     Source: messaging.xml section message-format > header.ttl
     Evidence: the ttl of the message before and after the broker, and the time between
@@ -206,7 +207,7 @@ M_HDR_TTL_EXPIRED: Final = RULES.rule("M-HDR-TTL-EXPIRED", "SHOULD", "definition
 def sent_after_its_time(way: Way, ttl: i64) -> Finding:
     """A broker forwards a message whose ttl has expired.
 
-    Demands: An intermediary drops or dead-letters a message whose ttl has expired.
+    Demands: An intermediary should drop or dead-letter a message whose ttl has expired.
     Source: messaging.xml section message-format > header.ttl; messaging.xml section distribution-nodes
     Evidence: the ttl of the message, and the times of its arrival and of its delivery
     Why it matters: Receivers process a message that its sender no longer wanted to be read, for example an
@@ -238,7 +239,7 @@ M_HDR_DELCOUNT_ZERO: Final = RULES.rule(
 def counted_before_the_first(way: Way, count: i64) -> Finding:
     """A broker sends a message for the first time with a delivery-count above 0 in the header.
 
-    Demands: On the first delivery of a message, the delivery-count in the header is 0.
+    Demands: On the first delivery of a message, the delivery-count in the header must be 0.
     Source: messaging.xml section message-format > header.delivery-count
     Evidence: earlier deliveries of a message with the same message-id
     Why it matters: Receivers conclude that earlier deliveries of the message failed. Receivers may

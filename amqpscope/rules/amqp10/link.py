@@ -115,7 +115,7 @@ L_HANDLE_INUSE: Final = RULES.rule(
 def handle_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer sends an attach with a handle to which that peer already has a link attached.
 
-    Demands: An attach may not use a handle to which its sender already has a link attached on the session.
+    Demands: An attach must not use a handle to which its sender already has a link attached on the session.
     Source: transport.xml section performatives > attach.handle
     Evidence: a second attach with the same handle and no detach between the two
     Why it matters: The other peer must close the connection with amqp:session:handle-in-use. Frames with this
@@ -145,7 +145,7 @@ L_ATTACH_IDC: Final = RULES.rule(
 def sender_without_initial_delivery_count(case: Case10, body: Attach) -> None:
     """A sender's attach has no initial-delivery-count.
 
-    Demands: A sender sets the field initial-delivery-count in its attach.
+    Demands: A sender must set the field initial-delivery-count in its attach.
     Source: transport.xml section performatives > attach.initial-delivery-count
     Evidence: an attach with role=sender whose initial-delivery-count is null
     Why it matters: The receiver counts its link-credit from the initial-delivery-count. Without
@@ -168,7 +168,7 @@ L_UNSETTLED_NULLKEY: Final = RULES.rule(
 def unsettled_map_with_null_key(case: Case10) -> None:
     """A peer sends an attach whose unsettled map has a null key.
 
-    Demands: The unsettled map has no null keys.
+    Demands: The unsettled map must not have null keys.
     Source: transport.xml section performatives > attach.unsettled
     Evidence: the keys of the unsettled map in the attach
     Why it matters: No delivery can have null as its delivery-tag, so the entry identifies no delivery. The
@@ -189,7 +189,8 @@ def unsettled_map_of_other_types(case: Case10, what: str) -> None:
     """A peer sends an attach whose unsettled map has a key that is not a delivery-tag (binary), or a value
     that is not a delivery state or null.
 
-    Demands: Keys of the unsettled map are delivery-tags (binary), and its values are delivery states or null.
+    Demands: The keys of the unsettled map must be delivery-tags (binary), and its values must be delivery
+    states or null.
     Source: transport.xml section performatives > attach.unsettled
     Evidence: the types of the keys and values in the unsettled map
     Why it matters: Resuming deliveries relies on the unsettled map. The other peer cannot match the entry to
@@ -247,7 +248,7 @@ def name_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link under the name of another link that it already has in the same direction on the
     session.
 
-    Demands: Two containers use a link name only once per direction.
+    Demands: Two containers must use a link name only once per direction.
     Source: transport.xml section links > Naming a Link
     Evidence: the names and roles of the attaches, the container-ids, and the state of the earlier link
     Why it matters: Only the name identifies a link. The wrong ends may be connected to each other, or the new
@@ -294,7 +295,7 @@ L_SRC_NULL: Final = RULES.rule(
 def transfer_without_source(case: Case10, link: LinkEnd) -> None:
     """A sender sends a transfer on a link that it attached with a null source.
 
-    Demands: A sender whose attach has no source may not send a transfer on the link.
+    Demands: A sender whose attach has no source must not send a transfer on the link.
     Source: transport.xml section performatives > attach.source
     Evidence: a sender's attach with a null source, and a later transfer on the link
     Why it matters: An attach with a null source means that the link is refused, because there is nothing to
@@ -325,7 +326,7 @@ L_CREDIT_INIT: Final = RULES.rule(
 def transfer_before_any_credit(case: Case10, link: LinkEnd) -> None:
     """A sender starts a delivery before the receiver has granted any link-credit.
 
-    Demands: Link-credit is zero at first, so a sender may not send a transfer before the receiver's first
+    Demands: Link-credit is zero at first, so a sender must not send a transfer before the receiver's first
     flow with link-credit.
     Source: transport.xml section links > Flow Control (initial state)
     Evidence: a transfer before any flow that grants link-credit for the link
@@ -351,7 +352,7 @@ L_CREDIT: Final = RULES.rule(
 def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     """A sender starts a delivery for which the receiver has granted no link-credit.
 
-    Demands: A sender may not start a new delivery while its link-credit is zero or below.
+    Demands: A sender must not start a new delivery while its link-credit is zero or below.
     Source: transport.xml section links > Flow Control
     Evidence: the sender's initial-delivery-count, the receiver's flows, and the first transfers of deliveries
     Why it matters: The receiver may detach the link with amqp:link:transfer-limit-exceeded. The message that
@@ -383,7 +384,7 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
         case.report(
             L_CREDIT,
             f"a delivery is sent with link-credit {credit}: delivery-count is {raw(link.credit.count)}, "
-            f"the receiver's limit is {raw(limits.newest())}",
+            f"and the receiver's credit ends at {raw(limits.newest())}",
             certainty,
             {"link_credit": int(credit), "delivery_count": int(raw(link.credit.count))},
             [int(limits.newest_packet())],
@@ -406,7 +407,7 @@ L_INCOMPLETE_NONEW: Final = RULES.rule(
 def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender starts a new delivery on a link although the receiver's attach has incomplete-unsettled=true.
 
-    Demands: A sender that received an incomplete unsettled map may send only resumed deliveries and no new
+    Demands: A sender that received an incomplete unsettled map must send only resumed deliveries and no new
     deliveries.
     Source: transport.xml section performatives > attach.incomplete-unsettled
     Evidence: a receiver's attach with incomplete-unsettled=true, and then a transfer without resume
@@ -435,7 +436,7 @@ L_MAXMSG: Final = RULES.rule(
 def message_larger_than_agreed(case: Case10, link: LinkEnd, octets: int) -> None:
     """A sender sends a message that is larger than the max-message-size in the receiver's attach.
 
-    Demands: A sender may not send a message that is larger than the max-message-size of the other peer.
+    Demands: A sender must not send a message that is larger than the max-message-size of the other peer.
     Source: transport.xml section performatives > attach.max-message-size
     Evidence: the sum of the payload octets of one delivery, and the max-message-size in the receiver's attach
     Why it matters: The receiver may detach the link with amqp:link:message-size-exceeded. The message is not
@@ -481,7 +482,7 @@ L_DC_UNSET: Final = RULES.rule(
 def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A receiver sends a flow with delivery-count before the sender's attach has arrived.
 
-    Demands: A receiver leaves delivery-count unset until the sender's attach has arrived.
+    Demands: A receiver must leave delivery-count unset until the sender's attach has arrived.
     Source: transport.xml section performatives > flow.delivery-count
     Evidence: a receiver's flow with delivery-count before the sender's attach
     Why it matters: Only the sender sets the initial delivery-count. If the receiver guesses that number,
@@ -496,7 +497,7 @@ def receiver_with_delivery_count_too_soon(case: Case10, link: LinkEnd, body: Flo
     if link.whole and case.me.whole:
         case.report(
             L_DC_UNSET,
-            f"delivery-count is set ({body.delivery_count}), but has to be unset until the sender's "
+            f"delivery-count is set ({body.delivery_count}), but must not be set before the sender's "
             "attach has arrived",
             CERTAIN,
             {"link_state": link.state},
@@ -511,7 +512,7 @@ L_DC_RECEIVER: Final = RULES.rule(
 def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A receiver sends a flow with a delivery-count that the sender has not reached.
 
-    Demands: A receiver's flow states the sender's last known delivery-count plus the number of messages
+    Demands: A receiver's flow must state the sender's last known delivery-count plus the number of messages
     received since.
     Source: transport.xml section performatives > flow.delivery-count
     Evidence: the delivery-count of the receiver's flows, and the number of deliveries
@@ -537,7 +538,7 @@ def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body
         )
         case.report(
             L_DC_RECEIVER,
-            f"the receiver's delivery-count is {value}, but the sender's is at most "
+            f"the receiver's flow has delivery-count {value}, but the sender's delivery-count is at most "
             f"{raw(link.receipt.count)}",
             certainty,
             {"delivery_count": int(raw(link.receipt.count))},
@@ -553,8 +554,8 @@ def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) ->
     """A sender sends a flow without delivery-count, or with a delivery-count that does not match the
     deliveries that it has sent.
 
-    Demands: A sender's flow states its current delivery-count: the initial value plus the messages sent plus
-    any drained credit.
+    Demands: A sender's flow must state its current delivery-count: the initial value plus the messages sent
+    plus any drained credit.
     Source: transport.xml section performatives > flow.delivery-count
     Evidence: the sender's attach, its deliveries, and the delivery-count of its flows
     Why it matters: The receiver adopts this delivery-count and computes its link-credit from it. The link may
@@ -599,8 +600,8 @@ L_CREDIT_OWNER: Final = RULES.rule(
 def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with more link-credit than the receiver has granted.
 
-    Demands: A sender's flow states the link-credit that the receiver granted, reduced by the deliveries sent
-    since. A sender does not grant credit to itself.
+    Demands: A sender's flow must state the link-credit that the receiver granted, reduced by the deliveries
+    sent since. A sender must not grant credit to itself.
     Source: transport.xml section performatives > flow.link-credit; transport.xml section links > Flow Control
     Evidence: delivery-count plus link-credit of a sender's flow, and the receiver's grants
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
@@ -637,7 +638,7 @@ L_DRAIN_OWNER: Final = RULES.rule(
 def sender_with_drain_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> None:
     """A sender sends a flow with drain=true although the receiver has never set drain.
 
-    Demands: A sender's flow repeats the value of drain that the receiver last set. A sender does not set
+    Demands: A sender's flow must repeat the value of drain that the receiver last set. A sender must not set
     drain itself.
     Source: transport.xml section links > Flow Control (drain); transport.xml section performatives >
     flow.drain
@@ -661,8 +662,8 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
     """A sender answers drain=true with a flow that still has link-credit, or with a flow whose delivery-count
     has not advanced far enough.
 
-    Demands: A sender's flow that answers drain=true has link-credit 0, and its delivery-count has advanced by
-    all link-credit that was left.
+    Demands: A sender's flow that answers drain=true must have link-credit 0, and its delivery-count must have
+    advanced by all link-credit that was left.
     Source: transport.xml section links > Flow Control (drain)
     Evidence: the sender's flow after a receiver's flow with drain=true
     Why it matters: A drained link has no link-credit left. The receiver goes on waiting for the rest of the

@@ -73,8 +73,8 @@ M_SECT_ORDER: Final = RULES.rule(
 def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -> None:
     """A sender puts the sections of a message in a wrong order.
 
-    Demands: The sections of a message come in the order header, delivery-annotations, message-annotations,
-    properties, application-properties, body, footer.
+    Demands: The sections of a message must come in the order header, delivery-annotations,
+    message-annotations, properties, application-properties, body, footer.
     Source: messaging.xml section message-format
     Evidence: the order of the section descriptors
     Why it matters: Receivers read the sections in the specified order. A section that comes too late may be
@@ -85,7 +85,9 @@ def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -
     properties, application-properties, body, footer. When you add a section such as annotations, insert the
     section at the right place.
     """
-    case.report(M_SECT_ORDER, f"the section {name} comes after {last}", CERTAIN, {"sections": names[:16]})
+    case.report(
+        M_SECT_ORDER, f"the section {name} comes after the section {last}", CERTAIN, {"sections": names[:16]}
+    )
 
 
 M_SECT_ONCE: Final = RULES.rule(
@@ -97,7 +99,7 @@ def section_twice(case: Case10, name: str, names: list[str]) -> None:
     """A sender puts a section into a message twice that may appear only once.
 
     Demands: Header, delivery-annotations, message-annotations, properties, application-properties and footer
-    appear at most once each.
+    must appear at most once each.
     Source: messaging.xml section message-format
     Evidence: a section descriptor that appears twice
     Why it matters: The specification does not say which of the two sections applies. Receivers may use
@@ -108,7 +110,7 @@ def section_twice(case: Case10, name: str, names: list[str]) -> None:
     application-properties and footer at most once. When you add entries to an existing section, merge them
     instead of writing a second section.
     """
-    case.report(M_SECT_ONCE, f"the message has two sections {name}", CERTAIN, {"sections": names[:16]})
+    case.report(M_SECT_ONCE, f"the message has two {name} sections", CERTAIN, {"sections": names[:16]})
 
 
 M_BODY_PRESENT: Final = RULES.rule(
@@ -119,7 +121,7 @@ M_BODY_PRESENT: Final = RULES.rule(
 def message_without_body(case: Case10, names: list[str]) -> None:
     """A sender sends a message without a body section.
 
-    Demands: A message has a body: data sections, amqp-sequence sections or one amqp-value section.
+    Demands: A message must have a body: data sections, amqp-sequence sections or one amqp-value section.
     Source: messaging.xml section message-format
     Evidence: a message without a section data (0x75), amqp-sequence (0x76) or amqp-value (0x77)
     Why it matters: Every message must have a body, even if its content is empty. Receivers may fail to decode
@@ -140,7 +142,7 @@ M_BODY_NOMIX: Final = RULES.rule(
 def bodies_of_several_kinds(case: Case10, names: list[str]) -> None:
     """A sender mixes data, amqp-sequence and amqp-value sections in the body of one message.
 
-    Demands: The body of a message has sections of one kind only.
+    Demands: All body sections of a message must be of the same kind.
     Source: messaging.xml section message-format
     Evidence: two of the sections 0x75, 0x76 and 0x77 in one message
     Why it matters: The body must consist of one kind of section. Receivers may read only a part of the
@@ -161,7 +163,7 @@ M_BODY_ONEVALUE: Final = RULES.rule(
 def several_values_as_body(case: Case10, names: list[str], count: int) -> None:
     """A sender puts several amqp-value sections into one message.
 
-    Demands: The body of a message has at most one amqp-value section.
+    Demands: The body of a message must not have more than one amqp-value section.
     Source: messaging.xml section message-format
     Evidence: a second section amqp-value (0x77)
     Why it matters: The body can hold only one amqp-value section. Receivers may use only one of the values,
@@ -215,7 +217,7 @@ M_SECT_KNOWN: Final = RULES.rule(
 )
 """A message contains a value that is not one of the nine message sections.
 
-Demands: A message of message-format 0 consists only of the nine defined sections.
+Demands: A message of message-format 0 may consist only of the nine defined sections.
 Source: messaging.xml section message-format
 Evidence: the descriptor of a value between the sections
 Why it matters: The receiver does not know the meaning of a value that is not a section. The receiver may
@@ -235,7 +237,7 @@ M_PAYLOAD_WHOLE: Final = RULES.rule(
 """A sender puts octets that belong to no section at the beginning, between the sections, or at the end of
 a message.
 
-Demands: The joined payload of a delivery consists of whole sections and nothing else. A section may span
+Demands: The joined payload of a delivery must consist of whole sections and nothing else. A section may span
 several transfers.
 Source: messaging.xml section message-format; transport.xml section links > Transferring Large Messages
 Evidence: the joined payload of the transfers
@@ -257,7 +259,7 @@ def sections_in_another_format(case: Case10, message_format: i64) -> None:
     """A sender marks a message with a message-format other than 0, although the message consists of the
     sections of message-format 0.
 
-    Demands: Messages with the sections of AMQP 1.0 have message-format 0.
+    Demands: Messages with the sections of AMQP 1.0 must have message-format 0.
     Source: messaging.xml section message-format > MESSAGE-FORMAT; transport.xml section definitions >
     message-format
     Evidence: the message-format of the transfer, and the payload
@@ -278,8 +280,8 @@ M_SECT_TYPE: Final = RULES.rule(
 )
 """A sender puts a value of the wrong type into a message section.
 
-Demands: Each section has one type. Header, properties and amqp-sequence are lists, annotations,
-application-properties and footer are maps, and data is binary.
+Demands: Each section must have the type that the specification gives it. Header, properties and amqp-sequence
+must be lists. Annotations, application-properties and footer must be maps. Data must be binary.
 Source: messaging.xml section message-format (section types)
 Evidence: the format code after the section descriptor
 Why it matters: The receiver cannot decode the section. The receiver can only refuse the message.
@@ -295,7 +297,7 @@ M_ANN_KEYTYPE: Final = RULES.rule(
 )
 """A sender uses a key in annotations or in the footer that is neither a symbol nor a ulong.
 
-Demands: The keys of annotations and of the footer are symbols or ulongs.
+Demands: The keys of annotations and of the footer must be symbols or ulongs.
 Source: messaging.xml section message-format > annotations
 Evidence: the types of the keys in delivery-annotations (0x71), message-annotations (0x72) and footer (0x78)
 Why it matters: Receivers look up annotations by symbol or ulong, so no receiver finds the entry. A receiver
@@ -312,7 +314,7 @@ M_AP_KEY: Final = RULES.rule(
 )
 """A sender uses a key in application-properties that is not a string.
 
-Demands: The keys of application-properties are strings.
+Demands: The keys of application-properties must be strings.
 Source: messaging.xml section message-format > application-properties
 Evidence: the types of the keys in application-properties
 Why it matters: Selectors and receivers cannot name the entry. A receiver may refuse the message with a decode
@@ -328,7 +330,7 @@ M_AP_VALUE: Final = RULES.rule(
 )
 """A sender uses a map, a list or an array as the value of an application property.
 
-Demands: The values of application-properties are simple types, not maps, lists or arrays. The
+Demands: The values of application-properties must be simple types, not maps, lists or arrays. The
 specification does not mention described values.
 Source: messaging.xml section message-format > application-properties
 Evidence: the types of the values in application-properties
@@ -345,7 +347,7 @@ M_ID_TYPE: Final = RULES.rule(
 )
 """A sender uses a message-id or correlation-id whose type is none of ulong, uuid, binary and string.
 
-Demands: A message-id or correlation-id is a ulong, a uuid, a binary or a string.
+Demands: A message-id or correlation-id must be a ulong, a uuid, a binary or a string.
 Source: messaging.xml section message-format > message-id-ulong, message-id-uuid, message-id-binary,
 message-id-string, properties.message-id, properties.correlation-id
 Evidence: the types of message-id and correlation-id

@@ -32,7 +32,7 @@ def goes_on_with_another_header(case: Case10, certainty: i64) -> None:
     """A client continues the connection although the server answered the client's protocol header with a
     different one.
 
-    Demands: When the two protocol headers differ, both peers have to end their streams.
+    Demands: When the two protocol headers differ, both peers must end their streams.
     Source: transport.xml section version-negotiation
     Evidence: the protocol headers of both peers, and frames before the FIN
     Why it matters: The server supports another protocol or version. The server closes the connection and
@@ -54,8 +54,8 @@ def goes_on_with_unsupported_version(case: Case10, certainty: i64) -> None:
     """A server answers with another protocol version than the client asked for, and then does not close the
     connection.
 
-    Demands: A server that does not support the requested version answers with a version that it supports and
-    closes the connection.
+    Demands: A server that does not support the requested version must answer with a version that it supports,
+    and close the connection.
     Source: transport.xml section version-negotiation
     Evidence: a server header that differs from the client header, and frames before the FIN
     Why it matters: The answer states the version that the server supports. The client must connect again, and
@@ -76,8 +76,8 @@ def goes_on_with_refused_protocol_id(case: Case10, certainty: i64) -> None:
     """A server answers with another protocol id than the client asked for, and then does not close the
     connection.
 
-    Demands: A server that refuses the requested protocol id (0, 2 or 3) answers with an id that it accepts
-    and closes the connection.
+    Demands: A server that refuses the requested protocol id (0, 2 or 3) must answer with an id that it
+    accepts, and close the connection.
     Source: transport.xml section version-negotiation
     Evidence: the protocol ids of both headers, and frames before the FIN
     Why it matters: The answer demands SASL, TLS or neither of the two. The client must connect again, and
@@ -145,8 +145,8 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     """A server continues the connection after the client began its stream with octets that are not a protocol
     header.
 
-    Demands: A server that cannot read the client's first octets sends a protocol header that it supports and
-    closes the connection.
+    Demands: A server that cannot read the client's first octets must send a protocol header that it supports,
+    and close the connection.
     Source: transport.xml section version-negotiation
     Evidence: first octets of the client that are not a protocol header, and the server's answer
     Why it matters: The server must send a supported protocol header and close the connection. The client may
@@ -182,7 +182,7 @@ C_HDR_CLIENT_NOW: Final = RULES.rule("C-HDR-CLIENT-NOW", "MUST", "keyword", by="
 def client_waits_for_the_header(case: Case10) -> None:
     """A client sends its protocol header a minute or more after the server's protocol header.
 
-    Demands: A client has to send its protocol header as soon as the TCP connection is established.
+    Demands: A client must send its protocol header as soon as the TCP connection is established.
     Source: transport.xml section version-negotiation
     Evidence: the time from the TCP handshake to the client's first octet, and the order of both headers
     Why it matters: The server may wait for the client's header as well. If both peers wait, the connection is
@@ -214,7 +214,7 @@ SA_HDR: Final = RULES.rule("SA-HDR", "MUST", "keyword")
 def sasl_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     """A protocol header for SASL has another version than 1.0.0.
 
-    Demands: Each peer begins the SASL layer with the protocol header of id 3 and version 1.0.0.
+    Demands: Each peer must begin the SASL layer with the protocol header of id 3 and version 1.0.0.
     Source: security.xml section sasl
     Evidence: the first octets in each direction
     Why it matters: Only version 1.0.0 of the SASL layer exists. The other peer cannot know which layer the
@@ -236,7 +236,7 @@ TL_HDR: Final = RULES.rule("TL-HDR", "MUST", "keyword")
 def tls_header_of_another_version(case: Case10, body: ProtocolHeader) -> None:
     """A peer sends a TLS protocol header with another version than 1.0.0.
 
-    Demands: Each peer begins TLS within AMQP with the protocol header of id 2 and version 1.0.0.
+    Demands: Each peer must begin TLS within AMQP with the protocol header of id 2 and version 1.0.0.
     Source: security.xml section tls
     Evidence: the first octets in each direction
     Why it matters: Only version 1.0.0 of the TLS layer exists. The other peer cannot know which layer the
@@ -257,7 +257,7 @@ TL_PURE: Final = RULES.rule("TL-PURE", "SHOULD NOT", "lower-case", by="server")
 def tls_header_at_the_tls_port(case: Case10) -> None:
     """A server at port 5671 exchanges a TLS protocol header (protocol id 2) before TLS.
 
-    Demands: A server at port 5671 (amqps) starts TLS at once, without the protocol header of id 2.
+    Demands: A server at port 5671 (amqps) should start TLS at once, without the protocol header of id 2.
     Source: transport.xml section definitions > SECURE-PORT; security.xml section tls > Alternative
     Establishment
     Evidence: port 5671, and the first octets of the stream
@@ -292,8 +292,8 @@ def reused_after_both_closes(case: Case10) -> None:
     me = case.me
     case.report(
         C_CLOSE_NOREUSE,
-        "a protocol header is sent after both closes; the other peer closed in packet "
-        f"{case.peer.closing.packet}",
+        "a protocol header is sent after both peers have sent close (the other peer in packet "
+        f"{case.peer.closing.packet})",
         CERTAIN if me.closing.stands else POSSIBLE,
         {"connection_state": me.state},
         [int(me.closing.packet), int(case.peer.closing.packet)],

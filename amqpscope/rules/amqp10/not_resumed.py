@@ -25,7 +25,7 @@ D_RESUME_BOTH: Final = RULES.rule("D-RESUME-BOTH", "MUST", "keyword", by="sender
 def left_without_resuming(case: Case10, link: LinkEnd, lacking: int) -> None:
     """A sender closes a link without having resumed all deliveries that both ends listed as unsettled.
 
-    Demands: The sender resumes every delivery that both unsettled maps list.
+    Demands: The sender must resume every delivery that both unsettled maps list.
     Source: transport.xml section links > Resuming Deliveries
     Evidence: delivery-tags in both unsettled maps without a transfer with resume=true
     Why it matters: The receiver keeps the state of these deliveries and waits for the sender to resume them.
@@ -53,7 +53,7 @@ def left_without_confirming(case: Case10, link: LinkEnd, lacking: int) -> None:
     """A sender closes a link without having resumed deliveries for which the receiver's unsettled map shows
     an outcome.
 
-    Demands: For each delivery whose outcome the receiver's unsettled map shows, the sender sends a transfer
+    Demands: If the receiver's unsettled map shows an outcome for a delivery, the sender must send a transfer
     with resume=true, which gives the delivery a delivery-id.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 3, 8)
     Evidence: the receiver's unsettled map, and the transfers with resume=true
@@ -89,9 +89,9 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     """A sender closes a link although the receiver's unsettled map lacks some unsettled deliveries, and the
     sender has sent none of these deliveries again.
 
-    Demands: If the receiver does not know an unsettled delivery, the sender sends the message again as far as
-    its delivery guarantee demands. The final specification names at least once and at most once. The drafts
-    csd01 and csprd02 name exactly once and at least once.
+    Demands: If the receiver does not know an unsettled delivery, the sender must send the message again as
+    far as its delivery guarantee demands. The final specification names at least once and at most once. The
+    drafts csd01 and csprd02 name exactly once and at least once.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: unsettled deliveries that the receiver does not list, and the messages after the link was
     resumed

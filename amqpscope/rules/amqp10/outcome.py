@@ -37,7 +37,7 @@ D_ABORT_DISCARD: Final = RULES.rule(
 def outcome_of_an_aborted_delivery(case: Case10, number: i64, state: object, certainty: i64) -> None:
     """A receiver states an outcome for a delivery that the sender aborted.
 
-    Demands: A receiver discards all data of an aborted delivery, including the payload of the aborting
+    Demands: A receiver must discard all data of an aborted delivery, including the payload of the aborting
     transfer.
     Source: transport.xml section links > Transferring Large Messages; transport.xml section performatives >
     transfer.aborted
@@ -91,7 +91,7 @@ M_RECEIVED_POS: Final = RULES.rule(
 def received_beyond_what_was_sent(case: Case10, delivery: Delivery, state: Received) -> None:
     """A receiver's state received names a position of the delivery that the sender has not sent yet.
 
-    Demands: The position in a receiver's state received lies within the octets that the sender has sent.
+    Demands: The position in a receiver's state received must lie within the octets that the sender has sent.
     Source: messaging.xml section delivery-state > received
     Evidence: section-number and section-offset of received, and the payload sent so far
     Why it matters: If the sender resumes the delivery from that position, the receiver misses the octets
@@ -177,7 +177,7 @@ M_REJ_SPONT: Final = RULES.rule("M-REJ-SPONT", "SHOULD NOT", "keyword", by="send
 def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
     """A sender states the outcome rejected for a delivery that its receiver did not reject.
 
-    Demands: A sender does not state rejected for a delivery that the receiver has not rejected.
+    Demands: A sender should not state rejected for a delivery that the receiver has not rejected.
     Source: messaging.xml section delivery-state > rejected
     Evidence: a sender's disposition with rejected, and no earlier disposition of the receiver with rejected
     Why it matters: Only the receiver decides to reject. The receiver and later evaluation take the message
@@ -264,8 +264,8 @@ def waits_for_the_sender_to_settle(case: Case10, number: i64, since: i64) -> Non
     """A receiver states an outcome for a delivery but does not settle the delivery on a link with
     rcv-settle-mode first.
 
-    Demands: On a link with rcv-settle-mode first, the receiver settles each delivery by itself and does not
-    wait for the sender.
+    Demands: On a link with rcv-settle-mode first, the receiver must settle each delivery by itself, without
+    waiting for the sender.
     Source: transport.xml section performatives > transfer.rcv-settle-mode; transport.xml section definitions
     > receiver-settle-mode
     Evidence: the settled flags of the receiver's dispositions
@@ -277,7 +277,8 @@ def waits_for_the_sender_to_settle(case: Case10, number: i64, since: i64) -> Non
     """
     case.report(
         D_RCVMODE_FIRST,
-        f"delivery {raw(number)} gets an outcome but is not settled, with rcv-settle-mode first",
+        f"the receiver does not settle delivery {raw(number)} together with its outcome, although the link "
+        "has rcv-settle-mode first",
         POSSIBLE,
         {"seconds": int((case.me.stream.last_time - since) // 1_000_000_000)},
     )
@@ -289,7 +290,8 @@ D_MORE_COMPLETE: Final = RULES.rule("D-MORE-COMPLETE", "MUST", "definition", by=
 def delivery_never_finished(case: Case10, link: LinkEnd, delivery: Delivery) -> None:
     """A sender begins a delivery of several transfers and neither completes nor aborts the delivery.
 
-    Demands: A delivery that begins with more=true ends with a transfer that has more=false or aborted=true.
+    Demands: A delivery that begins with more=true must end with a transfer that has more=false or
+    aborted=true.
     Source: transport.xml section links > Transferring Large Messages
     Evidence: a delivery that is incomplete at the detach or at the end of the capture
     Why it matters: The receiver keeps the received part of the delivery. The link can carry no other delivery
@@ -303,7 +305,7 @@ def delivery_never_finished(case: Case10, link: LinkEnd, delivery: Delivery) -> 
     case.link = link
     case.report(
         D_MORE_COMPLETE,
-        f"a delivery (packet {delivery.packet}) is neither completed nor aborted",
+        f"the delivery that began in packet {delivery.packet} is neither completed nor aborted",
         POSSIBLE,
         {"octets": int(delivery.octets)},
         [int(delivery.packet)],

@@ -40,7 +40,7 @@ M_ACQUIRED_HOLD: Final = RULES.rule(
 def sent_again_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again on a link on which the earlier delivery of the message is not settled.
 
-    Demands: A message stays acquired until its delivery is settled.
+    Demands: A message must stay acquired until its delivery is settled.
     Source: messaging.xml section distribution-nodes > Message States
     Evidence: a second delivery of the message before the first delivery is settled
     Why it matters: The receiver already has the message and may be about to accept it. The receiver now has
@@ -74,8 +74,8 @@ M_ACQUIRED_EXCL: Final = RULES.rule(
 def sent_to_another_while_acquired(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message on one link while another link of the same node has acquired the message.
 
-    Demands: A message that one link has acquired is not sent on another acquiring link until the first link
-    releases the message.
+    Demands: A message that one link has acquired must not be sent on another acquiring link until the first
+    link releases the message.
     Source: messaging.xml section distribution-nodes > Message States
     Evidence: deliveries of one message on several links
     Why it matters: Two receivers have a message that only one receiver should have. Both receivers may
@@ -109,7 +109,7 @@ M_ACCEPT_NORESEND: Final = RULES.rule(
 def sent_again_after_acceptance(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again on a link on which the message was accepted.
 
-    Demands: A source does not send a message again on a link after the receiver has accepted the message.
+    Demands: A source must not send a message again on a link after the receiver has accepted the message.
     Source: messaging.xml section addressing > Distribution Modes
     Evidence: an accepted delivery, and a later delivery of the same message on the link
     Why it matters: The receiver had finished with the message. The receiver now processes the message twice.
@@ -142,7 +142,7 @@ def counted_though_accepted(case: Case10, fate: Fate, count: int) -> None:
     """A message was accepted on one link, and the server sends the message on another link with a higher
     delivery-count.
 
-    Demands: The outcome accepted does not raise the delivery-count of the message.
+    Demands: The outcome accepted must not raise the delivery-count of the message.
     Source: messaging.xml section delivery-state > accepted
     Evidence: the delivery-count in the header of later deliveries
     Why it matters: An accepted delivery is not a failed delivery. Messages whose delivery-count is too high
@@ -175,7 +175,7 @@ M_REL_COUNT: Final = RULES.rule(
 def counted_though_released(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a released message again with a higher delivery-count.
 
-    Demands: The outcome released does not raise the delivery-count of the message.
+    Demands: The outcome released must not raise the delivery-count of the message.
     Source: messaging.xml section delivery-state > released
     Evidence: the delivery-count in the header of the next delivery
     Why it matters: A released delivery is not a failed delivery. Messages whose delivery-count is too high
@@ -209,7 +209,7 @@ def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again without a higher delivery-count after the receiver modified the message
     with delivery-failed.
 
-    Demands: The outcome modified with delivery-failed=true raises the delivery-count of the message.
+    Demands: The outcome modified with delivery-failed=true must raise the delivery-count of the message.
     Source: messaging.xml section delivery-state > modified.delivery-failed
     Evidence: the delivery-count in the header of the next delivery
     Why it matters: No later receiver sees that the delivery failed. A message that no receiver can handle is
@@ -242,7 +242,7 @@ M_REJ_COUNT: Final = RULES.rule(
 def not_counted_though_rejected(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a rejected message again without a higher delivery-count.
 
-    Demands: The outcome rejected raises the delivery-count of the message by one.
+    Demands: The outcome rejected must raise the delivery-count of the message by one.
     Source: messaging.xml section delivery-state > rejected; messaging.xml section message-format >
     header.delivery-count
     Evidence: the delivery-count in the header of the next delivery
@@ -277,7 +277,7 @@ def called_first_though_acquired(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message with first-acquirer=true on a link although another link acquired the message
     earlier.
 
-    Demands: A message has first-acquirer=true only if no other link acquired the message before.
+    Demands: A message may have first-acquirer=true only if no other link acquired the message before.
     Source: messaging.xml section message-format > header.first-acquirer
     Evidence: earlier deliveries with the same message-id, and the header of the message
     Why it matters: With first-acquirer=true, a receiver wrongly concludes that no other receiver can have
@@ -307,7 +307,7 @@ def error_of_rejection_not_annotated(case: Case10, fate: Fate, count: int) -> No
     """A receiver rejected a message with an error, and the server sends the message again without the
     delivery-annotation `rejected`.
 
-    Demands: The error of a rejection goes into the delivery-annotations of the message under the key
+    Demands: The error of a rejection must go into the delivery-annotations of the message under the key
     `rejected`. The drafts csd01 and csprd02 do not contain this demand.
     Source: messaging.xml section delivery-state > rejected.error
     Evidence: the error of the rejection, and the delivery-annotations of a later delivery
@@ -344,7 +344,7 @@ def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -
     """A server sends a message again on the same link after the receiver modified the message with
     undeliverable-here.
 
-    Demands: After modified with undeliverable-here=true, the source does not send the message on the same
+    Demands: After modified with undeliverable-here=true, the source must not send the message on the same
     link again.
     Source: messaging.xml section delivery-state > modified.undeliverable-here
     Evidence: later deliveries of the message on the same link
@@ -378,8 +378,8 @@ M_MOD_ANNOT: Final = RULES.rule(
 def annotations_not_applied(case: Case10, fate: Fate, count: int, key: str) -> None:
     """A server sends a message again without an annotation that a receiver set with the outcome modified.
 
-    Demands: The message-annotations of modified are added to those of the message and replace entries with
-    the same key.
+    Demands: The message-annotations of modified must be added to those of the message, and must replace
+    entries with the same key.
     Source: messaging.xml section delivery-state > modified.message-annotations
     Evidence: the message-annotations of the next delivery
     Why it matters: The information that the receiver added for the next receiver is lost.
@@ -413,8 +413,8 @@ def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -
     """A server sends a message again whose earlier delivery on the link was settled without an outcome,
     although the default-outcome of the source is accepted.
 
-    Demands: A delivery that is settled without a known outcome of the receiver gets the default-outcome of
-    the source.
+    Demands: If a delivery is settled without a known outcome of the receiver, it must get the default-outcome
+    of the source.
     Source: messaging.xml section distribution-nodes > Message States; messaging.xml section addressing >
     source.default-outcome
     Evidence: a settlement without a state, the default-outcome of the source, and later deliveries
@@ -449,7 +449,7 @@ def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
     """A server sends a message again after the receiver settled its delivery in a transaction that was rolled
     back, although the default-outcome of the source is accepted.
 
-    Demands: After a rollback, a delivery that the controller had settled gets the default-outcome of the
+    Demands: After a rollback, a delivery that the controller had settled must get the default-outcome of the
     source.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the default-outcome of the source, and later deliveries of the message

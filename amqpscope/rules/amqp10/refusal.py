@@ -53,7 +53,7 @@ def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> 
     """A receiver detaches the link with not-implemented although all annotations that it received begin with
     `x-opt-`.
 
-    Demands: A receiver ignores annotations with unknown keys that begin with `x-opt-`.
+    Demands: A receiver must ignore annotations with unknown keys that begin with `x-opt-`.
     Source: (only implied in messaging.xml)
     Evidence: the keys of the annotations, and the error of the detach
     Why it matters: A receiver that does not know such annotations may ignore them, and senders rely on this.
@@ -86,7 +86,7 @@ M_ANN_UNKNOWN_DETACH: Final = RULES.rule(
 def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     """A receiver accepts a message with an annotation key that no specification known to amqpscope defines.
 
-    Demands: A receiver detaches the link with not-implemented when a message has an annotation with an
+    Demands: A receiver must detach the link with not-implemented when a message has an annotation with an
     unknown key that does not begin with `x-opt-`. The drafts csd01 and csprd02 once print the prefix without
     its last hyphen.
     Source: messaging.xml section message-format > annotations
@@ -118,10 +118,10 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     """A receiver detaches the link with precondition-failed because of a durable message that it could have
     rejected.
 
-    Demands: A receiver that cannot store a durable message rejects the message with precondition-failed if
-    rejected is an allowed outcome. Otherwise, the receiver detaches the link with precondition-failed. The
-    final specification makes these demands in lower case, and csprd02 makes these demands with SHOULD and
-    MUST.
+    Demands: A receiver that cannot store a durable message should reject the message with precondition-failed
+    if rejected is an allowed outcome. Otherwise, the receiver should detach the link with
+    precondition-failed. The final specification makes these demands in lower case, and csprd02 makes these
+    demands with SHOULD and MUST.
     Source: messaging.xml section message-format > header.durable
     Evidence: the outcomes of the source, the receiver's disposition, and the error of the detach
     Why it matters: A rejected message leaves the link open for other messages. The detach stops all
@@ -149,8 +149,8 @@ def accepted_refused(case: Case10, condition: str) -> None:
     """A sender whose source lists no outcomes and no default-outcome detaches the link with an error after a
     delivery was accepted.
 
-    Demands: A source with neither outcomes nor a default-outcome supports the outcome accepted (MUST in the
-    draft csprd02).
+    Demands: A source with neither outcomes nor a default-outcome must support the outcome accepted (MUST in
+    the draft csprd02).
     Source: messaging.xml section addressing > source.outcomes
     Evidence: the source in the sender's attach, and the sender's reaction to accepted
     Why it matters: With neither outcomes nor a default-outcome, accepted is the only outcome that every

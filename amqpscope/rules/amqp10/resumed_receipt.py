@@ -23,8 +23,8 @@ def listed_again_though_only_here(case: Case10, tag: bytes, certainty: i64) -> N
     """A receiver lists a delivery as unsettled again although the sender's previous attach did not list the
     delivery.
 
-    Demands: A delivery that only the receiver's unsettled map lists counts as settled at the receiver, and
-    the sender does not resume the delivery.
+    Demands: If only the receiver's unsettled map lists a delivery, the sender must regard the delivery as
+    settled at the receiver, and must not resume it.
     Source: transport.xml section links > Resuming Deliveries
     Evidence: delivery-tags that only the receiver's unsettled map lists, and the later unsettled maps and
     transfers
@@ -63,7 +63,7 @@ D_RESUME_IGNORE: Final = RULES.rule("D-RESUME-IGNORE", "MUST", "keyword", by="re
 def outcome_of_what_is_to_be_ignored(case: Case10, number: i64) -> None:
     """A receiver sends a disposition for a resumed delivery that its own attach does not list.
 
-    Demands: A receiver ignores a resumed delivery whose delivery-tag its own unsettled map does not list.
+    Demands: A receiver must ignore a resumed delivery whose delivery-tag its own unsettled map does not list.
     Source: transport.xml section performatives > transfer.resume; transport.xml section links > Resuming
     Deliveries
     Evidence: the receiver's unsettled map, and a later disposition of the receiver
@@ -89,8 +89,8 @@ def outcome_not_echoed(case: Case10, number: i64, own: object, state: object) ->
     """For a resumed delivery with two different outcomes, a receiver does not repeat and settle the sender's
     outcome.
 
-    Demands: If the outcomes of a resumed delivery differ, the receiver repeats the sender's outcome and
-    settles the delivery (SHOULD in the draft csprd02).
+    Demands: If the outcomes of a resumed delivery differ, the receiver should repeat the sender's outcome and
+    settle the delivery (SHOULD in the draft csprd02).
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
     Evidence: the receiver's disposition after the transfer with resume=true
     Why it matters: Only the sender's outcome takes effect. The two peers go on disagreeing about the

@@ -40,8 +40,8 @@ def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, cer
     """A sender resumes a delivery for which the receiver holds an outcome, but does not state the outcome
     that the source holds.
 
-    Demands: If the receiver holds an outcome, the transfer that resumes the delivery states the outcome at
-    the source.
+    Demands: If the receiver holds an outcome, the transfer that resumes the delivery should state the outcome
+    at the source.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 3, 8)
     Evidence: the state of the transfer with resume=true
     Why it matters: The receiver keeps the state of the delivery until it learns whether its outcome was
@@ -68,8 +68,8 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     """A sender resumes a delivery for which both peers hold the same outcome, and does not settle the
     delivery.
 
-    Demands: If both peers hold the same outcome, the sender resumes the delivery with settled=true (SHOULD in
-    the draft csprd02).
+    Demands: If both peers hold the same outcome, the sender should resume the delivery with settled=true
+    (SHOULD in the draft csprd02).
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 12)
     Evidence: both unsettled maps, and the settled flag of the transfer with resume=true
     Why it matters: Both peers agree, but both go on keeping the state of the delivery.
@@ -94,8 +94,8 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     """A sender resumes a delivery for which the two peers hold different outcomes, and does not state its own
     outcome.
 
-    Demands: If the two peers hold different outcomes, the sender's outcome takes effect, and the sender
-    states its outcome again.
+    Demands: If the two peers hold different outcomes, the sender's outcome takes effect, and the sender must
+    state its outcome again.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
     Evidence: both unsettled maps, and the state of the transfer with resume=true
     Why it matters: Only the sender's outcome takes effect. The receiver goes on assuming that the other
@@ -145,8 +145,8 @@ def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object)
     """A sender lists an outcome for a delivery in its unsettled map and then sends data of the delivery
     again.
 
-    Demands: A sender that can still resume a delivery lists no outcome for the delivery in its unsettled map
-    until the receiver needs no more data.
+    Demands: While a sender can still resume a delivery, its unsettled map must not list an outcome for the
+    delivery until the receiver needs no more data.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 10-14)
     Evidence: both unsettled maps, and the payload of the resumed delivery
     Why it matters: By its outcome, the delivery is complete. The receiver may have discarded its part of the
@@ -180,8 +180,8 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     """A sender has an outcome for a delivery that is incomplete at the receiver, and resumes the delivery
     without aborting it.
 
-    Demands: If the sender holds an outcome for a delivery that is incomplete at the receiver, the sender
-    aborts the resumed delivery.
+    Demands: If the sender holds an outcome for a delivery that is incomplete at the receiver, the sender must
+    abort the resumed delivery.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 11, 14)
     Evidence: both unsettled maps, and a transfer with resume=true and aborted=true
     Why it matters: The receiver takes its part for a whole message, or waits for the rest.
@@ -209,7 +209,8 @@ def not_aborted_with_a_gap(
     """A sender resumes a delivery without aborting it, although the sender can no longer send the octets that
     the receiver needs next.
 
-    Demands: If the sender cannot go back to the receiver's position, the sender aborts the resumed delivery.
+    Demands: If the sender cannot go back to the receiver's position, the sender must abort the resumed
+    delivery.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 7, 9)
     Evidence: the positions in both unsettled maps, and a transfer with resume=true and aborted=true
     Why it matters: The octets between the two positions are missing from the message. The receiver joins
@@ -222,8 +223,8 @@ def not_aborted_with_a_gap(
     """
     case.report(
         M_RES_GAP,
-        f"the receiver is at {position_text(theirs)}, the sender begins at {position_text(own)}; "
-        "the delivery is not aborted",
+        f"the receiver needs data from {position_text(theirs)} on, but the sender begins at "
+        f"{position_text(own)} and does not abort the delivery",
         certainty,
         {"receiver_position": position_text(theirs), "sender_position": position_text(own)},
         [int(link.attachment.packet)],
@@ -237,7 +238,7 @@ def resumed_behind_the_start(case: Case10, link: LinkEnd, start: tuple[int, int]
     """A sender does not resume a delivery from its start although the receiver has kept nothing of the
     delivery.
 
-    Demands: If the receiver lists a delivery-tag with null, the sender sends the whole message again with
+    Demands: If the receiver lists a delivery-tag with null, the sender must send the whole message again with
     resume=true and the same delivery-tag.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 4)
     Evidence: a null value in the receiver's unsettled map, and the payload of the resumed delivery
@@ -273,9 +274,9 @@ def resumed_at_another_position(
     """A sender resumes a delivery at a position after the receiver's position, or before the sender's own
     earliest position.
 
-    Demands: A sender resumes a partly received delivery at or before the receiver's next position, and not
-    before its own earliest position. The final specification and csd01 say 'must' in lower case, and csprd02
-    says 'needs to'.
+    Demands: A sender must resume a partly received delivery at or before the receiver's next position, and
+    not before its own earliest position. The final specification and csd01 say 'must' in lower case, and
+    csprd02 says 'needs to'.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 2, 6)
     Evidence: the positions in both unsettled maps, and the state of the first resumed transfer
     Why it matters: The receiver puts the octets at a wrong place in the message, so the message is corrupted.
@@ -287,8 +288,9 @@ def resumed_at_another_position(
     """
     case.report(
         M_RES_START,
-        f"the delivery is resumed at {position_text(start)}, "
-        f"the sender can begin at {position_text(own)}, the receiver is at {position_text(theirs)}",
+        f"the delivery is resumed at {position_text(start)}, but "
+        f"the sender can begin at {position_text(own)}, and the receiver needs data from "
+        f"{position_text(theirs)} on",
         certainty,
         {
             "position": position_text(start),

@@ -30,7 +30,7 @@ def resumed_without_resume(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender sends a delivery again without resume=true, although both peers list the delivery as
     unsettled.
 
-    Demands: If both peers list a delivery as unsettled, the sender sends the delivery again only with
+    Demands: If both peers list a delivery as unsettled, the sender may send the delivery again only with
     resume=true.
     Source: transport.xml section links > Resuming Deliveries
     Evidence: a delivery-tag in both unsettled maps, and a transfer without resume
@@ -66,7 +66,7 @@ D_RESUME_LOCAL: Final = RULES.rule(
 def resumed_without_being_unsettled(case: Case10, link: LinkEnd, body: Transfer) -> None:
     """A sender resumes a delivery that its own unsettled map does not list.
 
-    Demands: A sender sets resume=true only for delivery-tags in its own unsettled map.
+    Demands: A sender may set resume=true only for delivery-tags in its own unsettled map.
     Source: transport.xml section performatives > transfer.resume
     Evidence: the delivery-tag of the transfer, and the unsettled map in the sender's attach
     Why it matters: The receiver must ignore the delivery, or takes the delivery for another delivery that it
@@ -101,7 +101,8 @@ def continuation_resumes(case: Case10, delivery: Delivery) -> None:
     """A sender sets resume=true on a later transfer of a delivery whose first transfer did not have
     resume=true.
 
-    Demands: The first transfer of a resumed delivery has resume=true. Later transfers may leave out the flag.
+    Demands: The first transfer of a resumed delivery must have resume=true. Later transfers may leave out the
+    flag.
     Source: transport.xml section performatives > transfer.resume
     Evidence: the resume flags of the transfers of a delivery
     Why it matters: The receiver has already taken the delivery for a new delivery. The receiver may process a
@@ -127,7 +128,7 @@ M_RECEIVED_SND: Final = RULES.rule(
 def received_state_from_sender(case: Case10) -> None:
     """A sender states the delivery state received for a delivery that it does not resume.
 
-    Demands: A sender uses the state received only on the first transfer of a resumed delivery.
+    Demands: A sender may use the state received only on the first transfer of a resumed delivery.
     Source: messaging.xml section delivery-state > received
     Evidence: the states of the sender's transfers and dispositions
     Why it matters: A sender's state received gives the position at which a resumed delivery starts. For a
@@ -149,7 +150,8 @@ M_RES_RESEND_NEW: Final = RULES.rule(
 def resumed_though_the_receiver_has_no_record(case: Case10, link: LinkEnd, certainty: i64) -> None:
     """A sender resumes a delivery that the receiver's attach does not list.
 
-    Demands: If the receiver does not list a delivery, the sender sends the message again without resume=true.
+    Demands: If the receiver does not list a delivery, the sender must send the message again without
+    resume=true.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: a delivery-tag in the sender's unsettled map only, and the flags of the transfer
     Why it matters: The receiver must ignore a resumed delivery that it does not know. The message is lost.

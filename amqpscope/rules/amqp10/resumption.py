@@ -30,7 +30,7 @@ def attached_without_what_was_left(
     """A peer attaches a link on a new connection without listing all deliveries that were left unsettled on
     the earlier connection.
 
-    Demands: A peer that still has a terminus for the link includes its unsettled map in the attach.
+    Demands: A peer that still has a terminus for the link must include its unsettled map in the attach.
     Source: transport.xml section links > Establishing or Resuming a Link
     Evidence: the earlier attach of the same name, the detach, and the timeout and expiry-policy of the
     terminus
@@ -45,7 +45,7 @@ def attached_without_what_was_left(
     exists. List all unsettled deliveries in the unsettled map of the next attach, or set
     incomplete-unsettled=true.
     """
-    what = "no unsettled map" if not account.resumes else f"an unsettled map that lacks {lacking} of these"
+    what = "no unsettled map" if not account.resumes else f"an unsettled map that lacks {lacking} of them"
     others = [int(left.spot.packet)] if earlier.capture == connection.capture else []
     unsettled = len(left.left)
     # A dialect that has the rule, too, has it under its own id.

@@ -48,8 +48,8 @@ F_TYPE_PHASE: Final = RULES.rule(
 def frame_of_the_other_layer(case: Case10) -> None:
     """A peer sends a SASL frame where AMQP frames belong, or an AMQP frame where SASL frames belong.
 
-    Demands: AMQP frames come after an AMQP header, and SASL frames between a SASL header and the outcome.
-    AMQP frames and SASL frames never mix.
+    Demands: AMQP frames must come after an AMQP header, and SASL frames between a SASL header and the
+    outcome. AMQP frames and SASL frames must never mix.
     Source: transport.xml section framing; security.xml section sasl > SASL Frames
     Evidence: the frame type, and the last protocol header in that direction
     Why it matters: Each protocol header opens one layer, and frames of another layer have no meaning there.
@@ -71,8 +71,8 @@ def no_header_after_the_outcome(case: Case10) -> None:
     """After a successful sasl-outcome, a peer sends an AMQP frame without a new protocol header, or begins
     the SASL exchange again.
 
-    Demands: After a successful sasl-outcome, both peers first send a new protocol header of id 0, or of id 2
-    for TLS.
+    Demands: After a successful sasl-outcome, both peers must first send a new protocol header of id 0, or of
+    id 2 for TLS.
     Source: security.xml section sasl > sasl-outcome
     Evidence: the first octets after the sasl-outcome in each direction
     Why it matters: The protocol header opens the AMQP layer on top of SASL. Without the header the receiver
@@ -99,8 +99,8 @@ SA_OK_HDR_EARLY: Final = RULES.rule(
 def header_before_the_outcome(case: Case10) -> None:
     """A peer sends the AMQP header before it can know the outcome of the SASL exchange.
 
-    Demands: A peer sends the AMQP header after the successful sasl-outcome. The specification does not
-    provide for an earlier header.
+    Demands: A peer may send the AMQP header only after the successful sasl-outcome. The specification does
+    not provide for an earlier header.
     Source: security.xml section sasl; security.xml sasl-outcome
     Evidence: the order of the AMQP header and the sasl-outcome
     Why it matters: If the exchange fails, the other peer never reads the early octets, or reads the octets in
@@ -118,7 +118,7 @@ SA_FAIL_STOP: Final = RULES.rule("SA-FAIL-STOP", "MUST NOT", "definition")
 def header_after_failure(case: Case10, certainty: int) -> None:
     """A peer sends an AMQP header after an unsuccessful sasl-outcome.
 
-    Demands: After an unsuccessful sasl-outcome, no peer starts an AMQP layer on the connection.
+    Demands: After an unsuccessful sasl-outcome, no peer may start an AMQP layer on the connection.
     Source: security.xml section security-layers; security.xml section sasl > sasl-outcome
     Evidence: octets after a sasl-outcome whose code is not 0
     Why it matters: A client that is not authenticated must not open an AMQP connection. A server that goes on
@@ -178,7 +178,7 @@ SA_FRAME_512: Final = RULES.rule(
 def frame_larger_than_512_octets(case: Case10) -> None:
     """A peer sends a SASL frame of more than 512 octets.
 
-    Demands: A SASL frame has at most 512 octets.
+    Demands: A SASL frame must not have more than 512 octets.
     Source: security.xml section sasl > SASL Frames; transport.xml section definitions > MIN-MAX-FRAME-SIZE
     Evidence: the size of the SASL frame
     Why it matters: Before open the peers have not agreed on a larger frame size. The receiver may treat the
@@ -206,7 +206,7 @@ SA_FRAME_DOFF: Final = RULES.rule("SA-FRAME-DOFF", "SHOULD", "keyword")
 def frame_with_extended_header(case: Case10) -> None:
     """A peer sends a SASL frame whose data offset is not 2.
 
-    Demands: The data offset of a SASL frame is 2.
+    Demands: The data offset of a SASL frame should be 2.
     Source: security.xml section sasl > SASL Frames
     Evidence: the data offset in octet 4 of the SASL frame
     Why it matters: No specification defines octets between the header and the body of a SASL frame. The
@@ -225,7 +225,7 @@ SA_FRAME_BYTES67: Final = RULES.rule("SA-FRAME-BYTES67", "SHOULD", "keyword")
 def frame_with_octets_6_and_7(case: Case10) -> None:
     """A peer sends a SASL frame whose octets 6 and 7 are not zero.
 
-    Demands: Octets 6 and 7 of a SASL frame are zero.
+    Demands: Octets 6 and 7 of a SASL frame should be zero.
     Source: security.xml section sasl > SASL Frames
     Evidence: octets 6 and 7 of the SASL frame
     Why it matters: In AMQP frames, octets 6 and 7 hold the channel. SASL frames have no channel, so a strict
@@ -245,7 +245,7 @@ SA_ROLE: Final = RULES.rule("SA-ROLE", "MUST", "keyword")
 def role_reversed(case: Case10) -> None:
     """A peer sends a SASL frame that only the other peer may send.
 
-    Demands: The TCP client acts as SASL client and the TCP server as SASL server.
+    Demands: The TCP client must act as SASL client and the TCP server as SASL server.
     Source: security.xml section sasl > SASL Negotiation
     Evidence: the direction of each SASL frame
     Why it matters: With reversed roles, the exchange cannot succeed.
@@ -262,7 +262,7 @@ SA_MECH_FIRST: Final = RULES.rule("SA-MECH-FIRST", "MUST", "lower-case", by="ser
 def first_frame_is_not_mechanisms(case: Case10) -> None:
     """The first SASL frame that a server sends is not sasl-mechanisms.
 
-    Demands: The first SASL frame of the server is sasl-mechanisms.
+    Demands: The first SASL frame of the server must be sasl-mechanisms.
     Source: security.xml section sasl > SASL Negotiation
     Evidence: the first SASL frame of the server
     Why it matters: The client does not learn which mechanisms it may choose, so the client may choose a wrong
@@ -280,7 +280,7 @@ SA_INIT_AFTER: Final = RULES.rule("SA-INIT-AFTER", "MUST", "lower-case", by="cli
 def init_before_the_mechanisms(case: Case10) -> None:
     """A client sends sasl-init before it can know the mechanisms of the server.
 
-    Demands: The client sends sasl-init only after the server's sasl-mechanisms.
+    Demands: The client may send sasl-init only after the server's sasl-mechanisms.
     Source: security.xml section sasl > SASL Negotiation
     Evidence: the order of sasl-mechanisms and sasl-init
     Why it matters: The client can only guess which mechanisms the server accepts. A wrong guess fails the
@@ -298,7 +298,7 @@ SA_INIT_OFFERED: Final = RULES.rule("SA-INIT-OFFERED", "MUST", "lower-case", by=
 def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
     """A client chooses a mechanism in sasl-init that the server did not offer.
 
-    Demands: The client chooses one of the offered mechanisms.
+    Demands: The client must choose one of the offered mechanisms.
     Source: security.xml section sasl > SASL Negotiation
     Evidence: the mechanism of sasl-init, and the list in sasl-mechanisms
     Why it matters: The server must refuse the mechanism, so the authentication fails and the connection ends.
@@ -325,7 +325,7 @@ SA_INIT_ONCE: Final = RULES.rule("SA-INIT-ONCE", "MUST", "definition", by="clien
 def second_init(case: Case10) -> None:
     """A client sends sasl-init twice.
 
-    Demands: A SASL exchange has one sasl-init.
+    Demands: A SASL exchange must have only one sasl-init.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
     Evidence: a second sasl-init
     Why it matters: The server cannot tell which mechanism applies and may close the connection.
@@ -342,7 +342,7 @@ SA_SEQ_CHAL: Final = RULES.rule("SA-SEQ-CHAL", "MUST", "definition", by="server"
 def challenge_out_of_turn(case: Case10) -> None:
     """A server sends a sasl-challenge before it can have received the client's sasl-init.
 
-    Demands: A sasl-challenge comes after sasl-init and before the sasl-outcome.
+    Demands: A sasl-challenge must come after sasl-init and before the sasl-outcome.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
     Evidence: the order of the SASL frames
     Why it matters: The client has not chosen a mechanism yet, so the challenge belongs to no mechanism and
@@ -360,7 +360,7 @@ SA_SEQ_RESP: Final = RULES.rule("SA-SEQ-RESP", "MUST", "definition", by="client"
 def response_without_challenge(case: Case10) -> None:
     """A client sends a sasl-response that answers no sasl-challenge.
 
-    Demands: Each sasl-response answers one sasl-challenge that has no answer yet.
+    Demands: Each sasl-response must answer one sasl-challenge that has no answer yet.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
     Evidence: the order and number of challenges and responses
     Why it matters: The server takes the response for the answer to another challenge, so the authentication
@@ -379,8 +379,8 @@ SA_INIT_UNSUP: Final = RULES.rule("SA-INIT-UNSUP", "MUST", "keyword", by="server
 def mechanism_accepted_that_was_not_offered(case: Case10) -> None:
     """A server continues the exchange with a mechanism that the server did not offer.
 
-    Demands: A server that does not support the client's mechanism ends the exchange with an authentication
-    failure and closes the connection.
+    Demands: A server that does not support the client's mechanism must end the exchange with an
+    authentication failure, and close the connection.
     Source: security.xml section sasl > sasl-init.mechanism
     Evidence: the code of the sasl-outcome, and the FIN
     Why it matters: The server must end the exchange. A mechanism that is not offered may have been disabled
@@ -413,7 +413,7 @@ SA_SEQ_INIT: Final = RULES.rule("SA-SEQ-INIT", "MUST", "definition", by="server"
 def success_before_init(case: Case10) -> None:
     """A server sends a successful sasl-outcome before it can have received the client's sasl-init.
 
-    Demands: A successful sasl-outcome comes after the client's sasl-init.
+    Demands: A successful sasl-outcome must come after the client's sasl-init.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
     Evidence: the order of sasl-init and sasl-outcome
     Why it matters: The client has stated neither its identity nor its mechanism. The server accepts a login
@@ -434,7 +434,7 @@ SA_OUTCOME_DATA: Final = RULES.rule("SA-OUTCOME-DATA", "MUST NOT", "definition",
 def outcome_data_on_failure(case: Case10, body: SaslOutcome) -> None:
     """A server sends an unsuccessful sasl-outcome that carries additional-data.
 
-    Demands: An unsuccessful sasl-outcome has no additional-data.
+    Demands: Only a successful sasl-outcome (code 0) may have additional-data.
     Source: security.xml section sasl > sasl-outcome.additional-data
     Evidence: a sasl-outcome with additional-data and a code other than 0
     Why it matters: The field additional-data belongs to a successful exchange only. A client may ignore the
@@ -443,7 +443,10 @@ def outcome_data_on_failure(case: Case10, body: SaslOutcome) -> None:
     How to mend it: Leave additional-data null unless the code of sasl-outcome is ok.
     """
     if body.code is not None and body.code != 0 and body.additional_data is not None:
-        case.report(SA_OUTCOME_DATA, f"a sasl-outcome with code {body.code} carries additional-data")
+        case.report(
+            SA_OUTCOME_DATA,
+            f"a sasl-outcome with code {body.code} carries additional-data, which only code 0 may have",
+        )
 
 
 SA_SEQ_OUTCOME: Final = RULES.rule("SA-SEQ-OUTCOME", "MUST", "definition", by="server")
@@ -452,7 +455,7 @@ SA_SEQ_OUTCOME: Final = RULES.rule("SA-SEQ-OUTCOME", "MUST", "definition", by="s
 def frame_after_outcome(case: Case10) -> None:
     """A server sends a SASL frame after the sasl-outcome.
 
-    Demands: The sasl-outcome is the last SASL frame of the exchange.
+    Demands: The sasl-outcome must be the last SASL frame of the exchange.
     Source: security.xml section sasl > SASL Negotiation (exchange figure)
     Evidence: SASL frames after the sasl-outcome
     Why it matters: The client expects a protocol header or the end of the stream and may close the
@@ -529,8 +532,8 @@ SA_FAIL_CLOSE: Final = RULES.rule(
 def reset_after_failure(case: Case10) -> None:
     """A peer resets the connection after an unsuccessful sasl-outcome.
 
-    Demands: When a security layer ends, each peer ends its outgoing stream first and reads until the other
-    peer ends its stream.
+    Demands: When a security layer ends, each peer must end its outgoing stream first, and read until the
+    other peer ends its stream.
     Source: security.xml section security-layers
     Evidence: the order of FIN and RST after the end of the SASL layer
     Why it matters: Data that the other peer has not read yet may be lost, for example the sasl-outcome. The
@@ -554,7 +557,7 @@ def reset_after_failure(case: Case10) -> None:
 SA_FRAME_EMPTY: Final = RULES.rule("SA-FRAME-EMPTY", "illegal", "wording", proved="certain")
 """A peer sends a SASL frame without a body.
 
-Demands: A SASL frame has a body. An empty SASL frame is a fatal error.
+Demands: A SASL frame must have a body. An empty SASL frame is a fatal error.
 Source: security.xml section sasl > SASL Frames
 Evidence: a SASL frame without a body
 Why it matters: The SASL layer has no heartbeats, so an empty SASL frame is a fatal error. The other peer ends
@@ -569,7 +572,7 @@ SA_FRAME_BODY: Final = RULES.rule("SA-FRAME-BODY", "MUST", "lower-case", proved=
 """A peer sends a SASL frame whose body is not one of the five SASL performatives, or has octets after the
 performative.
 
-Demands: The body of a SASL frame is exactly one SASL performative.
+Demands: The body of a SASL frame must be exactly one SASL performative.
 Source: security.xml section sasl > SASL Frames
 Evidence: the descriptor (0x40 to 0x44), and octets after the performative
 Why it matters: The receiver cannot interpret the frame, so the SASL exchange cannot continue and no
@@ -583,7 +586,7 @@ sasl-outcome in each SASL frame. Set the frame size so that the frame ends with 
 SA_MECH_NONEMPTY: Final = RULES.rule("SA-MECH-NONEMPTY", "MUST", "wording", by="server", proved="certain")
 """A server sends sasl-mechanisms without any mechanism.
 
-Demands: The list of mechanisms in sasl-mechanisms is neither null nor empty.
+Demands: The list of mechanisms in sasl-mechanisms must be neither null nor empty.
 Source: security.xml section sasl > sasl-mechanisms
 Evidence: the first element of sasl-mechanisms
 Why it matters: The client cannot choose a mechanism, so it cannot authenticate and no connection is opened.

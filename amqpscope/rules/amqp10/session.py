@@ -59,7 +59,7 @@ S_END_LAST: Final = RULES.rule("S-END-LAST", "illegal", "definition", usual_answ
 def frame_after_end(case: Case10, ended: SessionEnd) -> None:
     """A peer sends a frame on a channel after its own end and without a new begin.
 
-    Demands: After its end, a peer sends nothing on the channel until it sends a new begin.
+    Demands: After its end, a peer must not send anything on the channel until it sends a new begin.
     Source: transport.xml section sessions > Ending a Session, Session States (END_SENT)
     Evidence: a frame after the same peer's end on the channel, without a begin between
     Why it matters: The session is over for the sender of the frame. The receiver discards the frame or
@@ -99,7 +99,7 @@ S_BEGIN_REUSE: Final = RULES.rule("S-BEGIN-REUSE", "MUST", "definition", usual_a
 def begin_on_used_channel(case: Case10) -> None:
     """A peer sends begin on a channel that already carries one of its sessions.
 
-    Demands: A peer sends begin only on a channel that none of its sessions uses.
+    Demands: A peer may send begin only on a channel that none of its sessions uses.
     Source: transport.xml section sessions > Establishing a Session
     Evidence: a second begin on a channel, and no end between the two begins
     Why it matters: The receiver cannot distinguish the frames of the two sessions and may close the
@@ -131,8 +131,8 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     """A peer sends a begin whose remote-channel names no channel on which a begin of the other peer waits for
     an answer.
 
-    Demands: The remote-channel of a begin names a channel whose begin has no answer yet. Each begin has one
-    answer.
+    Demands: The remote-channel of a begin must name a channel whose begin has no answer yet. Each begin must
+    have only one answer.
     Source: transport.xml section performatives > begin.remote-channel
     Evidence: the remote-channel, and the other peer's begins without answer
     Why it matters: The two peers connect their sessions by remote-channel. With a wrong remote-channel, the
@@ -188,7 +188,7 @@ S_BEGIN_LOCALNULL: Final = RULES.rule(
 def remote_channel_of_a_new_session(case: Case10, number: int) -> None:
     """A peer sends a begin with remote-channel although no begin of the other peer waits for an answer.
 
-    Demands: A begin that starts a new session leaves remote-channel null.
+    Demands: A begin that starts a new session must leave remote-channel null.
     Source: transport.xml section sessions > Establishing a Session; transport.xml section performatives >
     begin.remote-channel
     Evidence: a begin with remote-channel while no begin of the other peer waits for an answer
@@ -271,8 +271,8 @@ def flow_with_other_next_outgoing_id(case: Case10, session: SessionEnd, body: Fl
     """A peer sends a flow whose next-outgoing-id is not the value from its begin plus the number of transfers
     sent since.
 
-    Demands: The next-outgoing-id of a flow is the next-outgoing-id of the begin plus the number of transfers
-    sent since.
+    Demands: The next-outgoing-id of a flow must be the next-outgoing-id of the begin plus the number of
+    transfers sent since.
     Source: transport.xml section performatives > begin.next-outgoing-id, flow.next-outgoing-id
     Evidence: the next-outgoing-id of begin and flow, and the number of transfers
     Why it matters: The receiver takes the value for the transfer-id of the next transfer and computes its
@@ -306,7 +306,8 @@ S_FLOW_NEXTIN_SET: Final = RULES.rule(
 def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow without next-incoming-id after it received the other peer's begin.
 
-    Demands: A flow that a peer sends after it received the other peer's begin has next-incoming-id.
+    Demands: If a peer sends a flow after it received the other peer's begin, the flow must have
+    next-incoming-id.
     Source: transport.xml section performatives > flow.next-incoming-id
     Evidence: a flow with a null next-incoming-id after the other peer's begin
     Why it matters: The other peer then computes its remaining window as if none of its transfers had arrived,
@@ -341,7 +342,8 @@ S_FLOW_NEXTIN_UNSET: Final = RULES.rule(
 def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body: Flow) -> None:
     """A peer sends a flow with next-incoming-id before it received the other peer's begin.
 
-    Demands: A flow that a peer sends before it received the other peer's begin has no next-incoming-id.
+    Demands: If a peer sends a flow before it received the other peer's begin, the flow must not have
+    next-incoming-id.
     Source: transport.xml section performatives > flow.next-incoming-id
     Evidence: a flow with next-incoming-id before the other peer's begin
     Why it matters: The sender of the flow can only guess next-incoming-id. The other peer computes its window
@@ -375,8 +377,8 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
     """A peer sends a flow whose next-incoming-id counts more transfers than the other peer has sent, or is
     lower than in the flow before.
 
-    Demands: The next-incoming-id is not lower than before and counts no more transfers than the other peer
-    has sent.
+    Demands: The next-incoming-id must not be lower than before, and must not count more transfers than the
+    other peer has sent.
     Source: transport.xml section sessions > Session Flow Control; transport.xml section performatives >
     flow.next-incoming-id
     Evidence: the other peer's begin and its number of transfers, and the next-incoming-id of the flows
@@ -402,7 +404,7 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
             if sent != 1
             else "the other peer has sent one transfer"
         )
-        wrong = f"{wrong}, and its next one is {raw(session.incoming.next_id)}"
+        wrong = f"{wrong}, so its next transfer is {raw(session.incoming.next_id)}"
     elif count < session.incoming.stated_id and not session.incoming.set_back:
         wrong = f"the flow before already had {raw(session.incoming.stated_id)}"
     if wrong:
@@ -422,7 +424,7 @@ S_FLOW_NOHANDLE_DC: Final = RULES.rule(
 def session_flow_with_delivery_count(case: Case10) -> None:
     """A peer sends a flow without a handle that carries delivery-count.
 
-    Demands: A flow without a handle has no delivery-count.
+    Demands: A flow without a handle must not have a delivery-count.
     Source: transport.xml section performatives > flow.delivery-count
     Evidence: a flow with a null handle and a delivery-count
     Why it matters: A flow without a handle names no link, so delivery-count refers to no link. The receiver
@@ -442,7 +444,7 @@ S_FLOW_NOHANDLE_CREDIT: Final = RULES.rule(
 def session_flow_with_link_credit(case: Case10) -> None:
     """A peer sends a flow without a handle that carries link-credit.
 
-    Demands: A flow without a handle has no link-credit.
+    Demands: A flow without a handle must not have a link-credit.
     Source: transport.xml section performatives > flow.link-credit
     Evidence: a flow with a null handle and a link-credit
     Why it matters: A flow without a handle names no link, so no link gets the link-credit. The receiver may
@@ -462,7 +464,7 @@ S_FLOW_NOHANDLE_AVAIL: Final = RULES.rule(
 def session_flow_with_available(case: Case10) -> None:
     """A peer sends a flow without a handle that sets the field available.
 
-    Demands: A flow without a handle does not set the field available.
+    Demands: A flow without a handle must not set the field available.
     Source: transport.xml section performatives > flow.available
     Evidence: a flow with a null handle and a value of available
     Why it matters: A flow without a handle names no link, so available counts the messages of no link. The
@@ -482,7 +484,7 @@ S_FLOW_NOHANDLE_DRAIN: Final = RULES.rule(
 def session_flow_with_drain(case: Case10) -> None:
     """A peer sends a flow without a handle that has drain=true.
 
-    Demands: A flow without a handle does not have drain=true.
+    Demands: A flow without a handle must not have drain=true.
     Source: transport.xml section performatives > flow.drain
     Evidence: a flow with a null handle and drain=true (drain=false is the default and no fault)
     Why it matters: A flow without a handle names no link, so no link is drained. The receiver may refuse the
@@ -523,7 +525,7 @@ S_HANDLEMAX: Final = RULES.rule("S-HANDLEMAX", "MUST NOT", "keyword", answer="am
 def handle_beyond_agreed(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer sends an attach with a handle above the other peer's handle-max.
 
-    Demands: An attach may not use a handle above the other peer's handle-max.
+    Demands: An attach must not use a handle above the other peer's handle-max.
     Source: transport.xml section performatives > begin.handle-max
     Evidence: the handle of the attach, and the handle-max in the other peer's begin
     Why it matters: The receiver must close the connection with framing-error. All sessions and links of the
@@ -555,7 +557,7 @@ S_LINK_ONE: Final = RULES.rule("S-LINK-ONE", "MUST NOT", "definition", answer="a
 def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer attaches a link on a session while its own end of the link is attached on another session.
 
-    Demands: A link is attached on at most one session at a time.
+    Demands: A link must be attached on at most one session at a time.
     Source: transport.xml section sessions
     Evidence: two attaches with the same name and role on two sessions, with no detach between
     Why it matters: The other peer may treat the first attachment as stolen and detach it.

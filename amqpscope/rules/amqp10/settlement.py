@@ -31,8 +31,8 @@ D_STATE_FINAL_SND: Final = RULES.rule(
 def sender_changes_its_outcome(case: Case10, delivery: Delivery) -> None:
     """A sender states a second outcome for a delivery that differs from its first outcome.
 
-    Demands: After a sender has stated an outcome for a delivery, its later transfers and dispositions do not
-    change the outcome.
+    Demands: After a sender has stated an outcome for a delivery, its later transfers and dispositions must
+    not change the outcome.
     Source: transport.xml section performatives > transfer.state
     Evidence: the successive states that the sender gives to a delivery
     Why it matters: An outcome is final. The receiver may already have acted on the first outcome, so the two
@@ -66,7 +66,7 @@ D_DISP_RANGE: Final = RULES.rule("D-DISP-RANGE", "MUST", "definition", usual_ans
 def disposition_backwards(case: Case10, body: Disposition) -> None:
     """A peer sends a disposition whose field last comes before its field first.
 
-    Demands: The field last of a disposition does not come before the field first in serial number order.
+    Demands: The field last of a disposition must not come before the field first in serial number order.
     Source: transport.xml section performatives > disposition.first, last
     Evidence: the fields first and last
     Why it matters: The receiver may read the range as empty or, with wrap-around, as nearly all delivery-ids.
@@ -79,7 +79,7 @@ def disposition_backwards(case: Case10, body: Disposition) -> None:
     first = body.first
     last = body.last
     if first is not None and last is not None and nearest(last, first) < first:
-        case.report(D_DISP_RANGE, f"the field last is {last}, which comes before the field first, {first}")
+        case.report(D_DISP_RANGE, f"the disposition has last={last}, which comes before first={first}")
 
 
 D_DISP_ROLE: Final = RULES.rule("D-DISP-ROLE", "MUST", "keyword", usual_answer="amqp:invalid-field")
@@ -88,8 +88,8 @@ D_DISP_ROLE: Final = RULES.rule("D-DISP-ROLE", "MUST", "keyword", usual_answer="
 def disposition_of_the_other_direction(case: Case10, first: int, role: str, mine: str) -> None:
     """A peer sends a disposition whose role does not match the direction of the deliveries that it names.
 
-    Demands: A disposition with role=sender names only deliveries that its sender sent. A disposition with
-    role=receiver names only deliveries that its sender received.
+    Demands: A disposition with role=sender may name only deliveries that its sender sent. A disposition with
+    role=receiver may name only deliveries that its sender received.
     Source: transport.xml section performatives > disposition
     Evidence: role, first and last of the disposition, and the delivery-ids of each direction
     Why it matters: The disposition names deliveries of the wrong direction or no deliveries. The deliveries
@@ -119,8 +119,8 @@ D_DISP_UNKNOWN: Final = RULES.rule(
 def disposition_of_unknown_deliveries(case: Case10, first: int, last: i64, mine: str) -> None:
     """A peer sends a disposition that names no delivery of the session in its direction.
 
-    Demands: A disposition names at least one delivery of its session. The delivery-ids of earlier sessions
-    have no meaning.
+    Demands: A disposition must name at least one delivery of its session. The delivery-ids of earlier
+    sessions have no meaning.
     Source: transport.xml section performatives > disposition; transport.xml section links > Resuming
     Deliveries
     Evidence: the fields first and last, and the delivery-ids used in that direction since the begin
@@ -202,7 +202,7 @@ D_STATE_FINAL_RCV: Final = RULES.rule(
 def receiver_changes_its_outcome(case: Case10, number: i64) -> None:
     """A receiver states a second outcome for a delivery that differs from its first outcome.
 
-    Demands: After a receiver has stated an outcome for a delivery, the receiver does not change it. The
+    Demands: After a receiver has stated an outcome for a delivery, the receiver must not change it. The
     sender may still choose another outcome.
     Source: messaging.xml section delivery-state
     Evidence: the successive states that the receiver gives to a delivery
@@ -229,7 +229,7 @@ D_RCVMODE_SECOND: Final = RULES.rule(
 def settled_before_the_sender(case: Case10, number: i64) -> None:
     """A receiver settles a delivery before its sender has settled it, on a link with rcv-settle-mode second.
 
-    Demands: On a link with rcv-settle-mode second, the receiver settles a delivery only after its own
+    Demands: On a link with rcv-settle-mode second, the receiver may settle a delivery only after its own
     disposition and the sender's settled disposition.
     Source: transport.xml section performatives > transfer.rcv-settle-mode; transport.xml section definitions
     > receiver-settle-mode
@@ -256,8 +256,8 @@ M_OUTCOMES_USE: Final = RULES.rule(
 def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) -> None:
     """A receiver states an outcome that the sender's source does not list.
 
-    Demands: The receiver states only outcomes that the sender's source lists. If the source lists no
-    outcomes, the receiver states only the default-outcome of the source.
+    Demands: The receiver may state only outcomes that the sender's source lists. If the source lists no
+    outcomes, the receiver may state only the default-outcome of the source.
     Source: messaging.xml section addressing > source.outcomes
     Evidence: the outcomes in the sender's source, and the states of the receiver's dispositions
     Why it matters: The source does not support the outcome. The sender cannot apply the outcome and may end

@@ -36,7 +36,7 @@ M_ADDR_TYPE: Final = RULES.rule(
 """A peer sends an address of a type that the specification does not define as an address. The standard type
 is string.
 
-Demands: An address (to, reply-to, and the addresses of source and target) has a type that provides the
+Demands: An address (to, reply-to, and the addresses of source and target) must have a type that provides the
 archetype address. The standard type is string.
 Source: messaging.xml section message-format > address-string; messaging.xml properties.to, reply-to
 Evidence: the type of the address
@@ -55,7 +55,7 @@ M_FILTER_KEY: Final = RULES.rule(
 )
 """A peer sends a filter-set with a key that is not a symbol.
 
-Demands: The keys of a filter-set are symbols (MUST in the draft csprd02).
+Demands: The keys of a filter-set must be symbols (MUST in the draft csprd02).
 Source: messaging.xml section addressing > filter-set
 Evidence: the keys of the filter in the source
 Why it matters: The other peer looks up filters by symbol and does not find this filter. Messages may
@@ -71,7 +71,7 @@ M_FILTER_VALUE: Final = RULES.rule(
 )
 """A peer sends a filter-set with a value that is neither null nor a described value.
 
-Demands: The values of a filter-set are null or described values (MUST in the draft csprd02).
+Demands: The values of a filter-set must be null or described values (MUST in the draft csprd02).
 Source: messaging.xml section addressing > filter-set
 Evidence: the values of the filter in the source
 Why it matters: The descriptor of the value says which filter is meant. Without a descriptor the other peer
@@ -87,7 +87,7 @@ M_OUTCOME_VALID: Final = RULES.rule(
 )
 """A peer sends a source whose default-outcome is not an outcome.
 
-Demands: The default-outcome is an outcome. The delivery state received is not an outcome.
+Demands: The default-outcome must be an outcome. The delivery state received is not an outcome.
 Source: messaging.xml section addressing > source.default-outcome
 Evidence: the descriptor of the default-outcome
 Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome.
@@ -107,7 +107,7 @@ M_SRC_DYN_ADDR: Final = RULES.rule(
 def dynamic_source_without_address(case: Case10) -> None:
     """A sender attaches with a dynamic source but does not give the address of the node that it created.
 
-    Demands: A sender that attaches with source.dynamic=true states the address of the created node.
+    Demands: A sender that attaches with source.dynamic=true must state the address of the created node.
     Source: messaging.xml section addressing > source.address, dynamic
     Evidence: a sender's attach with source.dynamic=true and a null address
     Why it matters: The sender created the node for the receiver. Without the address the receiver cannot name
@@ -127,7 +127,7 @@ M_TGT_DYN_ADDR: Final = RULES.rule(
 def dynamic_target_without_address(case: Case10) -> None:
     """A receiver attaches with a dynamic target but does not give the address of the node that it created.
 
-    Demands: A receiver that attaches with target.dynamic=true states the address of the created node. The
+    Demands: A receiver that attaches with target.dynamic=true must state the address of the created node. The
     specification says 'source' there by mistake.
     Source: messaging.xml section addressing > target.address, dynamic
     Evidence: a receiver's attach with target.dynamic=true and a null address
@@ -148,7 +148,7 @@ M_SRC_DYN_NOADDR: Final = RULES.rule(
 def dynamic_source_requested_by_address(case: Case10) -> None:
     """A receiver requests a dynamic source and also sets an address in it.
 
-    Demands: A receiver that requests a dynamic source leaves source.address null.
+    Demands: A receiver that requests a dynamic source must leave source.address null.
     Source: messaging.xml section addressing > source.address, dynamic
     Evidence: a receiver's attach with source.dynamic=true and an address
     Why it matters: The sender generates the address of a dynamic node. A broker either refuses a request with
@@ -169,7 +169,7 @@ M_TGT_DYN_NOADDR: Final = RULES.rule(
 def dynamic_target_requested_by_address(case: Case10) -> None:
     """A sender requests a dynamic target and also sets an address in it.
 
-    Demands: A sender that requests a dynamic target leaves target.address null.
+    Demands: A sender that requests a dynamic target must leave target.address null.
     Source: messaging.xml section addressing > target.address, dynamic
     Evidence: a sender's attach with target.dynamic=true and an address
     Why it matters: The receiver generates the address of a dynamic node. A broker either refuses a request
@@ -190,8 +190,8 @@ M_DYNPROPS_UNSET: Final = RULES.rule(
 def dynamic_properties_without_dynamic(case: Case10, what: str) -> None:
     """A peer sends a source or target with dynamic-node-properties although dynamic is not true.
 
-    Demands: A source or target has dynamic-node-properties only if its field dynamic is true (MUST in the
-    draft csprd02).
+    Demands: A source or target may have dynamic-node-properties only if its field dynamic is true (MUST in
+    the draft csprd02).
     Source: messaging.xml section addressing > source.dynamic-node-properties, target.dynamic-node-properties
     Evidence: dynamic-node-properties in a source or target whose dynamic is not true
     Why it matters: The properties describe a dynamically created node, but the source or target names no
@@ -211,7 +211,7 @@ TX_COORD_RESUME: Final = RULES.rule(
 def coordinator_resumed(case: Case10) -> None:
     """A peer sends an attach that resumes a link to a transaction coordinator.
 
-    Demands: A peer cannot resume a link to a coordinator.
+    Demands: A peer must not resume a link to a coordinator.
     Source: transactions.xml section txn-declare
     Evidence: an attach with a coordinator as target and an unsettled map that is not null
     Why it matters: Transactions end with their control link, so there is nothing to resume. The other peer
@@ -232,8 +232,8 @@ def lifetime_policy_that_is_none(case: Case10, what: str, value: object) -> None
     """A peer sends a lifetime-policy for a dynamic node that is not one of the four types of the
     specification.
 
-    Demands: The lifetime-policy of a node is one of the four delete-on-* types. The drafts csd01 and csprd02
-    allow any type that provides lifetime-policy.
+    Demands: The lifetime-policy of a node must be one of the four delete-on-* types. The drafts csd01 and
+    csprd02 allow any type that provides lifetime-policy.
     Source: messaging.xml section addressing > node-properties
     Evidence: the descriptor of the lifetime-policy (0x2b to 0x2e in the specification)
     Why it matters: The peers do not agree on the time at which the node is deleted. A peer that does not know
@@ -244,7 +244,7 @@ def lifetime_policy_that_is_none(case: Case10, what: str, value: object) -> None
     delete-on-no-messages or delete-on-no-links-or-messages. Their descriptors are `0x2b` to `0x2e`, and each
     value is an empty list. Do not send the lifetime-policy as a symbol or a string.
     """
-    message = f"the {what}'s lifetime-policy is {sent_name(value)}"
+    message = f"the {what}'s lifetime-policy has the type {sent_name(value)}, which is no lifetime-policy"
     case.report(M_LIFETIME_VALUE, message, CERTAIN, {"lifetime_policy": sent_name(value)})
 
 
@@ -256,8 +256,8 @@ M_SUPPDIST_VALUE: Final = RULES.rule(
 def supported_modes_that_are_no_symbols(case: Case10, what: str, value: object) -> None:
     """A peer sends supported-dist-modes for a dynamic node as neither a symbol nor an array of symbols.
 
-    Demands: The supported-dist-modes of a node are one symbol or an array of symbols that name distribution
-    modes.
+    Demands: The supported-dist-modes of a node must be one symbol or an array of symbols that name
+    distribution modes.
     Source: messaging.xml section addressing > node-properties
     Evidence: the type of supported-dist-modes
     Why it matters: The peers do not agree whether the node moves or copies its messages. The other peer may
@@ -282,7 +282,7 @@ M_DISTMODE_VALUE: Final = RULES.rule(
 def unknown_distribution_mode(case: Case10, mode: str) -> None:
     """A peer sends a source whose distribution-mode is neither move nor copy.
 
-    Demands: The distribution-mode of a source is move, copy or a registered extension.
+    Demands: The distribution-mode of a source must be move, copy or a registered extension.
     Source: messaging.xml section addressing > std-dist-mode
     Evidence: the text of the distribution-mode
     Why it matters: The peers do not agree whether a delivered message stays at the node. A receiver may
@@ -304,7 +304,7 @@ M_OUTCOMES_SYMBOL: Final = RULES.rule(
 def outcomes_with_symbol_that_stands_for_none(case: Case10, symbol: str, certainty: i64) -> None:
     """A peer sends a source whose outcomes list a symbol that is not the descriptor of an outcome.
 
-    Demands: The field outcomes lists descriptors of outcomes as symbols, such as amqp:accepted:list.
+    Demands: The field outcomes must list descriptors of outcomes as symbols, such as amqp:accepted:list.
     Source: messaging.xml section addressing > source.outcomes
     Evidence: the symbols in the field outcomes
     Why it matters: The receiver cannot choose an outcome by this symbol, and may treat the whole list as an
@@ -328,9 +328,9 @@ def generated_address_that_tells_nothing(case: Case10, address: str, name: str, 
     """A peer generates an address for a dynamic node that contains neither the name of the link nor the
     container-id of the other peer.
 
-    Demands: A generated address contains the link name and the other peer's container-id. Instead of the
-    container-id, the final specification also names a session id or client id. The drafts csd01 and csprd02
-    name other data of the peer that requests the node.
+    Demands: A generated address should contain the link name and the other peer's container-id. Instead of
+    the container-id, the final specification also names a session id or client id. The drafts csd01 and
+    csprd02 name other data of the peer that requests the node.
     Source: messaging.xml section addressing > source.address, source.dynamic (and target)
     Evidence: the generated address, the link name and the container-id
     Why it matters: An operator who finds the node on the broker cannot see which client and which link it
@@ -438,7 +438,7 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
     """A peer attaches a link again with a null source or target in place of the terminus that it kept,
     although that terminus had not expired.
 
-    Demands: A peer keeps a terminus until the timeout has passed since the event that the expiry-policy
+    Demands: A peer must keep a terminus until the timeout has passed since the event that the expiry-policy
     names. A new attach stops the timer.
     Source: messaging.xml section addressing > terminus-expiry-policy, source.timeout, target.timeout
     Evidence: the expiry-policy and timeout of the terminus, the times, and the later attach

@@ -19,7 +19,7 @@ TL_ROLE: Final = RULES.rule("TL-ROLE", "MUST", "definition")
 def role_reversed(case: Case10) -> None:
     """The TCP client acts as TLS server, or the TCP server acts as TLS client.
 
-    Demands: The TCP client is the TLS client.
+    Demands: The TCP client must be the TLS client.
     Source: security.xml section tls
     Evidence: the direction of the ClientHello
     Why it matters: With reversed roles, both peers wait for a ClientHello or both send one, and the handshake
@@ -40,7 +40,7 @@ TL_SNI: Final = RULES.rule("TL-SNI", "SHOULD", "keyword", by="client")
 def hello_without_server_name(case: Case10) -> None:
     """A TLS client does not send the server name extension in its ClientHello.
 
-    Demands: The TLS client sends the server name extension.
+    Demands: The TLS client should send the server name extension.
     Source: security.xml section tls
     Evidence: the server name extension of the ClientHello
     Why it matters: A server with several names cannot know which certificate to present, so certificate

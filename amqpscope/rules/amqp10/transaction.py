@@ -39,7 +39,7 @@ def txn_id_too_long(case: Case10, size: int) -> None:
     """A peer names a transaction by a txn-id of more than 32 octets, or by a flow property that is not a
     binary.
 
-    Demands: A txn-id is a binary of at most 32 octets.
+    Demands: A txn-id must be a binary of at most 32 octets.
     Source: transactions.xml section coordination > transaction-id
     Evidence: the type and length of the txn-id in declared, discharge, transactional-state and the properties
     of a flow
@@ -61,7 +61,7 @@ def work_in_no_transaction(case: Case10, what: str, transaction: Transaction | N
     """A peer names a transaction in a transfer, disposition or flow, although the transaction was not
     declared or is already discharged.
 
-    Demands: A transactional-state, or the txn-id of a flow, names a live transaction of the connection.
+    Demands: A transactional-state, or the txn-id of a flow, must name a live transaction of the connection.
     Source: transactions.xml section txn-work; transactions.xml section coordination > transaction-error
     unknown-id
     Evidence: the txn-ids of transfers, dispositions and flows
@@ -98,8 +98,8 @@ TX_CTRLCLOSE: Final = RULES.rule(
 def work_after_its_control_link(case: Case10, certainty: i64) -> None:
     """A peer names a transaction whose control link was detached before the transaction was discharged.
 
-    Demands: When a control link closes, its live transactions are rolled back, and further work under them
-    fails.
+    Demands: When a control link closes, its live transactions must be rolled back, and further work under
+    them must fail.
     Source: transactions.xml section transactions
     Evidence: the detach of the control link, and later txn-ids
     Why it matters: The coordinator rolls the transaction back when its control link closes. All further work
@@ -143,7 +143,7 @@ def work_on_another_session(case: Case10, control: Control, certainty: i64) -> N
     """A controller does work under a transaction on another session than the session of the control link,
     although the coordinator does not offer amqp:multi-ssns-per-txn.
 
-    Demands: A controller works under a transaction on another session than the control link's only if the
+    Demands: A controller may work under a transaction on another session than the control link's only if the
     coordinator offers multi-ssns-per-txn.
     Source: transactions.xml section transactions; transactions.xml section coordination > txn-capability
     multi-ssns-per-txn
@@ -157,7 +157,7 @@ def work_on_another_session(case: Case10, control: Control, certainty: i64) -> N
     """
     case.report(
         TX_SCOPE_SESSION,
-        "work is done under a transaction of another session, but  the coordinator does not offer "
+        "work is done under a transaction of another session, but the coordinator does not offer "
         "amqp:multi-ssns-per-txn",
         certainty,
         {"session": int(case.session.number) if case.session is not None else -1},
@@ -224,7 +224,7 @@ TX_DECLARED_ELSEWHERE: Final = RULES.rule(
 def declared_as_a_state(case: Case10) -> None:
     """A peer states the outcome declared for a delivery that is not a declare on a control link.
 
-    Demands: A peer states the outcome declared only for a declare on a control link.
+    Demands: A peer may state the outcome declared only for a declare on a control link.
     Source: transactions.xml section coordination > declared
     Evidence: the outcome declared on another link
     Why it matters: The outcome assigns a txn-id although no controller asked for a transaction. The other

@@ -31,7 +31,7 @@ TX_POST_ALLFRAMES: Final = RULES.rule(
 def transfer_outside_its_transaction(case: Case10, delivery: Delivery) -> None:
     """A later transfer of a delivery names another transaction than the first transfer, or no transaction.
 
-    Demands: Every transfer of a delivery under a transaction carries a transactional-state with the same
+    Demands: Every transfer of a delivery under a transaction must carry a transactional-state with the same
     txn-id.
     Source: transactions.xml section txn-work > Transactional Posting
     Evidence: the transactional-state of each transfer
@@ -57,8 +57,8 @@ TX_RES_ID: Final = RULES.rule("TX-RES-ID", "MUST", "keyword", by="receiver")
 def acquired_under_a_transaction_not_asked_for(case: Case10) -> None:
     """A resource names a transaction for work that the controller did not put under this transaction.
 
-    Demands: The transfers and dispositions of a resource name the transaction to which the work belongs, and
-    no other transaction.
+    Demands: The transfers and dispositions of a resource must name the transaction to which the work belongs,
+    and no other transaction.
     Source: transactions.xml section txn-work
     Evidence: the txn-ids of the resource, and those of the controller's flows, transfers and dispositions
     Why it matters: The controller commits or rolls back the work without knowing that the work belongs to the
@@ -85,7 +85,7 @@ def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
     """The controller asked for acquisition under a transaction on a link. The resource then sends a delivery
     outside any transaction on this link.
 
-    Demands: A resource that cannot acquire under a transaction detaches the link with not-implemented when
+    Demands: A resource that cannot acquire under a transaction must detach the link with not-implemented when
     the controller asks for such acquisition.
     Source: transactions.xml section txn-work > Transactional Acquisition
     Evidence: a flow with a txn-id, and the next transfers or the detach
@@ -168,7 +168,7 @@ def outcome_under_another_transaction(case: Case10, work: Work, under: Transacti
     """A peer gives an outcome under one transaction to a delivery that was sent under another live
     transaction.
 
-    Demands: A peer does not give an outcome under one transaction to a delivery that was sent under another
+    Demands: A peer must not give an outcome under one transaction to a delivery that was sent under another
     live transaction.
     Source: transactions.xml section txn-work > Transactional Retirement
     Evidence: the txn-ids of the transfer and of the disposition
@@ -196,7 +196,7 @@ def outcome_outside_its_transaction(case: Case10, work: Work, under: Transaction
     """A controller gives an outcome outside the transaction to a delivery that was acquired under a live
     transaction.
 
-    Demands: The outcome of a message that was acquired under a live transaction names this transaction.
+    Demands: The outcome of a message that was acquired under a live transaction must name this transaction.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the txn-ids of the transfer and of the disposition
     Why it matters: The acquisition and its outcome have to take effect together. An outcome outside the
@@ -222,7 +222,7 @@ TX_POST_OUTCOME_ID: Final = RULES.rule("TX-POST-OUTCOME-ID", "MUST", "keyword", 
 def outcome_that_does_not_name_its_transaction(case: Case10, work: Work) -> None:
     """A resource states the outcome of a posted delivery without naming the transaction of the delivery.
 
-    Demands: The outcome of a delivery that was posted under a transaction carries the txn-id of the
+    Demands: The outcome of a delivery that was posted under a transaction must carry the txn-id of the
     transaction.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the txn-ids of the transfer and of the disposition
@@ -250,7 +250,8 @@ def another_outcome_after_the_commit(case: Case10, work: Work) -> None:
     """After a commit, a resource states another outcome for a delivery than the outcome that it stated under
     the transaction.
 
-    Demands: After a commit, the resource states the applied outcome for deliveries that are still unsettled.
+    Demands: After a commit, the resource must state the applied outcome for deliveries that are still
+    unsettled.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the states of the delivery before and after the discharge
     Why it matters: The controller committed the transaction because of the promised outcome. The message may
@@ -275,7 +276,7 @@ TX_POST_AFTER_FAIL: Final = RULES.rule("TX-POST-AFTER-FAIL", "SHOULD NOT", "lowe
 def outcome_after_the_rollback(case: Case10, work: Work) -> None:
     """After a rollback, a resource states an outcome for a delivery that was posted under the transaction.
 
-    Demands: After an unsuccessful discharge, deliveries that are still unsettled have no outcome.
+    Demands: After an unsuccessful discharge, deliveries that are still unsettled should have no outcome.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the states of the delivery before and after the discharge
     Why it matters: The rollback undid the delivery, so the delivery has no outcome. The controller may take
@@ -306,8 +307,8 @@ def settled_after_the_rollback(case: Case10, work: Work) -> None:
     """After a rollback, a resource settles a delivery before the controller has stated a new outcome for the
     delivery.
 
-    Demands: After a rollback, the retired deliveries stay acquired by the controller until the controller
-    states a new outcome.
+    Demands: After a rollback, the retired deliveries must stay acquired by the controller until the
+    controller states a new outcome.
     Source: transactions.xml section txn-work > Transactional Retirement
     Evidence: the settlement of deliveries after the rollback
     Why it matters: The next outcome that the controller states has no effect, and the message may be
@@ -437,7 +438,7 @@ TX_POST_SETTLE: Final = RULES.rule("TX-POST-SETTLE", "SHOULD", "keyword", by="se
 def not_settled_after_the_discharge(case: Case10, work: Work, since: i64) -> None:
     """A controller leaves a delivery unsettled for a long time after the discharge of its transaction.
 
-    Demands: After the discharge, the controller soon settles the deliveries that are still unsettled.
+    Demands: After the discharge, the controller should soon settle the deliveries that are still unsettled.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: unsettled deliveries after the discharge
     Why it matters: The resource has to keep the delivery and its outcome in memory until the controller

@@ -19,7 +19,7 @@ T_CODE_UNKNOWN: Final = RULES.rule(
 )
 """A peer sends a value that begins with a format code that the specification does not assign.
 
-Demands: Every constructor starts with 0x00 or with a format code that the specification assigns to a
+Demands: Every constructor must start with 0x00 or with a format code that the specification assigns to a
 primitive type.
 Source: types.xml section encodings > Constructor BNF, List of Encodings
 Evidence: the format code, and its offset in the frame
@@ -37,8 +37,8 @@ T_CODE_EXT: Final = RULES.rule(
 """A peer sends a value that begins with an extended format code, although the specification assigns no
 extended format codes.
 
-Demands: A format code whose low nibble is 0xF needs an extension octet. The specification assigns no such
-code, so none may appear.
+Demands: A format code whose low nibble is 0xF must be followed by an extension octet. The specification
+assigns no such code, so none may appear.
 Source: types.xml section encodings (bit layout)
 Evidence: a format code 0x4F, 0x5F, ... or 0xFF, and the octet after the code
 Why it matters: The receiver does not know what follows the code. The receiver cannot decode the frame and
@@ -54,7 +54,7 @@ T_DESC_CTOR: Final = RULES.rule(
 )
 """A peer sends a described value that lacks its descriptor or the value after the descriptor.
 
-Demands: After 0x00 come one complete descriptor and then another constructor, which may itself be
+Demands: After 0x00, one complete descriptor must follow, and then another constructor, which may itself be
 described.
 Source: types.xml section encodings > Constructor BNF
 Evidence: the octets of the described value
@@ -94,8 +94,8 @@ T_DESC_DOMAIN0: Final = RULES.rule(
 """A peer sends a numeric descriptor whose upper 32 bits (the domain) are zero and which no specification
 assigns.
 
-Demands: Numeric descriptors whose upper 32 bits are zero belong to the AMQP specification, so private
-types have to use a domain of their own.
+Demands: Numeric descriptors whose upper 32 bits are zero belong to the AMQP specification, so private types
+must use a domain of their own.
 Source: types.xml section types > Descriptor Values
 Evidence: an unknown ulong descriptor whose upper 32 bits are zero
 Why it matters: A later AMQP specification may assign the same descriptor to another type. The receiver
@@ -117,7 +117,7 @@ T_DESC_SYMFORM: Final = RULES.rule(
 )
 """A peer sends a symbolic descriptor that does not have the form domain, colon, name.
 
-Demands: A symbolic descriptor has the form domain, colon, name.
+Demands: A symbolic descriptor must have the form domain, colon, name.
 Source: types.xml section types > Descriptor Values
 Evidence: the text of the symbolic descriptor
 Why it matters: Without a domain, the types of two vendors can have the same descriptor. The receiver may then
@@ -134,8 +134,8 @@ T_SIZE_OVERRUN: Final = RULES.rule(
 """A peer sends a value whose size exceeds the octets that are left in the enclosing value, section or
 frame body.
 
-Demands: The size of a value does not exceed the octets that are left in the enclosing value, section or
-frame body.
+Demands: The size of a value must not exceed the octets that are left in the enclosing value, section or frame
+body.
 Source: types.xml section encodings
 Evidence: the size of the value and the octets that are left (for message data, the octets of the whole
 delivery)
@@ -152,7 +152,7 @@ T_BOOL_OCTET: Final = RULES.rule(
 )
 """A peer sends a boolean of format code `0x56` whose data octet is neither `0x00` nor `0x01`.
 
-Demands: The data octet of a boolean with format code 0x56 is 0x00 or 0x01.
+Demands: The data octet of a boolean with format code 0x56 must be 0x00 or 0x01.
 Source: types.xml section encodings > boolean
 Evidence: the octet after the format code 0x56
 Why it matters: Some receivers take the value as true, and others refuse the frame with amqp:decode-error.
@@ -167,7 +167,8 @@ T_CHAR_UTF32: Final = RULES.rule(
 )
 """A peer sends a char that is not a Unicode scalar value.
 
-Demands: A char is one Unicode scalar value in UTF-32BE. Values above 0x10FFFF and surrogates are invalid.
+Demands: A char must be one Unicode scalar value in UTF-32BE. Values above 0x10FFFF and surrogates are
+invalid.
 Source: types.xml section encodings > char
 Evidence: the four octets of the char
 Why it matters: The receiver cannot display the char or store it as text, and may refuse the frame with
@@ -187,7 +188,7 @@ T_UUID_4122: Final = RULES.rule(
 )
 """A peer sends a uuid that does not have the variant of RFC 4122 or that has an undefined version.
 
-Demands: A uuid has the octet layout of RFC 4122, section 4.1.2.
+Demands: A uuid must have the octet layout of RFC 4122, section 4.1.2.
 Source: types.xml section encodings > uuid
 Evidence: the 16 octets of the uuid
 Why it matters: In most cases, the first fields of the uuid are in little-endian order, as in a Windows
@@ -205,7 +206,7 @@ T_STR_UTF8: Final = RULES.rule(
 )
 """A peer sends a string that is not well-formed UTF-8.
 
-Demands: A string is well-formed UTF-8.
+Demands: A string must be well-formed UTF-8.
 Source: types.xml section encodings > string
 Evidence: the octets that are not UTF-8
 Why it matters: The receiver can only refuse the string or change it. The receiver may close the
@@ -221,7 +222,7 @@ T_STR_NOBOM: Final = RULES.rule(
 )
 """A peer sends a string that begins with a byte order mark.
 
-Demands: A string has no byte order mark.
+Demands: A string must not have a byte order mark.
 Source: types.xml section encodings > string
 Evidence: the octets EF BB BF at the start of the string
 Why it matters: The byte order mark becomes part of the name or text. Comparisons of addresses and names
@@ -237,8 +238,7 @@ T_STR_NO_UTF16: Final = RULES.rule(
 )
 """A peer sends a string encoded in UTF-16, which only the draft of April 2011 allowed.
 
-Demands: The final specification has no strings in UTF-16, so the format codes 0xa2 and 0xb2 may not
-appear.
+Demands: The final specification has no strings in UTF-16, so the format codes 0xa2 and 0xb2 must not appear.
 Source: types.xml section encodings > string
 Evidence: the format code 0xa2 or 0xb2
 Why it matters: A peer of the final AMQP 1.0 version cannot decode the value and may close the connection with
@@ -254,7 +254,7 @@ T_SYM_ASCII: Final = RULES.rule(
 )
 """A peer sends a symbol that contains an octet above `0x7F`.
 
-Demands: A symbol consists of 7-bit ASCII only.
+Demands: A symbol may consist of 7-bit ASCII only.
 Source: types.xml section encodings > symbol
 Evidence: an octet above 0x7F in the symbol
 Why it matters: Symbols are names from registries, and no registered name contains such an octet. The receiver
@@ -270,7 +270,7 @@ T_LIST_FIT: Final = RULES.rule(
 )
 """A peer sends a list whose items use fewer or more octets than the size of the list states.
 
-Demands: The items of a list fill exactly the size that the list states. The size includes the count
+Demands: The items of a list must fill exactly the size that the list states. The size includes the count
 field.
 Source: types.xml section encodings > Compound, list
 Evidence: the size and count of the list, and the octets of its items
@@ -287,7 +287,7 @@ T_MAP_FIT: Final = RULES.rule(
 )
 """A peer sends a map whose items use fewer or more octets than the size of the map states.
 
-Demands: The items of a map fill exactly the size that the map states. The size includes the count field.
+Demands: The items of a map must fill exactly the size that the map states. The size includes the count field.
 Source: types.xml section encodings > Compound, map
 Evidence: the size and count of the map, and the octets of its items
 Why it matters: Size and count of the map contradict each other. Receivers that follow the size and receivers
@@ -303,7 +303,7 @@ T_MAP_EVEN: Final = RULES.rule(
 )
 """A peer sends a map with an odd count of items.
 
-Demands: The item count of a map is even, because keys and values alternate.
+Demands: The item count of a map must be even, because keys and values alternate.
 Source: types.xml section encodings > map
 Evidence: an odd count in a map
 Why it matters: The last key of the map has no value. The receiver cannot decode the map and may close the
@@ -319,7 +319,7 @@ T_MAP_DUPKEY: Final = RULES.rule(
 )
 """A peer sends a map that contains the same key twice.
 
-Demands: A map has no key twice.
+Demands: A map must not have the same key twice.
 Source: types.xml section encodings > map
 Evidence: two equal keys of the same AMQP type and value, in any encoding width
 Why it matters: Some receivers use the first value of a duplicate key and others the second, so an
@@ -336,8 +336,8 @@ T_ARR_FIT: Final = RULES.rule(
 )
 """A peer sends an array whose elements use fewer or more octets than the size of the array states.
 
-Demands: An array has a size, a count, one element constructor, and then as many elements as the count
-says, which fill exactly the size.
+Demands: An array must have a size, a count and one element constructor. Then as many elements as the count
+says must follow, and fill exactly the size.
 Source: types.xml section encodings > Array
 Evidence: the size and count of the array, and the octets of its elements
 Why it matters: Size and count of the array contradict each other. Receivers that follow the size and
@@ -354,8 +354,8 @@ T_ARR_CTOR: Final = RULES.rule(
 )
 """A peer sends an array without an element constructor.
 
-Demands: An array has one constructor before its elements, even if its count is zero. The elements carry data
-only.
+Demands: An array must have one constructor before its elements, even if its count is zero. The elements carry
+data only.
 Source: types.xml section encodings > Array
 Evidence: the octets after size and count of the array
 Why it matters: An array without elements also has to state the type of its elements. The receiver cannot
@@ -372,7 +372,8 @@ T_SERIAL: Final = RULES.rule("T-SERIAL", "MUST", "definition", usual_answer="amq
 def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, certainty: i64) -> None:
     """A sender lets its delivery-id wrap at another point than from 4294967295 (2^32 - 1) to 0.
 
-    Demands: Delivery-ids, transfer-ids and delivery-counts wrap at 2^32, and peers compare them by RFC 1982.
+    Demands: Delivery-ids, transfer-ids and delivery-counts wrap at 2^32, so peers must compare them as serial
+    numbers (RFC 1982).
     Source: transport.xml section definitions > sequence-no
     Evidence: successive delivery-ids near the wrap
     Why it matters: Receivers compare delivery-ids as serial numbers of 32 bits (RFC 1982). A receiver takes
@@ -397,7 +398,7 @@ T_ENUM_SNDMODE: Final = RULES.rule(
 )
 """A peer sends an attach whose snd-settle-mode is not unsettled (0), settled (1) or mixed (2).
 
-Demands: The snd-settle-mode of an attach is 0, 1 or 2.
+Demands: The snd-settle-mode of an attach must be 0, 1 or 2.
 Source: transport.xml section definitions > sender-settle-mode
 Evidence: the snd-settle-mode of the attach
 Why it matters: The peers do not agree whether the sender sends its deliveries settled. The other peer may
@@ -412,7 +413,7 @@ T_ENUM_RCVMODE: Final = RULES.rule(
 )
 """A peer sends an rcv-settle-mode that is neither first (0) nor second (1).
 
-Demands: The rcv-settle-mode of an attach or transfer is 0 or 1.
+Demands: The rcv-settle-mode of an attach or transfer must be 0 or 1.
 Source: transport.xml section definitions > receiver-settle-mode
 Evidence: the rcv-settle-mode of the attach or transfer
 Why it matters: The peers do not agree which peer settles a delivery first. The other peer may refuse the
@@ -428,7 +429,7 @@ T_ENUM_DURABILITY: Final = RULES.rule(
 """A peer sends a source or target whose durable field is not none (0), configuration (1) or
 unsettled-state (2).
 
-Demands: The durable field of a source or target is 0, 1 or 2.
+Demands: The durable field of a source or target must be 0, 1 or 2.
 Source: messaging.xml section addressing > terminus-durability
 Evidence: the durable field of the source or target
 Why it matters: The peers do not agree which state of the terminus survives a restart. The other peer may
@@ -445,7 +446,7 @@ T_ENUM_EXPIRY: Final = RULES.rule(
 """A peer sends a source or target whose expiry-policy is not link-detach, session-end, connection-close
 or never.
 
-Demands: The expiry-policy of a source or target is link-detach, session-end, connection-close or never.
+Demands: The expiry-policy of a source or target must be link-detach, session-end, connection-close or never.
 Source: messaging.xml section addressing > terminus-expiry-policy
 Evidence: the expiry-policy of the source or target
 Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or be
@@ -459,7 +460,7 @@ How to mend it: Set expiry-policy to exactly one of the symbols `link-detach`, `
 T_ENUM_SASLCODE: Final = RULES.rule("T-ENUM-SASLCODE", "MUST", "definition", by="server", proved="certain")
 """A server sends a sasl-outcome whose code is not one of the five defined codes 0 to 4.
 
-Demands: The code of a sasl-outcome is 0, 1, 2, 3 or 4.
+Demands: The code of a sasl-outcome must be 0, 1, 2, 3 or 4.
 Source: security.xml section sasl > sasl-code
 Evidence: the code of the sasl-outcome
 Why it matters: The client cannot decide whether it is authenticated, and may close the connection.

@@ -23,7 +23,7 @@ S_WIN_IN: Final = RULES.rule("S-WIN-IN", "MUST NOT", "definition", answer="amqp:
 def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) -> None:
     """A sender sends more transfers than the other peer's incoming-window allows.
 
-    Demands: A peer sends no transfer while the other peer's incoming-window is zero.
+    Demands: A peer must not send a transfer while the other peer's incoming-window is zero.
     Source: transport.xml section sessions > Session Flow Control; transport.xml section definitions >
     session-error window-violation
     Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
@@ -51,8 +51,8 @@ def window_counted_from_its_own_id(case: Case10, session: SessionEnd) -> None:
     """A sender counts the incoming-window of a flow from its own next-outgoing-id instead of from the
     next-incoming-id of that flow.
 
-    Demands: After a flow, the remaining window is the flow's next-incoming-id plus its incoming-window minus
-    the sender's next-outgoing-id, modulo 2^32.
+    Demands: After a flow, the remaining window must be the flow's next-incoming-id plus its incoming-window
+    minus the sender's next-outgoing-id, modulo 2^32.
     Source: transport.xml section sessions > Session Flow Control (receiving a flow)
     Evidence: next-incoming-id and incoming-window of the flow, and the number of transfers
     Why it matters: Transfers that were on their way when the flow was sent have already used part of the
@@ -76,8 +76,8 @@ def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
     """After a flow without next-incoming-id, a sender counts the incoming-window from its current
     next-outgoing-id instead of the next-outgoing-id in its begin.
 
-    Demands: If a flow has no next-incoming-id, the incoming-window counts from the next-outgoing-id in the
-    sender's begin.
+    Demands: If a flow has no next-incoming-id, the incoming-window must count from the next-outgoing-id in
+    the sender's begin.
     Source: transport.xml section sessions > Session Flow Control (receiving a flow)
     Evidence: a flow without next-incoming-id, and the next-outgoing-id in the sender's begin
     Why it matters: Transfers that the sender has sent since its begin have used part of the window. The
@@ -99,8 +99,8 @@ def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
     """A sender does not count further transfers of a delivery against the other peer's incoming-window, and
     exceeds the window by at most their number.
 
-    Demands: Each transfer uses one unit of the other peer's incoming-window, also a further transfer of the
-    same delivery.
+    Demands: Each transfer must use one unit of the other peer's incoming-window, also a further transfer of
+    the same delivery.
     Source: transport.xml section sessions > Session Flow Control (remote-incoming-window)
     Evidence: the incoming-window in the other peer's begin and flows, and the number of transfers since
     Why it matters: The receiver may have no room for the transfer and may end the session with
@@ -126,7 +126,7 @@ def _tell(case: Case10, rule: str, session: SessionEnd, certainty: i64, why: str
     case.report(
         rule,
         f"transfer-id {raw(session.outgoing.next_id)} is sent, "
-        f"but the other peer's incoming-window allows no transfer from transfer-id {raw(bound)} on{why}",
+        f"but the other peer's incoming-window ends before transfer-id {raw(bound)}{why}",
         certainty,
         {
             "next_outgoing_id": int(raw(session.outgoing.next_id)),
@@ -205,8 +205,8 @@ def next_incoming_id_not_taken_over(case: Case10, session: SessionEnd) -> None:
     """A peer has read a flow, but still counts transfers from its old next-incoming-id instead of from the
     flow's next-outgoing-id.
 
-    Demands: A peer that receives a flow sets its next-incoming-id to the flow's next-outgoing-id and copies
-    the flow's outgoing-window.
+    Demands: A peer that receives a flow must set its next-incoming-id to the flow's next-outgoing-id, and
+    copy the flow's outgoing-window.
     Source: transport.xml section sessions > Session Flow Control (receiving a flow)
     Evidence: the next flow of the peer that received the flow
     Why it matters: The two peers count differently for the rest of the session, and the window shrinks or the

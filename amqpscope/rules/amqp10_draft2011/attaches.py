@@ -27,7 +27,8 @@ def unsettled_map_of_other_types(case: CaseDraft2011, what: str) -> None:
     """A peer sends an attach whose unsettled map has a key that is not a delivery-tag (binary), or a value
     that is not a transfer-state or null.
 
-    Demands: Keys of the unsettled map are delivery-tags (binary), and its values are transfer-states or null.
+    Demands: The keys of the unsettled map must be delivery-tags (binary), and its values must be
+    transfer-states or null.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.7.3 and 3.8.5
     Evidence: the types of the keys and values in the unsettled map
     Why it matters: The other peer cannot match the entry to a delivery, or cannot tell how much of the
@@ -48,7 +49,7 @@ M_SRC_DYN_ADDR: Final = RULES.rule(
 def source_without_address(case: CaseDraft2011) -> None:
     """A sender attaches with a source that has no address.
 
-    Demands: A sender states the address of its source in each attach, also of a source that was created
+    Demands: A sender must state the address of its source in each attach, also of a source that was created
     dynamically.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.5.3
     Evidence: a sender's attach whose source has no address
@@ -69,7 +70,7 @@ M_TGT_DYN_ADDR: Final = RULES.rule(
 def target_without_address(case: CaseDraft2011) -> None:
     """A receiver attaches with a target that has no address.
 
-    Demands: A receiver states the address of its target in each attach, also of a target that was created
+    Demands: A receiver must state the address of its target in each attach, also of a target that was created
     dynamically.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.5.4
     Evidence: a receiver's attach whose target has no address
@@ -95,7 +96,7 @@ M_DISTMODE_SET: Final = RULES.rule(
 def source_without_distribution_mode(case: CaseDraft2011) -> None:
     """A sender attaches with a source that has no distribution-mode.
 
-    Demands: A sender sets the distribution-mode of its source in each attach.
+    Demands: A sender must set the distribution-mode of its source in each attach.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.5.3
     Evidence: a sender's attach whose source has no distribution-mode
     Why it matters: The receiver does not know whether messages that it accepts stay at the node.

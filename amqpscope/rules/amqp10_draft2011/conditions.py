@@ -25,7 +25,7 @@ C_ERR_SYMBOL: Final = RULES.rule(
 def condition_that_the_draft_lacks(case: CaseDraft2011, condition: str) -> None:
     """A peer sends an error whose condition begins with `amqp:` but is not defined by the draft.
 
-    Demands: The condition of an error is one of the symbols that the draft defines as error conditions.
+    Demands: The condition of an error must be one of the symbols that the draft defines as error conditions.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.8.12 to 3.8.16 and 5.2.5
     Evidence: an error condition that the draft does not define
     Why it matters: Programs choose their reaction by the error condition. A program of the draft does not

@@ -21,7 +21,7 @@ def disposition_of_the_other_direction(case: CaseDraft2011, first: int, role: st
     """A peer sends a disposition with the role of the other peer for the transfers that the disposition
     names.
 
-    Demands: All transfers of a disposition have the direction that the role of the disposition states.
+    Demands: All transfers of a disposition must have the direction that the role of the disposition states.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
     Evidence: the role and the range of the disposition, and the transfers of each direction
     Why it matters: The disposition names transfers of the other direction, or none. The transfers that the
@@ -50,7 +50,7 @@ D_DISP_UNKNOWN: Final = RULES.rule(
 def disposition_of_unknown_transfers(case: CaseDraft2011, first: int, message: str) -> None:
     """A peer sends a disposition that names only transfers that were never sent in the direction of its role.
 
-    Demands: A disposition names transfers of its session. The transfer-ids of an earlier session have no
+    Demands: A disposition must name transfers of its session. The transfer-ids of an earlier session have no
     meaning.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.13 and 3.7.6
     Evidence: a range without any transfer-id that was used in that direction since the begin

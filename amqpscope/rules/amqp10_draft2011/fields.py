@@ -16,7 +16,7 @@ P_FLOW_MAND: Final = RULES.rule(
 )
 """A peer sends a flow without incoming-window, next-outgoing-id or outgoing-window.
 
-Demands: A flow has incoming-window, next-outgoing-id and outgoing-window.
+Demands: A flow must have incoming-window, next-outgoing-id and outgoing-window.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.4
 Evidence: whether the elements 2 to 4 of the list are null or missing
 Why it matters: The receiver computes its window from these three values. Without these values, the receiver
@@ -38,7 +38,7 @@ P_TRANSFER_MAND: Final = RULES.rule(
 )
 """A sender sends a transfer without handle, delivery-tag, transfer-id or message-format.
 
-Demands: Every transfer has handle, delivery-tag, transfer-id and message-format.
+Demands: Every transfer must have handle, delivery-tag, transfer-id and message-format.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.5
 Evidence: whether the elements 1, 2, 3 and 10 of the list are null or missing
 Why it matters: The receiver cannot tell to which link, delivery or transfer the frame belongs, or how to read
@@ -54,7 +54,7 @@ P_SASLINIT_MAND: Final = RULES.rule(
 )
 """A client sends a sasl-init without mechanism.
 
-Demands: A sasl-init has a mechanism.
+Demands: A sasl-init must have a mechanism.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 6.3.3.2
 Evidence: whether the first element of the list is null or missing
 Why it matters: The server cannot know how the client wants to authenticate. The SASL exchange fails.
@@ -74,7 +74,7 @@ P_OPEN_MAND: Final = RULES.rule(
 )
 """A peer sends an open without container-id.
 
-Demands: An open has a container-id.
+Demands: An open must have a container-id.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.1
 Evidence: whether element 1 of the list is null or missing
 Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
@@ -97,7 +97,7 @@ P_BEGIN_MAND: Final = RULES.rule(
 )
 """A peer sends a begin without next-outgoing-id, incoming-window or outgoing-window.
 
-Demands: A begin has next-outgoing-id, incoming-window and outgoing-window.
+Demands: A begin must have next-outgoing-id, incoming-window and outgoing-window.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.2
 Evidence: whether the elements 2 to 4 of the list are null or missing
 Why it matters: Without these fields, the other peer cannot compute how many transfers it may send.
@@ -120,7 +120,7 @@ P_ATTACH_MAND: Final = RULES.rule(
 )
 """A peer sends an attach without name, handle or role.
 
-Demands: An attach has name, handle and role.
+Demands: An attach must have name, handle and role.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.3
 Evidence: whether the elements 1 to 3 of the list are null or missing
 Why it matters: The other peer does not learn the name or the direction of the link, or the handle that later
@@ -143,7 +143,7 @@ P_DISP_MAND: Final = RULES.rule(
 )
 """A peer sends a disposition without role or first.
 
-Demands: A disposition has role and first.
+Demands: A disposition must have role and first.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
 Evidence: whether the elements 1 and 3 of the list are null or missing
 Why it matters: The other peer cannot tell which transfers the disposition names.
@@ -165,7 +165,7 @@ P_DETACH_MAND: Final = RULES.rule(
 )
 """A peer sends a detach without handle.
 
-Demands: A detach has a handle.
+Demands: A detach must have a handle.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.7
 Evidence: whether element 1 of the list is null or missing
 Why it matters: The other peer cannot tell which link is detached.
@@ -187,7 +187,7 @@ P_ERROR_MAND: Final = RULES.rule(
 )
 """A peer sends an error without condition.
 
-Demands: An error has a condition.
+Demands: An error must have a condition.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.8.12
 Evidence: whether element 0 of the list is null or missing
 Why it matters: Programs choose their reaction by the condition. Without a condition, programs can only guess.

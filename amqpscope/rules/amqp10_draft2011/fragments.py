@@ -30,7 +30,7 @@ M_FRAG_ORDER: Final = RULES.rule(
 def fragment_out_of_order(case: CaseDraft2011, progress: Progress, fragment: Fragment) -> None:
     """A sender sends a fragment of a section that comes before the section of its last fragment.
 
-    Demands: Within a delivery, sections and their fragments are sent in order.
+    Demands: Within a delivery, sections and their fragments must be sent in order.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.6.11.2
     Evidence: section-number of successive fragments of one delivery
     Why it matters: The receiver assembles the message in the order in which fragments arrive. The message
@@ -56,7 +56,7 @@ M_FRAG_CODE: Final = RULES.rule(
 def section_code_changed(case: CaseDraft2011, progress: Progress, fragment: Fragment) -> None:
     """A sender changes the section-code within a section.
 
-    Demands: All fragments of one section have the same section-code.
+    Demands: All fragments of one section must have the same section-code.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.8.9
     Evidence: section-code of fragments that have the same section-number
     Why it matters: The section-code states how the receiver has to read the octets of the section. The
@@ -83,8 +83,8 @@ M_FRAG_BOUNDS: Final = RULES.rule(
 def flags_against_the_numbers(case: CaseDraft2011, message: str, number: i64) -> None:
     """A sender sends a fragment whose flags first and last do not fit its section-number.
 
-    Demands: The flag first is true only in the fragment that begins a section, and the flag last only in the
-    fragment that ends the section.
+    Demands: The flag first may be true only in the fragment that begins a section, and the flag last only in
+    the fragment that ends the section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2, 3.6.14 and 3.8.9
     Evidence: first, last and section-number of successive fragments of one delivery
     Why it matters: Only these flags show the receiver where a section begins and ends. The receiver joins two
@@ -107,7 +107,7 @@ def offset_that_does_not_follow(case: CaseDraft2011, fragment: Fragment, expecte
     """A sender sends a fragment whose section-offset is not the number of octets that it has sent of the
     section.
 
-    Demands: The section-offset is the offset of the payload within the section.
+    Demands: The section-offset must be the offset of the payload within the section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.11.2 and 3.8.9
     Evidence: section-offset and payload sizes of successive fragments of one section
     Why it matters: The receiver uses the section-offset to state how much of the section it holds. A resumed
@@ -133,7 +133,8 @@ M_SECT_ORDER: Final = RULES.rule(
 def section_at_the_wrong_place(case: CaseDraft2011, name: str, why: str) -> None:
     """A sender sends a header, properties or footer section at a wrong place.
 
-    Demands: The header is the first section, the properties are the second, and the footer is the last.
+    Demands: The header must be the first section, the properties must be the second section, and the footer
+    must be the last section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2 and 4.2.1
     Evidence: section-code and section-number of the fragments of one delivery
     Why it matters: A receiver expects the header first, the properties second and the footer last. The
@@ -157,7 +158,7 @@ M_SECT_ONCE: Final = RULES.rule(
 def section_sent_twice(case: CaseDraft2011, name: str) -> None:
     """A sender sends two header, two properties or two footer sections in one message.
 
-    Demands: A message has at most one header, one properties and one footer section.
+    Demands: A message must not have more than one header, one properties and one footer section.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2
     Evidence: section-code of the sections of one delivery
     Why it matters: The receiver cannot know which of the two sections applies. Durability, priority or the

@@ -19,7 +19,7 @@ M_PROPS_UNALTERED: Final = RULES.rule("M-PROPS-UNALTERED", "MUST", "definition")
 def properties_altered(way: Way) -> Finding:
     """A broker forwards a message with a changed properties section.
 
-    Demands: No node that acts as an intermediary changes the properties of a message.
+    Demands: A node that acts as an intermediary must not change the properties of a message.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2 and 4.2.3
     Evidence: the fields of the properties section before and after the broker
     Why it matters: The properties belong to the original sender. Receivers act on values that the sender did
@@ -41,7 +41,7 @@ M_BARE_IMMUTABLE: Final = RULES.rule("M-BARE-IMMUTABLE", "MUST", "definition")
 def bare_message_altered(way: Way) -> Finding:
     """A broker changes the application data of a message that it forwards.
 
-    Demands: No node that acts as an intermediary changes the application data of a message.
+    Demands: A node that acts as an intermediary must not change the application data of a message.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2
     Evidence: the sections of application data before and after the broker
     Why it matters: Receivers get other content than the sender sent.
@@ -62,8 +62,8 @@ M_ANN_PROPAGATE: Final = RULES.rule("M-ANN-PROPAGATE", "MUST", "keyword")
 def attributes_dropped(way: Way, count: int) -> Finding:
     """A broker forwards a message without an entry of message-attrs that the message had when it arrived.
 
-    Demands: A node retains the values in message-attrs of the header and of the footer unless it adds to them
-    or updates them.
+    Demands: A node must retain the values in message-attrs of the header and of the footer unless it adds to
+    them or updates them.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2.2 and 4.2.4
     Evidence: the keys in message-attrs before and after the broker
     Why it matters: The values in message-attrs are meant for every node on the path. Information that one
@@ -89,7 +89,7 @@ def sent_after_its_time(way: Way, ttl: int, waited: int) -> Finding:
     """A broker forwards a message whose ttl has expired.
 
     Demands: A message expires when its ttl has passed since its transmit-time, or since its arrival if it has
-    no transmit-time. An expired message is discarded or dead-lettered.
+    no transmit-time. An expired message should be discarded or dead-lettered.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2.2 and 4.4.1
     Evidence: the ttl and the transmit-time of the message, and the times of its arrival and of its delivery
     Why it matters: Receivers process a message that its sender no longer wanted to be read, for example an

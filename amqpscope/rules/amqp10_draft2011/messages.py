@@ -18,7 +18,7 @@ M_SECT_KNOWN: Final = RULES.rule(
 )
 """A sender sends a section whose section-code is not one of 0 to 6.
 
-Demands: In a message of message-format 0 each section has a section-code that the draft assigns.
+Demands: In a message of message-format 0 each section must have a section-code that the draft assigns.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2 and 4.2.1
 Evidence: the section-code of the fragments of a complete message
 Why it matters: The receiver does not know how to read the section, and may refuse the whole message.
@@ -34,8 +34,8 @@ M_SECT_TYPE: Final = RULES.rule(
 )
 """A sender puts a value of the wrong type into a section.
 
-Demands: A header, properties or footer section is empty or holds the composite of that name. An amqp-map
-section is empty or holds a map, and an amqp-list section is empty or holds a list.
+Demands: A header, properties or footer section must be empty, or must hold the composite of that name. An
+amqp-map section must be empty or hold a map, and an amqp-list section must be empty or hold a list.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2.1
 Evidence: the descriptor or the format code of the value in a section that was captured completely
 Why it matters: The receiver cannot use the section. Durability, priority or the message-id may be lost.
@@ -50,7 +50,7 @@ M_PAYLOAD_WHOLE: Final = RULES.rule(
 )
 """A sender puts more than one value into a section that may hold only one.
 
-Demands: A header, properties, footer, amqp-map or amqp-list section holds at most one value.
+Demands: A header, properties, footer, amqp-map or amqp-list section must not hold more than one value.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2.1
 Evidence: the number of values in a section that was captured completely
 Why it matters: The receiver takes the first value and loses the others, or refuses the message.

@@ -35,8 +35,8 @@ def other_acquirer_not_counted(case: CaseDraft2011, fate: Fate) -> None:
     """A server sends a message with former-acquirers=0 on a link although the receiver of another link
     acquired the message and failed to process it.
 
-    Demands: The field former-acquirers counts the other links that acquired the message and failed to process
-    it, by the outcome rejected or by modified with delivery-failed.
+    Demands: The field former-acquirers must count the other links that acquired the message and failed to
+    process it, by the outcome rejected or by modified with delivery-failed.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.2.2
     Evidence: the outcome of an earlier delivery on another link, and former-acquirers in the header of the
     message
@@ -65,7 +65,7 @@ M_REJ_ANNOTATE: Final = RULES.rule(
 """A receiver rejected a message with an error, and the server sends the message again without an entry
 `rejected` in the message-attrs of the header.
 
-Demands: The error of a rejection goes into the message-attrs of the message's header under the key
+Demands: The error of a rejection must go into the message-attrs of the message's header under the key
 `rejected`.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.3.3
 Evidence: the error of the rejection, and the header of a later delivery

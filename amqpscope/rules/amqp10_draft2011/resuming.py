@@ -34,7 +34,7 @@ D_RESUME_OMIT: Final = RULES.rule(
 def data_left_out(case: CaseDraft2011, link: LinkEnd, what: str, transferred: int) -> None:
     """A sender resumes a delivery and leaves out octets that the receiver does not have.
 
-    Demands: A sender that resumes a delivery leaves out message data only as far as the receiver's
+    Demands: A sender that resumes a delivery may leave out message data only as far as the receiver's
     transfer-state shows that the data has arrived.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.13 and 4.3
     Evidence: bytes-transferred in the receiver's unsettled map, and the section-number and section-offset of
@@ -69,7 +69,7 @@ M_RECEIVED_POS: Final = RULES.rule(
 def more_received_than_was_sent(case: CaseDraft2011, transfer_id: int, stated: int, sent: i64) -> None:
     """A receiver states more octets in bytes-transferred than the sender has sent of the delivery.
 
-    Demands: The value bytes-transferred counts octets of the message that the sender has sent.
+    Demands: The value bytes-transferred must count octets of the message that the sender has sent.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 4.3
     Evidence: bytes-transferred in a receiver's disposition, and the payloads of the delivery's fragments
     Why it matters: If the sender resumes the delivery from this position, the receiver misses octets.

@@ -13,7 +13,7 @@ RULES: Final = Rules("amqp10_draft2011/sizes")
 C_OPEN_SIZE: Final = RULES.rule("C-OPEN-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
 """A peer sends an open of more than 4096 octets before it has received the other peer's open.
 
-Demands: Before the other peer's open has arrived, an open may not exceed 4096 octets.
+Demands: Before the other peer's open has arrived, an open must not exceed 4096 octets.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.4.1 and 3.8.22
 Evidence: the size of the open, and the order of the two opens
 Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 4096
@@ -28,7 +28,7 @@ or capabilities. Send a larger open only after the other peer's open has arrived
 C_PIPE_SIZE: Final = RULES.rule("C-PIPE-SIZE", "MUST", "definition", answer="amqp:connection:framing-error")
 """A peer sends a frame of more than 4096 octets before it has received the other peer's open.
 
-Demands: Before the other peer's open has arrived, a frame may not exceed 4096 octets.
+Demands: Before the other peer's open has arrived, a frame must not exceed 4096 octets.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.4.1, 3.4.2 and 3.8.22
 Evidence: the sizes of the frames that were captured before the other peer's open
 Why it matters: Before the peers have agreed on limits, a receiver need not accept frames larger than 4096
@@ -43,7 +43,7 @@ pipelined frames within 4096 octets.
 C_MAXFRAME_FLOOR: Final = RULES.rule("C-MAXFRAME-FLOOR", "MUST", "keyword", usual_answer="amqp:invalid-field")
 """A peer announces in its open a max-frame-size below 4096.
 
-Demands: Every peer accepts frames of 4096 octets, so an open may not announce a smaller max-frame-size.
+Demands: Every peer accepts frames of 4096 octets, so an open must not announce a smaller max-frame-size.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.7.1 and 3.8.22
 Evidence: a max-frame-size below 4096 in the open
 Why it matters: Every peer may send frames of 4096 octets. A peer with a smaller limit cannot read such
@@ -59,7 +59,7 @@ SA_FRAME_512: Final = RULES.rule(
 )
 """A peer sends a SASL frame of more than 4096 octets.
 
-Demands: SASL frames have at most 4096 octets.
+Demands: A SASL frame must not have more than 4096 octets.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 6.3.1 and 3.8.22
 Evidence: the sizes of the SASL frames
 Why it matters: Before open the peers have not agreed on a larger frame size. The receiver may treat the frame

@@ -37,7 +37,7 @@ def capability_that_is_none(case: CaseDraft2011, capability: str) -> None:
     """A peer sends a coordinator whose capabilities have a symbol that begins with `amqp:` but is not one of
     the six capabilities of the draft.
 
-    Demands: The capabilities of a coordinator are txn-capabilities.
+    Demands: The capabilities of a coordinator must be txn-capabilities.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.2.1 and 5.2.4
     Evidence: the capabilities of the coordinator in an attach
     Why it matters: The other peer does not know the capability, and the two peers do not agree on what the
@@ -67,7 +67,7 @@ TX_DECLARE_BODY: Final = RULES.rule(
 def declare_in_another_form(case: CaseDraft2011, what: str) -> None:
     """A controller sends a declare in another form than one amqp-data section with one value.
 
-    Demands: The body of a declare message is a single amqp-data section with exactly one value.
+    Demands: The body of a declare message must be a single amqp-data section with exactly one value.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the sections of a message on the link to the coordinator
     Why it matters: The coordinator may not find the declare, or may ignore it. The work that follows is done
@@ -93,7 +93,7 @@ TX_DISCHARGE_BODY: Final = RULES.rule(
 def discharge_in_another_form(case: CaseDraft2011, what: str) -> None:
     """A controller sends a discharge in another form than one amqp-data section with one value.
 
-    Demands: The body of a discharge message is a single amqp-data section with exactly one value.
+    Demands: The body of a discharge message must be a single amqp-data section with exactly one value.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the sections of a message on the link to the coordinator
     Why it matters: The coordinator may not find the discharge. The transaction stays open until it times out.
@@ -125,7 +125,8 @@ TX_DECLARE_FAIL_REJECT: Final = RULES.rule(
 def declare_not_rejected(case: CaseDraft2011, what: str) -> None:
     """A coordinator answers a failed declare with something else than rejected and a transaction error.
 
-    Demands: A coordinator that cannot do what a declare asks rejects the message with a transaction error.
+    Demands: A coordinator that cannot do what a declare asks must reject the message with a transaction
+    error.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1 and 5.2.5
     Evidence: the outcome that the coordinator states for a declare, and its error
     Why it matters: The controller does not learn why there is no transaction.
@@ -149,7 +150,8 @@ TX_DISCHARGE_FAIL_REJECT: Final = RULES.rule(
 def discharge_not_rejected(case: CaseDraft2011, what: str) -> None:
     """A coordinator answers a failed discharge with something else than rejected and a transaction error.
 
-    Demands: A coordinator that cannot do what a discharge asks rejects the message with a transaction error.
+    Demands: A coordinator that cannot do what a discharge asks must reject the message with a transaction
+    error.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1 and 5.2.5
     Evidence: the outcome that the coordinator states for a discharge, and its error
     Why it matters: The controller does not learn whether its work was committed.
@@ -182,7 +184,7 @@ TX_DISCHARGE_KNOWN: Final = RULES.rule(
 def discharge_of_no_transaction(case: CaseDraft2011, txn_id: bytes, why: str) -> None:
     """A controller sends a discharge for a transaction that was not declared or that is already discharged.
 
-    Demands: A discharge names a transaction that is declared and not yet discharged.
+    Demands: A discharge must name a transaction that is declared and not yet discharged.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.2.3 and 5.2.5
     Evidence: the txn-id in the transfer-state of the discharge, and the txn-ids of all declares before
     Why it matters: The coordinator can only reject the discharge. Work that the application believes
@@ -211,8 +213,8 @@ TX_STATE_KNOWN: Final = RULES.rule(
 def work_in_no_transaction(case: CaseDraft2011, txn_id: bytes, why: str) -> None:
     """A controller names a transaction for its work that was not declared or that is already discharged.
 
-    Demands: The txn-id in a transfer-state, or in the options of a flow, names a transaction that is declared
-    and not yet discharged.
+    Demands: The txn-id in a transfer-state, or in the options of a flow, must name a transaction that is
+    declared and not yet discharged.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1, 5.1.1 and 5.2.5
     Evidence: the txn-id of the frame, and the txn-ids of all declares and discharges before
     Why it matters: The resource cannot assign the work to a transaction. It may refuse the work, or do it
@@ -240,7 +242,7 @@ def several_transactions_on_a_session(case: CaseDraft2011, live: int) -> None:
     """A controller declares a transaction while another one of the same session is live, although the
     coordinator states capabilities without amqp:multi-txns-per-ssn.
 
-    Demands: A controller has several live transactions on one session only if the coordinator offers
+    Demands: A controller may have several live transactions on one session only if the coordinator offers
     amqp:multi-txns-per-ssn.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.2.4
     Evidence: the capabilities in the coordinator's attach, and the declares and discharges of the session
@@ -270,7 +272,7 @@ def work_on_another_session(case: CaseDraft2011, txn_id: bytes) -> None:
     """A controller names a transaction on another session than that of its control link, although the
     coordinator states capabilities without amqp:multi-ssns-per-txn.
 
-    Demands: A controller uses a txn-id on several sessions only if the coordinator offers
+    Demands: A controller may use a txn-id on several sessions only if the coordinator offers
     amqp:multi-ssns-per-txn.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.2.4
     Evidence: the capabilities in the coordinator's attach, and the sessions of the declare and of the work
@@ -296,8 +298,8 @@ def discharged_with_credit_left(case: CaseDraft2011, name: str, credit: int) -> 
     """A controller discharges a transaction while a link that acquires messages under this transaction still
     has link-credit.
 
-    Demands: Before a discharge, the controller makes sure that no link-credit is left on links that acquire
-    messages under the transaction.
+    Demands: Before a discharge, the controller should make sure that no link-credit is left on links that
+    acquire messages under the transaction.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1.1
     Evidence: the txn-id in the options of a flow, its link-credit, and the messages received since
     Why it matters: The sender of the link acquires further messages on this link-credit outside of any
@@ -323,7 +325,7 @@ TX_RES_ID: Final = RULES.rule("TX-RES-ID", "MUST", "keyword", by="receiver")
 def another_transaction_named(case: CaseDraft2011, named: bytes, posted: bytes | None) -> None:
     """A resource states an outcome under another transaction than the one under which the message was sent.
 
-    Demands: The txn-id in a resource's disposition is that of the transaction with which the work is
+    Demands: The txn-id in a resource's disposition must be that of the transaction with which the work is
     associated, if it is associated with one.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the txn-id in the controller's transfer, and the txn-id in the resource's disposition

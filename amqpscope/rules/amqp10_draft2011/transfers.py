@@ -22,8 +22,8 @@ D_ID_SEQ: Final = RULES.rule("D-ID-SEQ", "MUST", "definition", by="sender", usua
 def transfer_id_out_of_sequence(case: CaseDraft2011, value: int, expected: i64) -> None:
     """A sender sends a transfer whose transfer-id is not the next transfer-id of the session.
 
-    Demands: Each transfer frame of a session takes the next transfer-id, beginning with next-outgoing-id of
-    the begin.
+    Demands: Each transfer frame of a session must take the next transfer-id, beginning with next-outgoing-id
+    of the begin.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.5.6
     Evidence: the next-outgoing-id of the begin, and the transfer-ids of all transfers of the session
     Why it matters: The receiver counts its window from the transfer-id, and dispositions name ranges of
@@ -58,7 +58,7 @@ D_NOINTERLEAVE: Final = RULES.rule(
 def deliveries_interleave(case: CaseDraft2011, delivery: Delivery) -> None:
     """A sender begins a new delivery on a link before the previous delivery on this link is complete.
 
-    Demands: Messages that are transferred on one link do not interleave.
+    Demands: Messages that are transferred on one link must not interleave.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.6.14
     Evidence: a transfer with another delivery-tag after a transfer with more=true on the same handle
     Why it matters: The receiver cannot tell which transfer belongs to which delivery. The receiver may join

@@ -32,8 +32,8 @@ T_CODE_LATER: Final = RULES.rule("T-CODE-LATER", "MUST", "definition", usual_ans
 def value_with_a_later_code(case: Case10, problem: Problem) -> None:
     """A peer that speaks the draft sends a value with a format code that only later revisions assign.
 
-    Demands: Every constructor has a format code of the draft's list of encodings. The list does not contain
-    0x43, 0x44, 0x45 and 0x56.
+    Demands: Every constructor must have a format code of the draft's list of encodings. The list does not
+    contain 0x43, 0x44, 0x45 and 0x56.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.2.5
     Evidence: the format code, and its offset in the frame
     Why it matters: A receiver that knows only the draft does not know the type of the value. The receiver
@@ -56,7 +56,7 @@ T_STR_UTF16: Final = RULES.rule(
 )
 """A peer sends a string with format code 0xA2 or 0xB2 that is not well-formed UTF-16BE.
 
-Demands: Strings with format code 0xA2 or 0xB2 are UTF-16BE.
+Demands: Strings with format code 0xA2 or 0xB2 must be UTF-16BE.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.2.2 and 2.2.5
 Evidence: the octets that are not UTF-16BE
 Why it matters: The receiver can only refuse the string or change it. The receiver may close the connection
@@ -73,7 +73,7 @@ T_COMP_TYPE: Final = RULES.rule("T-COMP-TYPE", "MUST", "definition", usual_answe
 def value_of_another_type(case: Case10, problem: Problem) -> None:
     """A peer sends a field with a value of another type than the field declares.
 
-    Demands: Each element of a composite's list has the type of the field at its position.
+    Demands: Each element of a composite's list must have the type of the field at its position.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.3 and 2.3.1
     Evidence: the format code of the value, and the definition of the field
     Why it matters: The receiver cannot use the field and may close the connection with amqp:decode-error.
@@ -94,7 +94,7 @@ T_COMP_MULT_TRUE: Final = RULES.rule("T-COMP-MULT-TRUE", "MUST", "keyword", usua
 def several_values_without_true(case: Case10, problem: Problem) -> None:
     """A peer sends several values of one field in a list or an array that is not described by true.
 
-    Demands: Several values of a field stand in a list whose descriptor is the boolean true.
+    Demands: Several values of a field must stand in a list whose descriptor is the boolean true.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.3
     Evidence: a list or an array without the descriptor true, in a field that may have several values
     Why it matters: The receiver treats the list as one value of a wrong type and may close the connection
@@ -114,7 +114,7 @@ T_COMP_MULT_NULL: Final = RULES.rule(
 )
 """A peer sends null as one of several values of a field.
 
-Demands: A list with the descriptor true has no null entries.
+Demands: A list with the descriptor true must not have null entries.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.3
 Evidence: the null in the list
 Why it matters: The receiver does not know whether the value is missing or wrong, and may close the connection
@@ -134,7 +134,7 @@ T_COMP_LIST: Final = RULES.rule(
 )
 """A peer encodes a composite as another type than a list, although its descriptor names a list.
 
-Demands: A composite whose symbolic descriptor ends in `:list` is encoded as a described list.
+Demands: A composite whose symbolic descriptor ends in `:list` must be encoded as a described list.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 2.3 and 2.3.1
 Evidence: the format code after the descriptor of the composite
 Why it matters: The receiver finds the fields by their positions in a list. The receiver may close the
@@ -157,7 +157,7 @@ T_COMP_EXTRA: Final = RULES.rule(
 )
 """A peer sends a composite whose list has more elements than the composite has fields.
 
-Demands: Each element of a composite's list stands at the position of a field.
+Demands: Each element of a composite's list must stand at the position of a field.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 2.3.1
 Evidence: the number of elements, and the number of fields
 Why it matters: The receiver does not know what the extra elements mean, and may refuse the frame.
@@ -174,7 +174,7 @@ T_ENUM_EXPIRY: Final = RULES.rule("T-ENUM-EXPIRY", "MUST", "definition", usual_a
 def expiry_policy_that_is_none(case: Case10, problem: Problem) -> None:
     """A peer sends a source or target whose expiry-policy is not session, connection or never.
 
-    Demands: The expiry-policy of a source or target is session, connection or never.
+    Demands: The expiry-policy of a source or target must be session, connection or never.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.5.3 to 4.5.5
     Evidence: the expiry-policy of the source or target
     Why it matters: The peers do not agree when the terminus expires. A subscription may be lost too early or
@@ -200,8 +200,8 @@ T_COMP_REQUIRES: Final = RULES.rule(
 """A peer sends a value that is not of the kind that its field requires, for example the value true in the
 field dynamic.
 
-Demands: A field that requires a kind of type takes only values of types that provide this kind. The kinds are
-source, target, transfer-state, outcome, lifetime-policy and address.
+Demands: A field that requires a kind of type may take only values of types that provide this kind. The kinds
+are source, target, transfer-state, outcome, lifetime-policy and address.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.7.5 and 4.5.3
 Evidence: the descriptor or the primitive type of the value
 Why it matters: The receiver cannot use the field and may refuse the frame.
@@ -223,7 +223,7 @@ M_FILTER_VALUE: Final = RULES.rule(
 )
 """A peer sends a filter-set with a value that has no descriptor and is therefore no filter.
 
-Demands: Every value of a filter-set is a filter, which is a composite.
+Demands: Every value of a filter-set must be a filter, which is a composite.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.5.7 and 4.5.8
 Evidence: the values of the filter in the source
 Why it matters: The other peer cannot tell which filter is meant. Messages may arrive unfiltered, or the other

@@ -10,7 +10,7 @@ RULES: Final = Rules("ws/frames")
 WS_MASK: Final = RULES.rule("WS-MASK", "MUST", "keyword", by="client")
 """A client sends a WebSocket frame without a mask.
 
-Demands: A client masks all frames that it sends.
+Demands: A client must mask all frames that it sends.
 Source: RFC 6455, section 5.1; RFC 6455, section 5.3
 Evidence: the bit MASK of the client's frames
 Why it matters: A server has to close the connection, usually with the close code 1002. A proxy may treat
@@ -25,7 +25,7 @@ frames, so a client must not use such a library.
 WS_UNMASKED: Final = RULES.rule("WS-UNMASKED", "MUST NOT", "keyword", by="server")
 """A server sends a WebSocket frame with a mask.
 
-Demands: A server masks no frame.
+Demands: A server must not mask any frame.
 Source: RFC 6455, section 5.1
 Evidence: the bit MASK of the server's frames
 Why it matters: A client has to close the connection, usually with the close code 1002.
@@ -38,7 +38,7 @@ How to mend it: Let the WebSocket library write the frames in the role of a serv
 WS_RSV: Final = RULES.rule("WS-RSV", "MUST", "keyword")
 """A peer sets a reserved bit of a WebSocket frame.
 
-Demands: The bits RSV1, RSV2 and RSV3 are 0 unless an extension was agreed that defines them.
+Demands: The bits RSV1, RSV2 and RSV3 must be 0 unless an extension was agreed that defines them.
 permessage-deflate defines RSV1 of the first frame of a message.
 Source: RFC 6455, section 5.2; RFC 7692, section 6
 Evidence: the reserved bits, and Sec-WebSocket-Extensions of the response
@@ -54,7 +54,7 @@ previous frame.
 WS_OPCODE: Final = RULES.rule("WS-OPCODE", "illegal", "definition")
 """A peer sends a WebSocket frame with an opcode that is reserved.
 
-Demands: The opcode of a frame is 0, 1, 2, 8, 9 or 10.
+Demands: The opcode of a frame must be 0, 1, 2, 8, 9 or 10.
 Source: RFC 6455, section 5.2
 Evidence: the opcode of the frame
 Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For example,
@@ -68,7 +68,7 @@ How to mend it: Send AMQP through the WebSocket library only. Check the length o
 WS_CONTROL: Final = RULES.rule("WS-CONTROL", "MUST", "keyword")
 """A peer sends a control frame that is fragmented, or has more than 125 octets.
 
-Demands: A control frame (close, ping, pong) has at most 125 octets and is not fragmented.
+Demands: A control frame (close, ping, pong) must not have more than 125 octets and must not be fragmented.
 Source: RFC 6455, section 5.5
 Evidence: the opcode, the length and the bit FIN of the frame
 Why it matters: The receiver has to close the connection.
@@ -81,8 +81,9 @@ How to mend it: Cut the reason of a close to 123 octets, and send nothing large 
 WS_FRAGMENT: Final = RULES.rule("WS-FRAGMENT", "MUST", "keyword")
 """A peer mixes the fragments of messages.
 
-Demands: The first frame of a message has the opcode of the message, and each further frame has the opcode 0.
-The last frame has the bit FIN. No other message begins between the frames of a message.
+Demands: The first frame of a message must have the opcode of the message, and each further frame must have
+the opcode 0. The last frame must have the bit FIN. No other message may begin between the frames of a
+message.
 Source: RFC 6455, section 5.4
 Evidence: the opcodes and the bit FIN of the peer's data frames
 Why it matters: The receiver has to close the connection, or joins octets of two messages.
@@ -95,7 +96,7 @@ How to mend it: Let one writer at a time send a message. Take a lock if several 
 WS_LENGTH: Final = RULES.rule("WS-LENGTH", "MUST", "keyword")
 """A peer writes the length of a frame with more octets than necessary, or writes a length of 2^63 or more.
 
-Demands: The length is written with the fewest octets possible, and its most significant bit is 0.
+Demands: The length must be written with the fewest octets possible, and its most significant bit must be 0.
 Source: RFC 6455, section 5.2
 Evidence: the length of the frame
 Why it matters: Receivers may close the connection.
@@ -109,8 +110,8 @@ lengths in eight octets.
 WS_CLOSE_CODE: Final = RULES.rule("WS-CLOSE-CODE", "MUST NOT", "keyword")
 """A peer sends a close frame whose code may not be sent.
 
-Demands: The payload of a close frame is empty or begins with a close code of two octets. The codes below 1000
-are not used, and 1005, 1006 and 1015 are never sent.
+Demands: The payload of a close frame must be empty or begin with a close code of two octets. The codes below
+1000 must not be used, and 1005, 1006 and 1015 must never be sent.
 Source: RFC 6455, section 5.5.1; RFC 6455, section 7.4.1; RFC 6455, section 7.4.2
 Evidence: the payload of the close frame
 Why it matters: The other peer closes with a protocol error and does not learn the reason.
@@ -124,7 +125,7 @@ an error of the server.
 WS_AFTER_CLOSE: Final = RULES.rule("WS-AFTER-CLOSE", "MUST NOT", "keyword")
 """A peer sends a data frame after its close frame.
 
-Demands: No data frame follows a close frame of the same peer.
+Demands: No data frame may follow a close frame of the same peer.
 Source: RFC 6455, section 5.5.1
 Evidence: the order of the peer's frames
 Why it matters: The other peer ignores the frame, so the data of the frame are lost.
@@ -137,7 +138,7 @@ How to mend it: Send all waiting data, including the close of AMQP, before the c
 WS_BINARY: Final = RULES.rule("WS-BINARY", "MUST", "keyword")
 """A peer sends a text message on a WebSocket that carries AMQP.
 
-Demands: AMQP is sent in binary messages.
+Demands: AMQP must be sent in binary messages.
 Source: AMQP WebSocket Binding 1.0, section 2.4
 Evidence: the opcode of the frame
 Why it matters: AMQP octets are not UTF-8, but a text message has to be UTF-8. The receiver closes the

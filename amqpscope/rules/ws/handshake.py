@@ -10,8 +10,8 @@ RULES: Final = Rules("ws/handshake")
 WS_ACCEPT: Final = RULES.rule("WS-ACCEPT", "MUST", "keyword", by="server")
 """A server accepts a WebSocket handshake with a Sec-WebSocket-Accept that does not fit the client's key.
 
-Demands: Sec-WebSocket-Accept is the Base64 form of a SHA-1 digest. The digest is computed from the client's
-Sec-WebSocket-Key and a fixed text.
+Demands: Sec-WebSocket-Accept must be the Base64 form of a SHA-1 digest. The digest must be computed from the
+client's Sec-WebSocket-Key and a fixed text.
 Source: RFC 6455, section 4.2.2
 Evidence: Sec-WebSocket-Key of the request, and Sec-WebSocket-Accept of the response
 Why it matters: The field proves that the server understood the request as WebSocket. Without a correct
@@ -25,8 +25,8 @@ from a cache.
 WS_SUBPROTOCOL: Final = RULES.rule("WS-SUBPROTOCOL", "MUST", "keyword", by="server")
 """A server chooses a subprotocol that the client did not offer.
 
-Demands: The subprotocol that a server chooses is one of those that the client offers in
-Sec-WebSocket-Protocol. A server that chooses no subprotocol leaves the field out.
+Demands: A server may choose only a subprotocol that the client offers in Sec-WebSocket-Protocol. A server
+that chooses no subprotocol must leave the field out.
 Source: RFC 6455, section 4.2.2; AMQP WebSocket Binding 1.0, section 2.1
 Evidence: Sec-WebSocket-Protocol of the request and of the response
 Why it matters: Browsers and most libraries close such a connection before any AMQP frame.
@@ -39,7 +39,7 @@ Sec-WebSocket-Protocol. On the client, offer `amqp`.
 WS_EXTENSION: Final = RULES.rule("WS-EXTENSION", "MUST", "keyword", by="server")
 """A server agrees on a WebSocket extension that the client did not offer.
 
-Demands: A server accepts only extensions that the client offers in Sec-WebSocket-Extensions.
+Demands: A server may accept only extensions that the client offers in Sec-WebSocket-Extensions.
 Source: RFC 6455, section 4.1; RFC 6455, section 9.1
 Evidence: Sec-WebSocket-Extensions of the request and of the response
 Why it matters: The client does not know the extension and closes the connection. A client that does not close

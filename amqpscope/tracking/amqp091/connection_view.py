@@ -78,7 +78,7 @@ class PeerProperties:
 
     def _capabilities(self, value: object) -> None:
         if not isinstance(value, Table):
-            self.odd_capabilities = "capabilities is no table"
+            self.odd_capabilities = "the property capabilities is not a table"
             return
         if len(value.pairs) > _MOST_PROPERTIES:
             self.complete = False
