@@ -750,6 +750,9 @@ more, and a browser shows so many at once."""
 MAX_DRAWN_FINDINGS: Final = 500
 """Findings of a connection that `draw` shows in their places. The others are counted."""
 
+MAX_PAGE_OCTETS: Final = 6_000_000
+"""Octets of data in a page that `draw` writes: a browser reads so many in a fraction of a second."""
+
 MAX_DRAWN_CONNECTIONS: Final = 40
 """Connections of a page: the worst ones. The others are counted."""
 

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.browser import CHROMIUM
 
 # Tests that say that standard output is a terminal want no pager, but for those of the pager.
 os.environ["AMQPSCOPE_PAGER"] = ""
@@ -30,6 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if CHROMIUM is None:
+        missing = pytest.mark.skip(reason="there is no Chromium on the PATH")
+        for item in items:
+            if "chromium" in item.keywords:
+                item.add_marker(missing)
     if shutil.which("tshark") is None:
         missing = pytest.mark.skip(reason="there is no tshark on the PATH")
         for item in items:

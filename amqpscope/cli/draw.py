@@ -31,6 +31,8 @@ __all__ = ["EPILOG", "draw"]
 
 EPILOG = """\b
 The suffix of OUT chooses the form:
+  .html  a page that a browser opens without a network: what is wrong, the
+         ladders of the worst connections, and each frame whole
   .svg   the ladder of a connection, light or dark as the reader prefers
   .md    the ladder in Markdown, as a sequence diagram of Mermaid
   .txt   the ladder as text
@@ -46,6 +48,7 @@ that peer sent the frame: the TCP acknowledgement in the frame proves this.
 
 \b
 Examples:
+  amqpscope draw traffic.pcap -o traffic.html
   amqpscope draw traffic.pcap -o ladder.svg
   amqpscope draw traffic.pcap -o ladder.svg --around 1217 --scale time
   amqpscope draw traffic.pcap -o ladder.md --connection 3 --link orders
@@ -79,7 +82,7 @@ def draw(
             "--output",
             "-o",
             metavar="OUT",
-            help="Write the picture to this file. The suffix chooses the form: .svg, .md or .txt.",
+            help="Write the picture to this file. The suffix chooses the form: .html, .svg, .md or .txt.",
         ),
     ],
     connection: Annotated[
@@ -139,7 +142,7 @@ def draw(
     tls_keylog: KeyLogOption = None,
     tls_key: ServerKeyOption = None,
 ) -> int:
-    """Draw the frames of a connection as arrows between client and server, with what was found at them."""
+    """Draw frames as arrows between client and server, with what was found at them."""
     selection = Selection(
         connection,
         link=link,
@@ -166,8 +169,10 @@ def draw(
         if not surveyed.connections:
             raise CaptureError(_nothing_drawn(surveyed, selection, around))
         selection.restart()
+        page = out.lower().endswith(".html")
         with material.capture(judge=False, ended=True) as capture:
-            picture = PictureBuilder(surveyed, surveyed.connections[:1], selection).read(capture, around or 0)
+            builder = _page_of(surveyed, selection) if page else _ladder_of(surveyed, selection)
+            picture = builder.read(capture, around or 0)
         if not picture.ladders:
             raise CaptureError(_nothing_drawn(surveyed, selection, around))
         _write(out, write(picture))
@@ -178,6 +183,18 @@ def draw(
             return Status.FAILURE
     _report(out, picture)
     return Status.FINE
+
+
+def _page_of(surveyed: Survey, selection: Selection) -> PictureBuilder:
+    """What builds the ladders of a page: as many rows of all connections as there is room for."""
+    from amqpscope.draw.page import rows_of_each
+
+    return PictureBuilder(surveyed, surveyed.connections, selection, rows_of_each(surveyed), fields=True)
+
+
+def _ladder_of(surveyed: Survey, selection: Selection) -> PictureBuilder:
+    """What builds the ladder of the worst connection."""
+    return PictureBuilder(surveyed, surveyed.connections[:1], selection)
 
 
 def _form(out: str, to_scale: bool) -> Callable[[Picture], str]:
@@ -195,7 +212,11 @@ def _form(out: str, to_scale: bool) -> Callable[[Picture], str]:
         from amqpscope.draw.text import ladder_text
 
         return lambda picture: ladder_text(picture.ladders[0][1])
-    raise FilterError(f"--output {out}: the name must end in .svg, .md or .txt")
+    if suffix == ".html":
+        from amqpscope.draw.page import page_html
+
+        return page_html
+    raise FilterError(f"--output {out}: the name must end in .html, .svg, .md or .txt")
 
 
 def _nothing_drawn(surveyed: Survey, selection: Selection, around: int | None) -> str:
@@ -218,6 +239,9 @@ def _write(out: str, text: str) -> None:
 
 def _report(out: str, picture: Picture) -> None:
     """Say what was drawn, and what was left out."""
+    if out.lower().endswith(".html"):
+        say(f"{out}: {count(len(picture.ladders), 'connection')} of {picture.survey.name}")
+        return
     one, ladder = picture.ladders[0]
     others = len(picture.survey.connections) + picture.survey.more - 1
     text = f"{out}: connection {one.connection.stream}, {count(len(ladder.arrows), 'frame')}"

@@ -21,6 +21,7 @@ from amqpscope.report.summary_table import ConnectionFindings, SummaryRow
 from amqpscope.report.triage import Triage, TroubleSentence
 from amqpscope.report.verdict import urgency
 from amqpscope.rules.profiles import weight
+from dissectors.wording import are, count
 
 __all__ = ["ConnectionKey", "Survey", "SurveyedConnection", "connection_key", "survey"]
 
@@ -78,10 +79,14 @@ class SurveyedConnection:
 
     @property
     def remarks(self) -> list[Remark]:
-        """The diagnoses, as rows of the ladder."""
-        return [
+        """The diagnoses, as rows of the ladder; and how many findings are not kept."""
+        found = [
             Remark("".join(text for _, text in diagnosis_line(one)), one.packet) for one in self.diagnoses
         ]
+        if self.more_findings:
+            more = f"{count(self.more_findings, 'more finding')} {are(self.more_findings)} not drawn"
+            found.append(Remark(f"{more}: amqpscope check lists them", 0))
+        return found
 
     @property
     def packets(self) -> frozenset[int]:
@@ -132,7 +137,7 @@ class _Surveyor:
         # The connection of the packet.
         self._of_packet: Connection | None = None
         self._summary = CaptureSummary({})
-        self._triage = Triage(name, "")
+        self._triage = Triage(PurePath(name).name, "")
         self._findings: dict[Connection, _Gathered] = {}
         self._worst: list[SurveyedConnection] = []
 

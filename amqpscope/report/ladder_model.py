@@ -11,8 +11,8 @@ Frames in flight. A frame carries what its sender had acknowledged. So a frame o
 acknowledge an arrow was sent before that peer can have known of it. `Arrow.lands` is the last such row: there
 the arrow is still in flight.
 
-Folding. Of each frame name of a peer the first few are drawn. The others are folded, unless a finding or a
-diagnosis is near.
+Folding. Of each frame name of a peer the first few are drawn. The others are folded, unless a diagnosis is
+near, or one of the first findings of a rule.
 
 Text from the wire enters the model only through `TextRenderer` and `printable`.
 """
@@ -39,6 +39,9 @@ _SILENCE = 500_000_000
 
 _FIRST = 4
 """Frames of one name and one peer that are drawn before the others are folded."""
+
+_SAME = 10
+"""Findings of one rule by one peer whose frames are drawn before further ones are folded."""
 
 _NEAR = 3
 """Frames before and behind a frame of interest that are not folded."""
@@ -201,6 +204,7 @@ class LadderBuilder:
         self._waiting: deque[Arrow] = deque()
         self._fold: Fold | None = None
         self._times: Counter[tuple[str, str]] = Counter()
+        self._rules: Counter[tuple[str, str]] = Counter()
         self._behind = 0
 
     def add(self, record: FrameRecord, link: Link | None, names: LinkNames) -> None:
@@ -213,7 +217,7 @@ class LadderBuilder:
         self._times[key] += 1
         interesting = (
             self._times[key] <= _FIRST
-            or bool(arrow.findings)
+            or self._new(arrow.findings)
             or arrow.packet in self._wanted
             or arrow.kind == "skipped"
             or FORMS.of(record.frame).reports_error(record.frame)
@@ -234,6 +238,12 @@ class LadderBuilder:
             if len(self._waiting) > _NEAR + _WORTH or self._fold is not None:
                 while len(self._waiting) > _NEAR:
                     self._put_aside(self._waiting.popleft())
+
+    def _new(self, findings: list[Finding]) -> bool:
+        """Whether one of these findings is among the first ones of its rule and peer."""
+        for finding in findings:
+            self._rules[finding.peer, finding.rule] += 1
+        return any(self._rules[finding.peer, finding.rule] <= _SAME for finding in findings)
 
     def _draw(self, arrow: Arrow) -> None:
         self._drawn += 1

@@ -41,7 +41,7 @@ def test_all_commands_are_there(capsys: pytest.CaptureFixture[str]) -> None:
         "summary": "Summarize each connection and how it ended.",
         "check": "Report protocol violations: which peer, rule, packet and state.",
         "why": "Explain what allows or forbids a packet, and what followed.",
-        "draw": "Draw a connection as arrows between client and server.",
+        "draw": "Draw a capture as a page, or a connection as SVG, Mermaid or text.",
         "diff": "Compare two runs of one scenario.",
         "cut": "Write a part of a capture to a file, with findings as comments.",
         "sniff": "Capture live, and report violations as they happen.",

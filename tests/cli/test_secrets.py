@@ -541,7 +541,7 @@ def check(traffic: Traffic, tmp_path: Path, capsys: pytest.CaptureFixture[str], 
         if GIVEN_AWAY.search(written):
             shown = [line for line in written.splitlines() if GIVEN_AWAY.search(line)]
             pytest.fail(f"{arguments}: {shown[0][:2000]}")
-    for suffix in share(["svg", "md", "txt"], 3, seed):
+    for suffix in share(["html", "svg", "md", "txt"], 3, seed):
         picture = tmp_path / f"picture.{suffix}"
         assert amqpscope(capsys, "draw", path, "-o", picture).status == 0
         assert not GIVEN_AWAY.search(picture.read_text("utf-8")), suffix

@@ -1,0 +1,189 @@
+"""The page: one file that opens from a disk, without a network, and shows all pictures of a capture.
+
+Safety. The page has text of peers that nobody trusts. It stands in one block of JSON, in which no character
+can end the block, and the script of the page puts it into the document as text only. The policy of the page
+allows the page's own script and style by their digests and nothing else: no other script runs, and nothing is
+loaded.
+"""
+
+import hashlib
+import json
+from base64 import b64encode
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+
+from amqpscope.draw.picture import Picture
+from amqpscope.draw.survey import Survey, SurveyedConnection
+from amqpscope.draw.words import heading_text, peer_text
+from amqpscope.limits import MAX_DRAWN_ROWS, MAX_PAGE_OCTETS
+from amqpscope.model.finding import Finding
+from amqpscope.model.records import CLIENT, SERVER
+from amqpscope.report.diagnosis_text import diagnosis_line, is_trouble
+from amqpscope.report.findings import message_of
+from amqpscope.report.ladder_model import Arrow, Fold, Ladder, Row
+from amqpscope.report.printable import cut, printable
+from amqpscope.report.verdict import kind
+from dissectors.wording import are, count
+
+__all__ = ["page_html", "rows_of_each"]
+
+_ROW: Final = 900
+"""Octets of a row of the page, nearly always fewer."""
+
+_FEWEST: Final = 40
+"""Rows that a connection has at least."""
+
+_SAYS: Final = 300
+"""Characters of a frame's line."""
+
+_FIELDS: Final = 2000
+"""Characters of a frame's fields."""
+
+# What could end the block of JSON, or a line of it for an old parser.
+_UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
+
+
+def rows_of_each(survey: Survey) -> int:
+    """How many frames of each connection a page has room for."""
+    room = _room(survey) // (_ROW * max(len(survey.connections), 1))
+    return min(max(room, _FEWEST), MAX_DRAWN_ROWS)
+
+
+def page_html(picture: Picture) -> str:
+    """The whole file."""
+    script, style = _file("page.js"), _file("page.css")
+    policy = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    values = {
+        "@POLICY@": policy,
+        "@TITLE@": escape(picture.survey.title),
+        "@STYLE@": style,
+        "@SCRIPT@": script,
+        "@DATA@": _fitting(picture),
+    }
+    text = _file("page.html")
+    parts = []
+    for name, value in sorted(values.items(), key=lambda one: text.index(one[0])):
+        before, _, text = text.partition(name)
+        parts += [before, value]
+    return "".join([*parts, text])
+
+
+def _file(name: str) -> str:
+    return files("amqpscope.draw").joinpath(name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    """What a Content-Security-Policy calls an inline script or style."""
+    return f"sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def _room(survey: Survey) -> int:
+    """Octets of data that a page may have."""
+    return min(MAX_PAGE_OCTETS, 700_000 + survey.octets)
+
+
+def _fitting(picture: Picture) -> str:
+    """The data of the page. What does not fit is left out, and the page says so: fields, then connections."""
+    room = _room(picture.survey)
+    shown = [_connection(one, ladder) for one, ladder in picture.ladders]
+    sizes = [len(_json(one)) for one in shown]
+    for connection in reversed(shown) if sum(sizes) > room else ():
+        for row in connection["rows"]:
+            if not row.get("found"):
+                row.pop("fields", None)
+    sizes = [len(_json(one)) for one in shown]
+    while len(shown) > 1 and sum(sizes) > room:
+        shown.pop()
+        sizes.pop()
+    return _json(_capture(picture, shown))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_UNSAFE)
+
+
+def _capture(picture: Picture, connections: list[dict[str, Any]]) -> dict[str, Any]:
+    survey = picture.survey
+    folded = sum(ladder.folded for _, ladder in picture.ladders)
+    others = survey.more + len(survey.connections) - len(connections)
+    contents = f"This page shows {count(len(connections), 'connection')}"
+    if others:
+        contents += f", the worst ones; {others} more {are(others)} not in it"
+    if folded:
+        contents += f". {count(folded, 'frame')} that repeat others {are(folded)} folded and only counted"
+    return {
+        "title": survey.title,
+        "overview": [
+            {"text": printable(one.text), "advice": printable(one.advice), "packet": one.packet}
+            for one in survey.sentences
+        ],
+        "contents": f"{contents}.",
+        "notes": survey.notes,
+        "connections": connections,
+    }
+
+
+def _connection(one: SurveyedConnection, ladder: Ladder) -> dict[str, Any]:
+    start = min((row.time for row in ladder.rows if isinstance(row, (Arrow, Fold))), default=0)
+    return {
+        "stream": int(one.connection.stream),
+        "heading": heading_text(one.connection),
+        "client": peer_text(one.connection, CLIENT),
+        "server": peer_text(one.connection, SERVER),
+        "ended": printable(one.row.ended),
+        "more": one.more_findings,
+        "rows": [_row(row, start) for row in ladder.rows],
+        "diagnoses": [
+            {
+                "text": "".join(text for _, text in diagnosis_line(each)),
+                "packet": each.packet,
+                "trouble": is_trouble(each),
+            }
+            for each in one.diagnoses
+        ],
+    }
+
+
+def _row(row: Row, start: int) -> dict[str, Any]:
+    """A row. Times are nanoseconds since the first row of the ladder."""
+    if not isinstance(row, Arrow):
+        found: dict[str, Any] = {"kind": type(row).__name__.lower(), "packet": row.packet, "text": row.text}
+        if isinstance(row, Fold):
+            found |= {"time": row.time - start, "last": row.last_packet, "findings": row.findings}
+        return found
+    found = {
+        "kind": "arrow",
+        "peer": row.peer,
+        "packet": row.packet,
+        "time": row.time - start,
+        "channel": row.channel,
+        "name": row.name,
+        "says": cut("".join(text for _, text in row.says).rstrip(), _SAYS),
+        "offset": row.offset,
+        "behind": row.behind,
+        "acknowledged": row.acknowledged,
+        "lands": row.lands,
+    }
+    if row.kind in ("end", "skipped"):
+        found["lost"] = True
+    if row.link:
+        found["link"] = row.link
+    if row.findings:
+        found["found"] = [_found(finding) for finding in row.findings]
+    fields = "\n".join("".join(text for _, text in line).rstrip()[6:] for line in row.fields)
+    if fields:
+        found["fields"] = cut(fields, _FIELDS) if len(fields) > _FIELDS else fields
+    return found
+
+
+def _found(finding: Finding) -> dict[str, Any]:
+    return {
+        "certain": finding.certain,
+        "kind": kind(finding),
+        "rule": printable(finding.rule),
+        "text": printable(message_of(finding)),
+    }

@@ -1,0 +1,203 @@
+"""The page, in a browser: it draws, obeys keys and clicks, asks for nothing, and hostile text stays text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import amqp10_encode as amqp
+from support.browser import Browser
+from support.commands import amqpscope
+from support.dialogue import Dialogue
+
+CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
+EARLY = CAPTURES / "rhea-transfer-before-attach.pcap"
+HOSTILE = (
+    "</script><script>document.title='bad'</script>\"'&lt;<img src=x onerror=alert(1)>"
+    "\u202e\x00\x1b[31m\u2028-->"
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("browser")) as running:
+        yield running
+
+
+def opened(browser: Browser, path: Path) -> Browser:
+    """The browser, with a page that it has just opened."""
+    browser.problems, browser.requests = [], []
+    browser.open(path)
+    assert browser.value("document.documentElement.dataset.ready") == "yes"
+    return browser
+
+
+def drawn(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> Path:
+    """The page of a capture."""
+    out = tmp_path / f"{path.stem}.html"
+    result = amqpscope(capsys, "draw", path, "-o", out, *options)
+    assert result.status == 0, result.err
+    return out
+
+
+def data_of(page: Path) -> Any:
+    """The data of a page."""
+    found = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', page.read_text("utf-8"), re.S
+    )
+    assert found is not None
+    return json.loads(found[1])
+
+
+def hostile(tmp_path: Path) -> Path:
+    """A capture with a hostile text wherever there is room for one."""
+    text = HOSTILE
+    product = [(amqp.symbol("product"), amqp.string(text))]
+    d = Dialogue()
+    d.headers()
+    d.client.open(container_id=text, hostname=text, properties=product)
+    d.server.open(container_id=text, properties=product)
+    d.client.begin()
+    d.server.begin()
+    d.client.attach(name=text, source=amqp.source(address=text), target=amqp.target(address=text))
+    d.client.attach(name=text, channel=3, source=amqp.source(address=text))
+    d.client.transfer(delivery_tag=text.encode()[:32])
+    for _ in range(2):
+        d.client.frame(amqp.close(error=amqp.error(condition="x:y", description=text)))
+    path = tmp_path / "hostile <b>&.pcap"
+    path.write_bytes(d.pcap())
+    return path
+
+
+@pytest.mark.chromium
+def test_the_page_draws_and_asks_for_nothing(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = drawn(EARLY, tmp_path, capsys)
+    opened(browser, page)
+    assert browser.value("document.title") == "rhea-transfer-before-attach.pcap"
+    assert browser.value("document.querySelectorAll('.ladder .arrow').length") == 16
+    assert browser.value("document.querySelectorAll('.arrows line').length") == 16
+    assert browser.value("document.querySelectorAll('.arrows line.error').length") == 3
+    overview = browser.value("document.getElementById('overview').textContent")
+    assert "the server breaks a rule" in overview and "To mend it:" in overview
+    assert browser.problems == []
+    assert browser.requests == [page.as_uri()]
+
+
+@pytest.mark.chromium
+def test_keys_clicks_and_filters(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened(browser, drawn(EARLY, tmp_path, capsys))
+    chosen = "(document.querySelector('.ladder [aria-selected=\"true\"] .packet') || {}).textContent"
+    browser.click("#overview button")
+    assert browser.value(chosen).startswith("17")
+    details = browser.value("document.getElementById('details').textContent")
+    assert details.startswith("transfer, packet 17") and "delivery-tag" in details
+    browser.press("ArrowDown")
+    assert browser.value(chosen).startswith("19")
+    assert browser.value("document.querySelectorAll('.ladder .known').length") == 7
+    browser.press("n")
+    assert browser.value(chosen).startswith("21")
+    browser.press("Home")
+    assert browser.value(chosen) == "4"
+    browser.press("Enter")
+    assert browser.value("document.activeElement.id") == "details"
+    browser.press("Escape")
+    assert browser.value("document.activeElement.id") == "row-0"
+    browser.press("/")
+    assert browser.value("document.activeElement.id") == "search"
+    for key in "sasl-":
+        browser.press(key)
+    assert browser.value("document.querySelectorAll('.ladder .arrow').length") == 3
+    browser.press("Escape")
+    assert browser.value("document.querySelectorAll('.ladder .arrow').length") == 16
+    browser.click("#larger")
+    assert browser.value("document.getElementById('row-0').offsetHeight") == 38
+    assert browser.problems == []
+
+
+@pytest.mark.chromium
+def test_hostile_text_is_inert(browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = drawn(hostile(tmp_path), tmp_path, capsys)
+    opened(browser, page)
+    for at in range(browser.value("document.querySelectorAll('.ladder [role=option]').length")):
+        browser.value(f"document.getElementById('row-{at}').click()")
+    assert browser.value("document.querySelectorAll('script').length") == 2
+    assert browser.value("document.querySelectorAll('img, iframe, object, embed, link, base').length") == 0
+    every = "[...document.querySelectorAll('*')]"
+    assert (
+        browser.value(f"{every}.flatMap((one) => one.getAttributeNames()).filter((n) => n.startsWith('on'))")
+        == []
+    )
+    assert browser.value("document.title") == "hostile <b>&.pcap"
+    assert "onerror=alert(1)" in browser.value("document.body.innerText")
+    assert not set("\u202e\x00\x1b\u2028") & set(browser.value("document.body.innerText"))
+    assert browser.problems == [] and browser.requests == [page.as_uri()]
+
+
+@pytest.mark.chromium
+def test_the_policy_stops_a_script_that_is_planted(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Even if a text became markup, nothing of it would run or be loaded."""
+    page = drawn(EARLY, tmp_path, capsys)
+    planted = (
+        "<script>window.planted = 1</script><img src='http://127.0.0.1:9/x' onerror='window.planted = 2'>"
+    )
+    page.write_text(page.read_text("utf-8").replace("<header>", f"{planted}<header>"), "utf-8")
+    opened(browser, page)
+    assert browser.value("window.planted === undefined")
+    assert any("Content Security Policy" in problem for problem in browser.problems)
+
+
+def test_the_data_cannot_end_its_block(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = drawn(hostile(tmp_path), tmp_path, capsys)
+    text = page.read_text("utf-8")
+    block = text.partition('id="data">')[2].partition("</script>")[0]
+    assert not set("<>&\u2028\u2029") & set(block)
+    assert "onerror=alert(1)" in json.dumps(data_of(page))
+    assert text.count("<script") == 2
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None and "unsafe" not in policy[1] and policy[1].startswith("default-src 'none'; ")
+
+
+def test_a_large_capture_is_summarised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    d = Dialogue()
+    d.linked(credit=1000)
+    for number in range(400):
+        d.client.transfer()
+        d.server.disposition(number)
+    path = tmp_path / "large.pcap"
+    path.write_bytes(d.pcap())
+    page = drawn(path, tmp_path, capsys)
+    data = data_of(page)
+    assert "frames that repeat others are folded and only counted" in data["contents"]
+    assert len(data["connections"][0]["rows"]) < 60
+    assert page.stat().st_size < 1_000_000 + 1.5 * path.stat().st_size
+
+
+def test_a_page_with_many_connections_names_those_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from support.remembered_conversation import RememberedConversation
+    from support.tcp_writer import Capture
+
+    monkeypatch.setattr("amqpscope.draw.survey.MAX_DRAWN_CONNECTIONS", 3)
+    capture = Capture()
+    for number in range(5):
+        talk = RememberedConversation(capture, f"10.0.0.{number + 1}:51034")
+        talk.tcp.handshake()
+        talk.client(amqp.AMQP_HEADER)
+        for _ in range(1 + (number == 4)):
+            talk.client(amqp.frame(amqp.open_(container_id=f"client-{number}")))
+    path = tmp_path / "many.pcap"
+    path.write_bytes(capture.pcap(nanoseconds=True))
+    data = data_of(drawn(path, tmp_path, capsys))
+    assert [one["stream"] for one in data["connections"]] == [4, 0, 1]
+    assert data["contents"].startswith("This page shows 3 connections, the worst ones; 2 more are not in it")
