@@ -108,7 +108,14 @@ def with_proton(port: int, tls: bool) -> None:
         domain = proton.SSLDomain(proton.SSLDomain.MODE_CLIENT)
         domain.set_peer_authentication(proton.SSLDomain.ANONYMOUS_PEER)
     connection = BlockingConnection(
-        url, ssl_domain=domain, user="shop", password="made-up-for-captures", timeout=PATIENCE
+        url,
+        ssl_domain=domain,
+        user="shop",
+        password="made-up-for-captures",
+        sasl_enabled=True,
+        allowed_mechs="PLAIN",
+        allow_insecure_mechs=True,
+        timeout=PATIENCE,
     )
     sender = connection.create_sender("/queue/bills")
     for number in range(5):

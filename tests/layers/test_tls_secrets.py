@@ -13,7 +13,7 @@ from typing import Literal
 
 import pytest
 from support import amqp10_encode
-from support.all_outputs import everywhere
+from support.all_outputs import FormOutput, everywhere
 from support.connection_harness import ConnectionHarness
 from support.conversation import Conversation
 from support.dialogue_ws import DialogueWs
@@ -296,11 +296,18 @@ def test_no_output_of_any_command_has_a_secret(tmp_path: Path) -> None:
         for form in forms_of_octets(secret_in(line))
     ]
     count = 0
-    for shown in everywhere(path, range(1, 40, 6)):
+    others = [FormOutput(how, *said(how, path)) for how in ("read --ladder", "read --linked")]
+    for shown in (*everywhere(path, range(1, 40, 6)), *others):
         count += 1
         assert not GIVEN_AWAY.search(shown.text), shown.how
         assert not [form for form in hidden if form.lower() in shown.text.lower()], shown.how
     assert count > 20
+
+
+def said(how: str, path: Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [*how.split(), str(path)])
+    assert "transfer" in result.output
+    return result.exit_code, result.output + result.stderr
 
 
 def secret_in(line: bytes) -> bytes:
