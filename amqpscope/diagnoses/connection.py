@@ -68,9 +68,10 @@ class ConnectionDiagnosis:
         if isinstance(spoken, Conversation091):
             self.listeners091 = watches091(self.notebook, spoken)
             spoken.listeners += self.listeners091
+            spoken.confirms = False
             self.conversation = spoken
         else:
-            self.spoken10 = conversation or Conversation10()
+            self.spoken10 = Conversation10(False) if conversation is None else conversation
             self.conversation = self.spoken10
 
     def measure(self) -> None:
@@ -80,6 +81,7 @@ class ConnectionDiagnosis:
         if isinstance(conversation, Conversation091):
             numbers = Numbers091(self.notebook, self.listeners091)
             conversation.listeners.append(numbers)
+            conversation.confirms = True
             self.listeners091.append(numbers)
             self.numbers = numbers
 

@@ -16,6 +16,7 @@ from amqpscope.tracking.amqp10.identity import side_of
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import (
+    HAS_MESSAGE_ID,
     BasicDeliver,
     BasicGet,
     BasicGetEmpty,
@@ -90,9 +91,9 @@ class _Opened:
 class _Delivered:
     """A delivery: its queue, its content header, and the packet of its method."""
 
-    def __init__(self, queue: str, header: ContentHeader | None, packet: i64) -> None:
+    def __init__(self, queue: str, header: ContentHeader, packet: i64) -> None:
         self.queue: str = queue
-        self.header: ContentHeader | None = header
+        self.header: ContentHeader = header
         self.packet: i64 = packet
 
 
@@ -215,14 +216,19 @@ class HabitWatch(Watch091):
         delivery, message = content.delivery, content.message
         if delivery is None or delivery.no_ack or message is None or not message.complete:
             return
+        header = message.header
+        if header is None or header.flags & HAS_MESSAGE_ID == 0:
+            return  # nobody can tell whether it comes again
         if len(self.delivered) >= 2 * MAX_UNANSWERED:
             self.delivered = dict(list(self.delivered.items())[MAX_UNANSWERED:])
         consumer = content.consumer
         queue = consumer.queue if consumer is not None else ""
-        self.delivered[delivery] = _Delivered(queue, message.header, content.packet)
+        self.delivered[delivery] = _Delivered(queue, header, content.packet)
 
     def acknowledged(self, record: FrameRecord, method: Method, deliveries: list[ConsumerDelivery]) -> None:
         delivered = self.delivered
+        if not delivered:
+            return
         requeue = (isinstance(method, BasicNack) and method.requeue) or (
             isinstance(method, BasicReject) and method.requeue
         )
@@ -234,8 +240,6 @@ class HabitWatch(Watch091):
             del delivered[delivery]
 
     def _requeued(self, method: Method, delivered: _Delivered) -> None:
-        if delivered.header is None:
-            return
         message_id = delivered.header.properties().message_id
         if message_id:
             outcome = f"{method.definition().name} with requeue"

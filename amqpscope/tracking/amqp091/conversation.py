@@ -56,6 +56,8 @@ class Conversation091(Conversation):
     def __init__(self) -> None:
         super().__init__()
         self.listeners: list[Listener091] = []
+        # Whether somebody takes the event `confirmed`.
+        self.confirms: bool = True
         # What is open on the connection.
         self.view: ConnectionView = ConnectionView(False)
         # The packet of the last octets that were not captured, or that cannot be read; 0 for none.
@@ -196,6 +198,9 @@ class Conversation091(Conversation):
                 channel.deliveries.keep(one)
             for listener in self.listeners:
                 listener.acknowledged(record, method, deliveries)
+            return
+        if not self.confirms:
+            self.view.method(False, frame.channel, method, end, record.packet, record.last_time)
             return
         known = channel.publishes.unconfirmed
         sure_to = channel.publishes.sure_to

@@ -63,10 +63,12 @@ class Conversation10(Conversation):
     """One connection. listeners: who takes its events; to be subscribed before its first frame.
 
     link: what the newest frame is about, None if it is about none, or about one that is not known.
+    settled: whether settled deliveries are kept, for `link` and `delivery_of`. Events need only the others.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settled: bool = True) -> None:
         super().__init__()
+        self.settled: bool = settled
         self.listeners: list[Listener10] = []
         self.link: Link | None = None
         # The container-ids of both peers, "" while they are not known.
@@ -485,14 +487,16 @@ class Conversation10(Conversation):
 
     def _remember(self, half: SessionHalf, delivery: OpenDelivery, number: int, body: Transfer) -> None:
         """A delivery begins; dispositions name it by its id."""
-        before: i64 = len(half.newer)
-        half.newer[number] = delivery
-        self._newer += len(half.newer) - before
-        if self._newer > MAX_NAMED_DELIVERIES:
-            for one in self._halves.values():
-                one.older = one.newer
-                one.newer = {}
-            self._newer = 0
+        before: i64 = 0
+        if self.settled:
+            before = len(half.newer)
+            half.newer[number] = delivery
+            self._newer += len(half.newer) - before
+            if self._newer > MAX_NAMED_DELIVERIES:
+                for one in self._halves.values():
+                    one.older = one.newer
+                    one.newer = {}
+                self._newer = 0
         if not self.listeners or body.settled:
             return
         before = len(half.unsettled)
@@ -510,7 +514,7 @@ class Conversation10(Conversation):
         if half is None or body.first is None:
             return
         sending = half.other() if body.role else half
-        if sending is not None:
+        if sending is not None and self.settled:
             known = sending.delivery(body.first)
             if known is not None:
                 self.link = known.link

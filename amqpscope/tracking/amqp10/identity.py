@@ -185,7 +185,8 @@ class SessionHalf:
             ]
         ids: dict[int, None] = {}
         for step in range(size):
-            known = self.delivery((first + step) % _IDS)
+            number = (first + step) % _IDS
+            known = self.delivery(number) or unsettled.get(number)
             if known is not None and known.id is not None and known.id in unsettled:
                 ids[known.id] = None
         return list(ids)

@@ -50,8 +50,16 @@ def records(d: Dialogue2011) -> list[FrameRecord]:
 
 
 def heard(d: Dialogue2011) -> Heard:
+    """The events, which are the same where no settled deliveries are kept."""
+    without = _heard(d, False)
+    with_settled = _heard(d, True)
+    assert without.said == with_settled.said
+    return with_settled
+
+
+def _heard(d: Dialogue2011, settled: bool) -> Heard:
     found = Heard()
-    conversation = Conversation10()
+    conversation = Conversation10(settled)
     conversation.listeners.append(found)
     for record in records(d):
         conversation.take(record)
