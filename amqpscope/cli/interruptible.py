@@ -1,19 +1,21 @@
-"""Ctrl-C while Spark works.
+"""Ctrl-C, and signals that ask the program to end, while Spark works.
 
 A thread that waits for Java cannot be interrupted without leaving the
 connection to it in the middle of an answer. So a command that uses Spark runs
-in a thread of its own, and the main thread only waits for it: at Ctrl-C it
-cancels Spark's jobs, which ends the command as any failure does, and it
-cleans up.
+in a thread of its own, and the main thread only waits for it: at Ctrl-C or
+SIGTERM it cancels Spark's jobs, which ends the command as any failure does,
+and it cleans up.
 """
 
 import contextlib
 import functools
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from amqpscope.cli.output import say
+from amqpscope.cli.status import ENDING, Status
 
 __all__ = ["interruptible"]
 
@@ -43,25 +45,49 @@ class _Work(threading.Thread):
 
 
 def interruptible(command: Callable[..., int]) -> Callable[..., int]:
-    """`command`, but so that Ctrl-C ends it cleanly while it waits for Spark."""
+    """`command`, but so that Ctrl-C or SIGTERM ends it cleanly while it waits for Spark."""
 
     @functools.wraps(command)
     def wait(**given: Any) -> int:
         work = _Work(functools.partial(command, **given))
-        work.start()
-        try:
-            work.over.wait()
-        except KeyboardInterrupt:
-            _cancel(work)
-            if work.status is None:
-                say("interrupted; nothing was changed")
-                raise
+        with _ending_interrupts() as asked:
+            work.start()
+            try:
+                work.over.wait()
+            except KeyboardInterrupt:
+                _cancel(work)
+                if work.status is None:
+                    say(f"{'ended by a signal' if asked else 'interrupted'}; nothing was changed")
+                    if asked:
+                        return Status.TERMINATED
+                    raise
         if work.error is not None:
             raise work.error
         assert work.status is not None
         return work.status
 
     return wait
+
+
+@contextlib.contextmanager
+def _ending_interrupts() -> Iterator[list[int]]:
+    """Meanwhile signals that ask to end are taken as Ctrl-C is; gives a list that has those that came."""
+    came: list[int] = []
+
+    def interrupt(number: int, frame: object) -> None:
+        came.append(number)
+        if len(came) == 1:  # the clean-up goes on, whatever comes then
+            raise KeyboardInterrupt
+
+    before = {}
+    with contextlib.suppress(ValueError):  # only the main thread gets signals
+        for number in ENDING:
+            before[number] = signal.signal(number, interrupt)
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _cancel(work: _Work) -> None:

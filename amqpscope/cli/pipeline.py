@@ -13,23 +13,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from amqpscope.cli.help import HelpfulCommand
-from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption
+from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption, secrets_of
 from amqpscope.cli.interruptible import interruptible
 from amqpscope.cli.judging import (
     STATUS_PANEL,
+    AllowEmpty,
+    BaselineOption,
+    ConfigOption,
+    FailOnDiagnosis,
     FailOnOption,
     FailOnPossible,
+    IgnoreOption,
+    NoConfig,
     ProfileOption,
+    SelectOption,
     SpecOption,
+    StrictOption,
+    configuration_of,
     given_of,
+    today,
 )
 from amqpscope.cli.output import TextOrJson, say
 from amqpscope.cli.status import Status, worst
 from amqpscope.cli.table_rows import print_table, row_objects
 from amqpscope.errors import FilterError
 from amqpscope.model.note import INTERNAL
-from amqpscope.policy.policy import Policy
-from amqpscope.policy.terms import Terms
+from amqpscope.policy.config_finding import ConfigFinding
+from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import PROTOCOLS, any_decoded
 from amqpscope.report.printable import printable
 from amqpscope.report.summary import protocol_name
@@ -37,6 +47,9 @@ from dissectors.wording import count
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from amqpscope.pipeline.inputs import CaptureFile
+    from amqpscope.pipeline.planner import Plan
 
 __all__ = ["app"]
 
@@ -233,6 +246,11 @@ def run(
         typer.Option("--explain", rich_help_panel=_HOW, help="Show the plan and exit, without an analysis."),
     ] = False,
     configuration: Configuration = None,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
+    baseline: BaselineOption = None,
+    config: ConfigOption = None,
+    no_config: NoConfig = False,
     spec: SpecOption = None,
     profile: ProfileOption = None,
     dialect: DialectOption = None,
@@ -240,14 +258,9 @@ def run(
     tls_key: ServerKeyOption = None,
     fail_on: FailOnOption = None,
     fail_on_possible: FailOnPossible = None,
-    allow_empty: Annotated[
-        bool,
-        typer.Option(
-            "--allow-empty",
-            rich_help_panel=STATUS_PANEL,
-            help="Exit with status 0 even if the capture has no AMQP 1.0 or 0-9-1.",
-        ),
-    ] = False,
+    strict: StrictOption = None,
+    fail_on_diagnosis: FailOnDiagnosis = None,
+    allow_empty: AllowEmpty = None,
     allow_missing: Annotated[
         bool,
         typer.Option(
@@ -266,56 +279,63 @@ def run(
 ) -> int:
     """Analyze captures and write tables of frames, findings, diagnoses and more."""
     _need_extra()
-    from amqpscope.pipeline.capture_set import capture_sets
+    from amqpscope.cli.spark_progress import progress
+    from amqpscope.pipeline import session
+    from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace
+    from amqpscope.pipeline.lake import Lake
     from amqpscope.pipeline.planner import make_plan
     from amqpscope.pipeline.schemas import TABLES
 
     given = given_of(
-        fail_on=fail_on, possible=fail_on_possible, allow_empty=allow_empty, spec=spec, profile=profile
+        select=select,
+        ignore=ignore,
+        fail_on=fail_on,
+        possible=fail_on_possible,
+        strict=strict,
+        allow_empty=allow_empty,
+        spec=spec,
+        profile=profile,
+        baseline=baseline,
+        fail_on_diagnosis=fail_on_diagnosis,
     )
-    policy = Policy(None, given)
+    settings = configuration_of(config, no_config)
+    policy = Policy(settings, given, today())
     octets = split * 1024 * 1024
-    chosen = tuple(name.strip() for name in wanted.split(",") if name.strip()) or tuple(TABLES)
+    usual = [name for name in TABLES if name != "diagnoses" or policy.diagnosing(True)]
+    chosen = tuple(name.strip() for name in wanted.split(",") if name.strip()) or tuple(usual)
     unknown = sorted(set(chosen) - set(TABLES))
     if unknown:
         raise FilterError(f"--tables {unknown[0]}: must be of {', '.join(TABLES)}")
-    if explain and _local_cores(master):
-        for line in make_plan(
-            capture_sets(sources, set_by), _local_cores(master), plan, octets, shuffle
-        ).explain():
-            print(printable(line))
-        return Status.FINE
+    if not explain:
+        Lake(out).refuse()
     analysis = None
     try:
-        with _session(master, verbose, configuration) as spark:
-            from amqpscope.cli.spark_progress import progress
-            from amqpscope.pipeline.analysis import analyse
-            from amqpscope.pipeline.lake import Lake
-
-            analysis = analyse(
-                *(spark, sources),
-                set_by=set_by,
-                plan=plan,
-                split=octets,
-                shuffle=shuffle,
-                tls_keylog=tls_keylog or (),
-                tls_key=tls_key or (),
-            )
-            if explain:
-                for line in analysis.plan.explain():
-                    print(printable(line))
+        with progress(quiet or explain) as shown:
+            secrets = secrets_of(tls_keylog, tls_key, settings)
+            sets = capture_sets(sources, set_by)
+            if explain and _local_cores(master):
+                _print_plan(make_plan(sets, _local_cores(master), plan, octets, shuffle))
                 return Status.FINE
-            files = sum(len(one.files) for one in analysis.plan.sets)
-            with progress(spark, files, quiet) as tally:
-                outcome = analysis.write(
-                    *(out, chosen, tally, policy.profile, policy.spec, allow_missing, dialect or "")
-                )
-            troubles = Lake(out).troubles()
+            if not explain:
+                fit_to_replace(sets, allow_missing)
+            if shown is not None:
+                shown.starts()
+            with _session(master, verbose, configuration) as spark:
+                from amqpscope.pipeline.analysis import Analysis
+
+                planned = make_plan(sets, session.cores(spark), plan, octets, shuffle)
+                analysis = Analysis(spark, planned, secrets)
+                if explain:
+                    _print_plan(analysis.plan)
+                    return Status.FINE
+                tally = shown and shown.runs(spark, sum(len(one.files) for one in sets))
+                outcome = analysis.write(out, chosen, tally, policy, allow_missing, dialect or "")
+        troubles = Lake(out).troubles()
     except BaseException:
         if analysis is not None:
             analysis.clean_up()
         raise
-    inputs = [file for one in analysis.plan.sets for file in one.files]
+    inputs = [file for one in sets for file in one.files]
     # A name that is no text is in the tables with escapes.
     skipped = {file.capture.encode(errors="backslashreplace").decode() for file in inputs if file.skipped}
     troubles = [trouble for trouble in troubles if trouble[0] not in skipped]
@@ -328,10 +348,14 @@ def run(
             say(f"{key[1]}: {INTERNAL}: {key[2]}".removeprefix(": "))
     if skipped:
         say(f"{count(len(skipped), 'file')} in directories {'is' if len(skipped) == 1 else 'are'} no capture")
+    remarks = _remarks(policy, inputs, outcome.counts, {trouble[0] for trouble in troubles})
+    for remark in remarks:
+        say(f"{remark.severity} {remark.rule} in {remark.place}: {remark.message}")
     outcome.counts["file", "skipped"] = len(skipped)
     outcome.counts["file", "unreadable"] -= len(skipped)
     _print_counts(out, outcome.counts)
-    return worst(_statuses(outcome.counts, policy.terms))
+    statuses = _statuses(outcome.counts, policy)
+    return worst([*statuses, Status.FINDINGS] if any(remark.counts for remark in remarks) else statuses)
 
 
 @app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="Summarize a lake in a few tables.")
@@ -347,11 +371,15 @@ def summary(
     "long settlements take."""
     _need_extra()
     with _session(master, verbose, configuration) as spark:
+        from amqpscope.pipeline.lake import Lake
         from amqpscope.pipeline.questions import QUESTIONS, ask, views
 
         views(spark, lake)
         answers: dict[str, Any] = {}
+        written = Lake(lake).tables()
         for question in QUESTIONS:
+            if not set(question.tables).issubset(written):
+                continue
             frame = ask(spark, question)
             if form is TextOrJson.json:
                 answers[question.name] = row_objects(frame)
@@ -409,6 +437,11 @@ def tables() -> int:
     return Status.FINE
 
 
+def _print_plan(plan: "Plan") -> None:
+    for line in plan.explain():
+        print(printable(line))
+
+
 def _need_extra() -> None:
     missing = [name for name in _EXTRA if importlib.util.find_spec(name) is None]
     if missing:
@@ -440,11 +473,15 @@ def _session(master: str | None, verbose: bool, configuration: list[str] | None)
     spark = session.start(master, verbose, settings)
     try:
         yield spark
+    except Exception as error:
+        session.explain_lost(spark, error)
+        raise
     finally:
-        spark.stop()
+        session.stop(spark)
 
 
-def _statuses(counts: Counter[tuple[str, ...]], terms: Terms) -> list[Status]:
+def _statuses(counts: Counter[tuple[str, ...]], policy: Policy) -> list[Status]:
+    terms = policy.terms
     statuses = [Status.FINE]
     if counts["file", "unreadable"] or any(key[0] == "mishap" for key in counts):
         statuses.append(Status.FAILURE)
@@ -452,10 +489,26 @@ def _statuses(counts: Counter[tuple[str, ...]], terms: Terms) -> list[Status]:
         certain = key[-1] == "certain" or terms.possible
         if key[0] == "finding" and number and key[1] in terms.severities and certain:
             statuses.append(Status.FINDINGS)
+        if key[0] == "diagnosis" and policy.fails_for(key[1]):
+            statuses.append(Status.FINDINGS)
     if not _anything(counts) and not terms.allow_empty:
         say("no AMQP 1.0 or 0-9-1 in any of the captures")
         statuses.append(Status.NO_AMQP)
     return statuses
+
+
+def _remarks(
+    policy: Policy, inputs: "list[CaptureFile]", counts: Counter[tuple[str, ...]], troubles: set[str]
+) -> list[ConfigFinding]:
+    """What is to be said of the configuration. troubles: captures that were not read to their ends."""
+    rulings = Rulings(policy)
+    rulings.used.update(int(key[1]) for key in counts if key[0] == "allowed")
+    for file in inputs:
+        if not file.skipped:
+            rulings.begin(file.capture)
+            if file.capture not in troubles:
+                rulings.ended(file.capture)
+    return rulings.close(not any(key[0] == "mishap" for key in counts)).remarks
 
 
 def _anything(counts: Counter[tuple[str, ...]]) -> bool:
@@ -490,6 +543,8 @@ def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
             number = counts["finding", severity, certainty]
             if number:
                 found.append(count(number, f"{'' if certainty == 'certain' else 'possible '}{severity}"))
+    if counts["suppressed",]:
+        found.append(f"{counts['suppressed',]} suppressed")
     nothing = "nothing wrong found" if _anything(counts) else "nothing to check"
     print(f"  {', '.join(found) or nothing}")
 

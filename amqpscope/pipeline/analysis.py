@@ -37,9 +37,8 @@ from amqpscope.pipeline.tasks import (
     TaskOutput,
     carrying,
 )
+from amqpscope.policy.policy import Policy
 from amqpscope.protocols import known_dialect
-from amqpscope.rules import profiles
-from amqpscope.rules.editions import FINAL, known
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -99,8 +98,7 @@ class Analysis:
         path: str,
         tables: Iterable[str] = tuple(TABLES),
         tally: Any = None,
-        profile: str = profiles.AUTO,
-        spec: str = FINAL,
+        policy: Policy | None = None,
         allow_missing: bool = False,
         dialect: str = "",
     ) -> AnalysisResult:
@@ -110,16 +108,16 @@ class Analysis:
         only if none can be read.
 
         tables: those that are wanted, beside `files`. Without `findings` and `diagnoses` nothing is judged.
-        tally: see `amqpscope.pipeline.tally`. profile: which products' habits are notes only
-        (`rules.profiles.under`). spec: the edition of the specification that findings follow. dialect: of
-        AMQP 1.0 that all peers speak, `final` or `draft2011`, "" to find out by the frames.
+        tally: see `amqpscope.pipeline.tally`. policy: what findings and diagnoses are held to
+        (`policy.load_policy`); without it no configuration holds. dialect: of AMQP 1.0 that all peers speak,
+        `final` or `draft2011`, "" to find out by the frames.
         """
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
             raise PipelineError(f"{unknown[0]}: there is no such table; the tables are {', '.join(TABLES)}")
-        fit_to_replace(self.plan.sets, allow_missing)
+        fit_to_replace(list(self.plan.sets), allow_missing)
         wanted = tuple(name for name in TABLES if name in {"files", *tables})
-        terms = RowTerms(profiles.valid(profile), known(spec), known_dialect(dialect))
+        terms = RowTerms(policy or Policy(), known_dialect(dialect))
         lake = Lake(path)
         self._lake = lake
         run, staging = lake.begin()
@@ -148,7 +146,7 @@ class Analysis:
                 f"{shown(path)}: nothing is replaced: {gone} of the files were not where the workers look; "
                 "--allow-missing continues without these files"
             )
-        lake.commit(run, parts, {"plan": self.plan.kind})
+        lake.commit(run, parts, {"plan": self.plan.kind, "tables": wanted})
         return AnalysisResult(parts, counts)
 
     def clean_up(self) -> None:

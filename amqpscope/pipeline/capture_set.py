@@ -26,7 +26,7 @@ from amqpscope.pipeline.inputs import (
 )
 from amqpscope.pipeline.packets import MAX_FILES
 
-__all__ = ["CaptureSet", "capture_sets", "fit_to_replace", "not_there"]
+__all__ = ["CaptureSet", "capture_sets", "fit_to_read", "fit_to_replace", "not_there"]
 
 _LAST_LOOK = 256 * 1024
 """Octets at the end of a file of several that are looked at, to see whether they overlap in time."""
@@ -74,11 +74,11 @@ def not_there(file: CaptureFile) -> bool:
     return file.trouble is not None and file.trouble.reason == "missing"
 
 
-def fit_to_replace(sets: Iterable[CaptureSet], allow_missing: bool) -> None:
-    """Raise PipelineError if what comes of these is not to take the place of what a run before has left.
+def fit_to_read(sets: Iterable[CaptureSet], allow_missing: bool = False, consequence: str = "") -> None:
+    """Raise PipelineError if nothing can be read, or, unless that is allowed, if anything that was asked for
+    is missing: mostly that is a name mistyped, or a file system that is not there.
 
-    So it is if nothing can be read, and, unless that is allowed, if anything that was asked for is missing:
-    mostly that is a name mistyped, or a file system that is not there.
+    consequence: ends the sentence.
     """
     files = [file for one in sets for file in one.files]
     missing = [file for file in files if file.named and not_there(file)]
@@ -92,8 +92,14 @@ def fit_to_replace(sets: Iterable[CaptureSet], allow_missing: bool) -> None:
     file = next((file for file in bad if file.named), bad[0])
     assert file.trouble is not None
     more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-    hint = "" if len(bad) == len(files) else "; --allow-missing continues without the missing files"
-    raise PipelineError(f"{file.capture}: {file.trouble.detail}{more}: nothing is replaced{hint}")
+    raise PipelineError(f"{file.capture}: {file.trouble.detail}{more}{consequence}")
+
+
+def fit_to_replace(sets: list[CaptureSet], allow_missing: bool) -> None:
+    """`fit_to_read`, for what is to take the place of what a run before has left."""
+    readable = any(file.trouble is None for one in sets for file in one.files)
+    hint = "; --allow-missing continues without the missing files" if readable else ""
+    fit_to_read(sets, allow_missing, f": nothing is replaced{hint}")
 
 
 def _naming(set_by: str) -> Any:

@@ -120,7 +120,7 @@ def analyse(
     """
     for set_number, of_set in groupby(blocks, key=lambda block: block[0]):
         one = sets[set_number]
-        several = LaterSeveral({})
+        several = LaterSeveral(rows.terms.policy.limits)
         recorder = Recorder(rows, one.name, [file.capture for file in one.files], several)
         payloads = Payloads(one)
         secrets = secrets_for(rows.terms.secrets, None, set_number)
@@ -188,7 +188,7 @@ def correlate(one: CaptureSet, summaries: Iterable[bytes], rows: Rows) -> None:
             links += summary.weight
     try:
         recorder.take_findings(join(loaded, whole))
-        recorder.take_placed(conclude(facts, {}))
+        recorder.take_placed(conclude(facts, rows.terms.policy.limits))
     except Exception as error:
         recorder.fail(error, None)
 

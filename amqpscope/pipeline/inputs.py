@@ -39,6 +39,7 @@ __all__ = [
     "find_inputs",
     "is_remote",
     "open_file",
+    "plain",
     "shown",
     "size_now",
     "trouble_of",
@@ -65,7 +66,8 @@ class Trouble(NamedTuple):
 
 
 class CaptureFile(NamedTuple):
-    """One input. capture: what it is called. path: where it is; absolute, or a URL.
+    """One input. capture: what it is called, path: where it is. Both absolute paths, or URLs; a name without
+    credentials and options.
 
     size: octets of the file when it was found; of one that grows no more are read. compression: gzip, zstd
     or "". first_time: of its first packet, ns since 1970. trouble: why it cannot be read at all. named: asked
@@ -142,12 +144,25 @@ def shown(path: str) -> str:
 
 def is_remote(path: str) -> bool:
     """Whether it is read over a network, as far as one can see."""
-    return "://" in path and not path.startswith("file://")
+    return "://" in path
+
+
+def plain(path: str) -> str:
+    """A URL of a file on this machine (`file:/x`, `file:///x`) as a path; all else as it is."""
+    local = _LOCAL_URL.match(path)
+    return unquote(local.group(1)) if local else path
+
+
+_LOCAL_URL = re.compile(r"file:(?://(?:localhost)?)?(/(?!/).*)", re.DOTALL)
 
 
 def _find(source: str) -> Iterator[CaptureFile]:
+    source = plain(source)
     if source == "-":
         raise PipelineError("- (standard input): the pipeline reads files, directories, patterns and URLs")
+    if "://" not in source:
+        # The same name, and so the same rows, wherever the command is started.
+        source = os.path.abspath(source)
     if "://" in source:
         yield from _find_url(source)
     elif os.path.isdir(source):
@@ -177,14 +192,9 @@ def _find_below(directory: str) -> Iterator[CaptureFile]:
     for error in troubles:
         empty = False
         name = str(error.filename)
-        yield CaptureFile(name, os.path.abspath(name), 0, trouble=trouble_of(error))
+        yield CaptureFile(name, name, 0, trouble=trouble_of(error))
     if empty:
-        yield CaptureFile(
-            directory,
-            os.path.abspath(directory),
-            0,
-            trouble=Trouble("missing", "no capture in the directory"),
-        )
+        yield CaptureFile(directory, directory, 0, trouble=Trouble("missing", "no capture in the directory"))
 
 
 def _is_lake(path: str) -> bool:
@@ -199,14 +209,13 @@ _MANIFEST_BEGINS = 256
 
 
 def _local(path: str) -> CaptureFile:
-    absolute = os.path.abspath(path)
     try:
         status = os.stat(path)
     except OSError as error:
-        return CaptureFile(path, absolute, 0, trouble=trouble_of(error))
+        return CaptureFile(path, path, 0, trouble=trouble_of(error))
     if not os.path.isfile(path):
-        return CaptureFile(path, absolute, 0, trouble=Trouble("foreign", "not a regular file"))
-    return CaptureFile(path, absolute, status.st_size)
+        return CaptureFile(path, path, 0, trouble=Trouble("foreign", "not a regular file"))
+    return CaptureFile(path, path, status.st_size)
 
 
 def _find_url(url: str) -> Iterator[CaptureFile]:

@@ -1,24 +1,26 @@
 """A lake: the tables of one run as Parquet files, and the manifest that says which files these are.
 
     LAKE/manifest.json                                            the run, and every file with its rows
-    LAKE/frames/date=2026-01-31/protocol=amqp10/part-RUN-....parquet
-    LAKE/files/part-RUN-....parquet                               not partitioned
+    LAKE/run-RUN/frames/date=2026-01-31/protocol=amqp10/part-RUN-....parquet
+    LAKE/run-RUN/files/part-RUN-....parquet                       not partitioned
+    LAKE/latest                                                   symbolic link to run-RUN, in local lakes
     LAKE/_staging/RUN/...                                         while a run is under way
+    LAKE/_lease.json                                              which run that is (see `lease`)
 
 Workers write into the staging directory and report their files; only the files of task attempts that Spark
-took for finished come back. The driver moves these to their places and then replaces the manifest, in one
-step: that is the commit. The files of the run before are deleted after it, and what a run left that died
-before its commit is deleted by the next. So whoever reads by the manifest (`table`, `pipeline sql`,
-`pipeline summary`) sees one run or the other, whole; who reads the directories sees the same but for the
-moment of the change.
+took for finished come back. The driver moves these into the directory of the run and then replaces the
+manifest, in one step: that is the commit. The link follows, in one step, too. So whoever reads by the
+manifest (`table`, `pipeline sql`, `pipeline summary`) or through the link sees one run or the other, whole.
 
-One run at a time may write to a lake.
+The files of the run before stay until the next run commits: a data frame made before a commit can be read
+after it. What a run left that died before its commit is deleted by the next.
 """
 
 import contextlib
 import datetime
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +32,8 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.inputs import LAKE, LAKE_MANIFEST, file_system, shown
+from amqpscope.pipeline.inputs import LAKE, LAKE_MANIFEST, file_system, plain, shown
+from amqpscope.pipeline.lease import LEASE, Lease
 from amqpscope.pipeline.schemas import SCHEMA_VERSION, TABLES
 
 if TYPE_CHECKING:
@@ -38,9 +41,14 @@ if TYPE_CHECKING:
 
 __all__ = ["LAKE_SCHEMA", "Lake", "LakeFile", "PartWriter", "table"]
 
-LAKE_SCHEMA = f"{LAKE}1"
+LAKE_SCHEMA = f"{LAKE}2"
 
+LATEST = "latest"
 _STAGING = "_staging"
+_RUN = "run-"
+
+_UNDER_WAY = re.compile(rf"{_STAGING}|{LEASE}.*|{_RUN}[0-9a-f]{{12}}|_{LATEST}")
+"""What a run leaves in a lake that dies before its commit."""
 
 MAX_OPEN_PARTS = 24
 """Files that a task writes at a time. More days and protocols make more files, not more memory."""
@@ -156,7 +164,7 @@ class PartReader:
 
 def _with_partition(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
     """Rows of a part with date and protocol, which only its path has."""
-    _, date, protocol, _ = path.split("/")
+    date, protocol = path.split("/")[-3:-1]
     values = (
         pa.scalar(datetime.date.fromisoformat(date.partition("=")[2]), pa.date32()),
         pa.scalar(None if protocol.endswith(_NULL) else protocol.partition("=")[2], pa.string()),
@@ -192,12 +200,14 @@ class Lake:
     def __init__(self, path: str) -> None:
         if not path:
             raise PipelineError("the name of the lake is empty: give a directory or a URL")
-        self.path = path.rstrip("/") or path
+        self.path = plain(path.rstrip("/") or path)
         self.name = shown(self.path)
         try:
             self._system, self._root = file_system(self.path)
         except OSError as error:
             raise PipelineError(f"{self.name}: {error}") from error
+        self._lease = Lease(self._system, self._root, self.name)
+        self._run = ""  # that is under way, begun by this object
         self._made = False  # by us, and nothing was committed to it
 
     def for_spark(self) -> str | None:
@@ -211,40 +221,88 @@ class Lake:
         try:
             with self._system.open_input_stream(f"{self._root}/{LAKE_MANIFEST}") as file:
                 manifest = json.loads(file.read())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, ValueError) as error:
             raise PipelineError(f"{self.name}/{LAKE_MANIFEST}: cannot be read ({error})") from error
         if manifest.get("schema") != LAKE_SCHEMA:
-            raise PipelineError(f"{self.name}: not a lake of this version ({manifest.get('schema')})")
+            raise PipelineError(
+                f"{self.name}: not a lake of this version ({manifest.get('schema')}): write a new one"
+            )
         return dict(manifest)
+
+    def written(self) -> dict[str, Any]:
+        """The manifest. PipelineError if there is none: this is not a lake."""
+        manifest = self.manifest()
+        if manifest is None:
+            raise PipelineError(f"{self.name}: is not a lake (it has no {LAKE_MANIFEST})")
+        return manifest
+
+    def tables(self) -> list[str]:
+        """The tables that the last run wrote. PipelineError: see `written`."""
+        tables = self.written()["tables"]
+        return [name for name in TABLES if name in tables]
+
+    def parts(self, name: str) -> list[LakeFile]:
+        """The files of a table. PipelineError if the last run wrote no such table."""
+        if name not in TABLES:
+            raise PipelineError(f"{name}: there is no such table; the tables are {', '.join(TABLES)}")
+        manifest = self.written()
+        if name not in manifest["tables"]:
+            raise PipelineError(
+                f"{self.name}: the last run did not write the table {name} (`--tables` left it out)"
+            )
+        parts = [LakeFile(**part) for part in manifest["parts"] if part["table"] == name]
+        for part in parts:
+            if not part.path.startswith(f"{_RUN}{manifest['run']}/{name}/") or ".." in part.path.split("/"):
+                raise PipelineError(f"{self.name}/{LAKE_MANIFEST}: {part.path} is no file of {name}")
+        return parts
 
     def troubles(self) -> list[tuple[str, str, str]]:
         """The inputs that were not read, or not to the end: capture, reason, detail."""
         found: list[tuple[str, str, str]] = []
-        for part in (self.manifest() or {"parts": []})["parts"]:
-            if part["table"] == "files":
-                with self._system.open_input_file(f"{self._root}/{part['path']}") as file:
-                    rows = pq.read_table(file, columns=["capture", "status", "reason", "detail"]).to_pylist()
-                found += [
-                    (row["capture"], row["reason"], row["detail"]) for row in rows if row["status"] != "ok"
-                ]
+        for part in self.parts("files"):
+            with self._system.open_input_file(f"{self._root}/{part.path}") as file:
+                rows = pq.read_table(file, columns=["capture", "status", "reason", "detail"]).to_pylist()
+            found += [(row["capture"], row["reason"], row["detail"]) for row in rows if row["status"] != "ok"]
         return sorted(found)
 
-    def begin(self) -> tuple[str, str]:
-        """A new run: its name, and its staging directory. Refuses a directory that holds something else."""
+    def refuse(self) -> None:
+        """Raise PipelineError if no run may begin: a directory of something else, or another run at work."""
         try:
-            found = self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
-            names = {str(file.base_name) for file in found}
-            if names - {_STAGING} and self.manifest() is None:
-                raise PipelineError(f"{self.name}: the directory is not empty and is not a lake")
-            self._made = self._made or self._system.get_file_info(self._root).type == fs.FileType.NotFound
-            run = uuid.uuid4().hex[:12]
-            staging = f"{self._root}/{_STAGING}/{run}"
-            self._system.create_dir(staging, recursive=True)
+            self._refuse_others()
+            if self._system.get_file_info(self._root).type != fs.FileType.NotFound:
+                self._lease.refuse_if_held(_new_run())
         except OSError as error:
             raise PipelineError(f"{self.name}: {error}") from error
+
+    def begin(self) -> tuple[str, str]:
+        """A new run: its name, and its staging directory. PipelineError: see `refuse`.
+
+        What dead runs have left is deleted.
+        """
+        run = _new_run()
+        try:
+            self._refuse_others()
+            self._made = self._made or self._system.get_file_info(self._root).type == fs.FileType.NotFound
+            self._system.create_dir(self._root, recursive=True)
+            self._lease.take(run)
+            self._run = run
+            manifest = self.manifest() or {}
+            self._clear(manifest.get("run"), manifest.get("before"))
+            self._link(manifest.get("run"))
+            self._delete(f"{self._root}/{_STAGING}")
+            self._system.create_dir(f"{self._root}/{_STAGING}/{run}", recursive=True)
+        except OSError as error:
+            self.abandon()
+            raise PipelineError(f"{self.name}: {error}") from error
         return run, self.place(f"{_STAGING}/{run}")
+
+    def _refuse_others(self) -> None:
+        found = self._system.get_file_info(fs.FileSelector(self._root, allow_not_found=True))
+        others = [file for file in found if not _UNDER_WAY.fullmatch(str(file.base_name))]
+        if others and self.manifest() is None:
+            raise PipelineError(f"{self.name}: the directory is not empty and is not a lake")
 
     def place(self, path: str) -> str:
         """The path, from the root on, or URL of something in the lake. path: below it."""
@@ -254,77 +312,111 @@ class Lake:
         return f"{address.rstrip('/')}/{quote(path, safe='/=')}{mark}{options}"
 
     def commit(self, run: str, parts: Iterable[LakeFile], about: dict[str, Any]) -> None:
-        """The files of a run take their places, and those of the run before go."""
-        parts = sorted(parts)
-        for part in parts:
-            folder = f"{self._root}/{part.path}".rpartition("/")[0]
-            self._system.create_dir(folder, recursive=True)
-            self._system.move(f"{self._root}/{_STAGING}/{run}/{part.path}", f"{self._root}/{part.path}")
+        """The files of a run take their places, and take the place of those of the run before.
+
+        about: what else the manifest has, with `tables`, the names of those that were written.
+        """
+        try:
+            self._lease.check()
+            before = (self.manifest() or {}).get("run")
+            self._move(run, parts, about, before)
+            self._link(run)
+            self._clear(run, before)
+        except OSError as error:
+            raise PipelineError(f"{self.name}: {error}") from error
+        finally:
+            self.abandon()
+
+    def _move(self, run: str, parts: Iterable[LakeFile], about: dict[str, Any], before: str | None) -> None:
+        """Move the files of a run to their places, then replace the manifest."""
+        placed = []
+        for part in sorted(parts):
+            path = f"{_RUN}{run}/{part.path}"
+            self._system.create_dir(f"{self._root}/{path}".rpartition("/")[0], recursive=True)
+            self._system.move(f"{self._root}/{_STAGING}/{run}/{part.path}", f"{self._root}/{path}")
+            placed.append(part._replace(path=path))
         manifest = {
             "schema": LAKE_SCHEMA,
             "tables_version": SCHEMA_VERSION,
             "run": run,
+            "before": before,
             **about,
-            "rows": {name: sum(part.rows for part in parts if part.table == name) for name in TABLES},
-            "parts": [part._asdict() for part in parts],
+            "rows": {name: sum(part.rows for part in placed if part.table == name) for name in TABLES},
+            "parts": [part._asdict() for part in placed],
         }
         new = f"{self._root}/{_STAGING}/{run}/{LAKE_MANIFEST}"
         with self._system.open_output_stream(new) as file:
             file.write(json.dumps(manifest, indent=1).encode())
+        self._lease.check()
         self._system.move(new, f"{self._root}/{LAKE_MANIFEST}")
-        self._clear({f"{self._root}/{part.path}" for part in parts})
-        self.abandon()
+
+    def _link(self, run: str | None) -> None:
+        """Let the link name a run that was committed. Only local file systems have links."""
+        if not run or not isinstance(self._system, fs.LocalFileSystem):
+            return
+        new = f"{self._root}/_{LATEST}"
+        # Where no link can be made (Windows, some network drives), the manifest names the run.
+        with contextlib.suppress(OSError, NotImplementedError):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(new)
+            os.symlink(f"{_RUN}{run}", new, target_is_directory=True)
+            os.replace(new, f"{self._root}/{LATEST}")
+
+    def _clear(self, *kept: str | None) -> None:
+        """Delete the directories of all runs but these."""
+        for found in self._system.get_file_info(fs.FileSelector(self._root)):
+            name = str(found.base_name)
+            if name.startswith(_RUN) and _UNDER_WAY.fullmatch(name) and name.removeprefix(_RUN) not in kept:
+                self._delete(str(found.path))
 
     def abandon(self) -> None:
-        """Nothing that is in the staging directory is wanted, nor a lake that has nothing else.
+        """The run of this object is over: delete what it has staged, let others write, and delete the lake
+        if the run has made it and nothing else.
 
-        Workers that do not know yet may still write there, but cannot make that directory anew.
+        Workers that do not know yet may still write there, but cannot make the staging directory anew.
         """
+        if not self._run:
+            return
+        self._delete(f"{self._root}/{_STAGING}/{self._run}")
+        self._delete_empty(f"{self._root}/{_STAGING}")
+        self._lease.release()
+        if self._made:
+            self._delete_empty(self._root)
+
+    def _delete(self, directory: str) -> None:
+        """Delete a directory with all that is in it, if it is there."""
         for _ in range(_ATTEMPTS):
             try:
-                self._system.delete_dir(f"{self._root}/{_STAGING}")
+                self._system.delete_dir(directory)
             except FileNotFoundError:
                 break
             except OSError:
                 continue  # something came into it meanwhile
             break
-        with contextlib.suppress(OSError):
-            if self._made and not self._system.get_file_info(fs.FileSelector(self._root)):
-                self._system.delete_dir(self._root)
 
-    def _clear(self, kept: set[str]) -> None:
-        """Delete the files of other runs, and directories that are empty then."""
-        for name in TABLES:
-            selector = fs.FileSelector(f"{self._root}/{name}", allow_not_found=True, recursive=True)
-            found = self._system.get_file_info(selector)
-            left: set[str] = set()
-            for file in found:
-                if file.type != fs.FileType.Directory:
-                    if file.path in kept or not file.base_name.startswith("part-"):
-                        left.add(str(file.path))
-                    else:
-                        self._system.delete_file(file.path)
-            for folder in sorted((f.path for f in found if f.type == fs.FileType.Directory), reverse=True):
-                if not any(path.startswith(f"{folder}/") for path in left):
-                    self._system.delete_dir(folder)
+    def _delete_empty(self, directory: str) -> None:
+        with contextlib.suppress(OSError):
+            if isinstance(self._system, fs.LocalFileSystem):
+                os.rmdir(directory)
+            elif not self._system.get_file_info(fs.FileSelector(directory)):
+                self._system.delete_dir(directory)
+
+
+def _new_run() -> str:
+    return uuid.uuid4().hex[:12]
 
 
 def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
-    """A table of a lake, as its last run that ended left it.
+    """A table of a lake, as its last run that ended left it. PipelineError if that run did not write it.
 
     Spark reads it, or where Spark may lack what that takes (as for `s3://`), the workers do as they read
     captures; then all columns of a table are read, whichever are wanted.
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    if name not in TABLES:
-        raise PipelineError(f"{name}: there is no such table; the tables are {', '.join(TABLES)}")
     at = Lake(lake)
-    manifest = at.manifest()
-    if manifest is None:
-        raise PipelineError(f"{at.name}: is not a lake (it has no {LAKE_MANIFEST})")
+    parts = at.parts(name)
     schema = from_arrow_schema(TABLES[name].schema)
-    parts = [LakeFile(**part) for part in manifest["parts"] if part["table"] == name]
     if not parts:
         return spark.createDataFrame([], schema)
     root = at.for_spark()
@@ -332,6 +424,7 @@ def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
         tasks = _tasks(parts)
         numbers = spark.range(0, len(tasks), 1, len(tasks))
         return numbers.mapInArrow(PartReader(at, name, tasks), schema)
-    reader = spark.read.schema(schema).option("basePath", f"{root}/{name}")
+    top = parts[0].path.partition("/")[0]
+    reader = spark.read.schema(schema).option("basePath", f"{root}/{top}/{name}")
     paths = [f"{root}/{part.path}" for part in parts]
     return reader.parquet(*[path.replace("[", "\\[").replace("{", "\\{") for path in paths])

@@ -1,8 +1,9 @@
 """What `amqpscope pipeline summary` asks of a lake, in Spark SQL."""
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from amqpscope.pipeline.lake import table
+from amqpscope.pipeline.lake import Lake, table
 from amqpscope.pipeline.schemas import TABLES
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ class LakeQuestion(NamedTuple):
     name: str
     title: str
     sql: str
+
+    @property
+    def tables(self) -> list[str]:
+        """The tables that it asks."""
+        return [name for name in TABLES if re.search(rf"\b(?:FROM|JOIN) {name}\b", self.sql)]
 
 
 QUESTIONS = (
@@ -94,8 +100,8 @@ QUESTIONS = (
 
 
 def views(spark: "SparkSession", lake: str) -> None:
-    """Make the tables of a lake known to SQL by their names."""
-    for name in TABLES:
+    """Make the tables that were written to a lake known to SQL by their names."""
+    for name in Lake(lake).tables():
         table(spark, lake, name).createOrReplaceTempView(name)
 
 

@@ -25,15 +25,16 @@ from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
 from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow
 from amqpscope.pipeline.packets import in_text, split
 from amqpscope.pipeline.schemas import TABLES
+from amqpscope.policy.policy import Policy, Rulings
 from amqpscope.protocols import protocol_of, protocol_of_kind
 from amqpscope.report.connection_summary import ConnectionOverview
-from amqpscope.report.findings import finding_object
+from amqpscope.report.findings import decided_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 from amqpscope.report.secrets import problem_path
 from amqpscope.report.summary import add_frame, error_object
-from amqpscope.rules.editions import FINAL, following
-from amqpscope.rules.profiles import AUTO, under
+from amqpscope.rules.editions import following
+from amqpscope.rules.profiles import under
 from amqpscope.tracking.amqp10.identity import Link
 from amqpscope.tracking.events import Conversation
 from dissectors.wire import i64
@@ -57,16 +58,17 @@ _EPOCH = date(1970, 1, 1)
 _DAY: Final = 86_400 * 1_000_000_000
 
 
+_USUAL_POLICY: Final = Policy()
+
+
 class RowTerms(NamedTuple):
     """How captures are read and judged for their rows.
 
-    profile: which habits are notes only (see `rules.profiles.under`). edition: of the specification, whose
-    text findings follow. dialect: of AMQP 1.0 that all peers speak, "" to find out by the frames. secrets:
-    where the secrets of TLS are asked for (`pipeline.secrets.SecretsAddress`), if anywhere.
+    policy: what findings are held to. dialect: of AMQP 1.0 that all peers speak, "" to find out by the
+    frames. secrets: where the secrets of TLS are asked for (`pipeline.secrets.SecretsAddress`), if anywhere.
     """
 
-    profile: str = AUTO
-    edition: str = FINAL
+    policy: Policy = _USUAL_POLICY
     dialect: str = ""
     secrets: Any = None
 
@@ -80,14 +82,17 @@ class Rows:
     They are kept by column: a million tuples would each be looked at by the garbage collector, again and
     again, for a quarter of all the time.
 
-    counts: findings by (`finding`, severity, certainty), connections by (`connection`, protocol), files by
-    (`file`, status) and, if they are not there, (`missing`,), frames by (`frame`,), and what amqpscope itself
+    counts: findings that may count by (`finding`, severity, certainty), those that are allowed or known by
+    (`suppressed`,), the use of entries of the allow-list by (`allowed`, number), diagnoses by (`diagnosis`,
+    code), connections by (`connection`, protocol), files by (`file`, status) and, if they are not there,
+    (`missing`,), frames by (`frame`,), and what amqpscope itself
     failed on by (`mishap`, id of the connection, what is shown about it).
     """
 
     def __init__(self, wanted: Collection[str] = tuple(TABLES), terms: RowTerms = USUAL_TERMS) -> None:
         self.wanted = frozenset(wanted)
         self.terms = terms
+        self.rulings = Rulings(terms.policy)
         self.counts: Counter[tuple[str, ...]] = Counter()
         self._columns: dict[str, list[list[Any]]] = {name: _columns(name) for name in wanted}
         self._text = 0
@@ -202,7 +207,9 @@ class Recorder:
         self._with_summaries = not rows.wanted.isdisjoint(("connections", "links"))
         self._with_deliveries = "deliveries" in rows.wanted
         # To be given all frames, if diagnoses are wanted.
-        self.watches = CaptureDiagnoses({}, several) if "diagnoses" in rows.wanted else None
+        self.watches: CaptureDiagnoses | None = None
+        if "diagnoses" in rows.wanted:
+            self.watches = CaptureDiagnoses(rows.terms.policy.limits, several)
 
     @property
     def needs_records(self) -> bool:
@@ -248,8 +255,8 @@ class Recorder:
 
     def take_findings(self, findings: list[Finding]) -> None:
         """Findings, however they were made."""
-        terms = self._rows.terms
-        found = under(following(findings, terms.edition), terms.profile)
+        policy = self._rows.terms.policy
+        found = under(following(findings, policy.spec), policy.profile)
         if self.watches is not None:
             self.watches.judge(found)
         for finding in found:
@@ -380,7 +387,9 @@ class Recorder:
     def _finding(self, finding: Finding) -> None:
         position, packet = split(int(finding.packet))
         capture = self._captures[position]
-        reported = finding_object(finding, capture)
+        if not self._rows.rulings.decide(finding, capture):
+            return
+        reported = decided_object(finding, capture)
         packets = [split(int(one["packet"])) for one in reported["packets"]]
         reaction = reported["reaction"]
         if reaction is not None:
@@ -399,7 +408,11 @@ class Recorder:
             "evidence": json.dumps(reported["evidence"]),
             "date": self._days.of(time),
         }
-        self._rows.counts["finding", reported["severity"], reported["certainty"]] += 1
+        counts = self._rows.counts
+        if reported["suppressed"] is None:
+            counts["finding", reported["severity"], reported["certainty"]] += 1
+        else:
+            counts["suppressed",] += 1
         row = tuple(reported[column.name] for column in TABLES["findings"].columns)
         self._rows.add("findings", row, len(reported["evidence"]))
 
@@ -421,6 +434,7 @@ class Recorder:
             "protocol": partitions[1],
         }
         row = tuple(reported[column.name] for column in TABLES["diagnoses"].columns)
+        self._rows.counts["diagnosis", diagnosis.code] += 1
         self._rows.add("diagnoses", row, len(reported["figures"]))
 
     def _connection(self, analysis: ConnectionAnalysis) -> None:

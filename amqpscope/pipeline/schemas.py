@@ -312,6 +312,12 @@ _FINDINGS = TableSchema(
         ColumnSchema("spec", TEXT, "document and section of the specification"),
         ColumnSchema("edition", TEXT, "edition of the specification"),
         ColumnSchema("profile", TEXT, "profile of a product that lowered the severity, null if none did"),
+        ColumnSchema("overridden", TEXT, "severity of the rule, if the configuration sets another one"),
+        ColumnSchema(
+            "suppressed",
+            pa.struct([("by", TEXT), ("reason", TEXT)]),
+            "why the finding does not count: it is in the allow-list (allow) or in the baseline; else null",
+        ),
         _CAPTURE,
         ColumnSchema("packet", WHOLE, "packet with the first octet of the frame at fault"),
         *_time("time", "time of that packet"),

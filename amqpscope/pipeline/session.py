@@ -26,7 +26,7 @@ from amqpscope.pipeline.failure import PipelineError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["OLDEST_JAVA", "cores", "find_java", "start"]
+__all__ = ["OLDEST_JAVA", "cores", "explain_lost", "find_java", "start", "stop"]
 
 OLDEST_JAVA = 17
 
@@ -145,6 +145,43 @@ _MASTERS = ("local", "spark://", "k8s://", "yarn")
 
 _MASTER_ANSWERS = 10.0
 """Seconds a master may take to take a connection."""
+
+
+def stop(spark: "SparkSession") -> None:
+    """End a session, also one whose Java has ended."""
+    try:
+        spark.stop()
+    except Exception as error:
+        if not _of_connection(error):
+            raise
+
+
+def explain_lost(spark: "SparkSession", error: Exception) -> None:
+    """Raise PipelineError if an error comes of this: the Java process of the session has ended."""
+    if not _of_connection(error):
+        return
+    process = getattr(getattr(spark.sparkContext, "_gateway", None), "proc", None)
+    if process is not None:
+        try:
+            process.wait(_JAVA_ENDS)
+        except subprocess.TimeoutExpired:
+            return
+    raise PipelineError(
+        "Spark ended before the command did: its Java process was killed, or had too little memory"
+    ) from error
+
+
+def _of_connection(error: BaseException | None) -> bool:
+    """Whether an error, or what caused it, is one of the connection to Java."""
+    while error is not None:
+        if isinstance(error, ConnectionError) or type(error).__module__.partition(".")[0] == "py4j":
+            return True
+        error = error.__cause__
+    return False
+
+
+_JAVA_ENDS = 2.0
+"""Seconds until a process that has ended is seen to have ended."""
 
 
 def cores(spark: "SparkSession") -> int:

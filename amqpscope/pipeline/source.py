@@ -1,10 +1,12 @@
 """The data source `amqpscope` for Spark: `spark.read.format("amqpscope").load(PATH)`.
 
-Options: `table`, one of the tables or `segments` (default `frames`); `setBy` as the command's `--set-by`. The
-chain plan reads it: a partition is one or more capture sets. Every action reads the captures again.
+PATH may be a list. Options: `table`, one of the tables or `segments` (default `frames`); `setBy`, `profile`,
+`spec` and `dialect` as of the command. A schema that is given chooses columns. The chain plan reads it: a
+partition is one or more capture sets. Every action reads the captures again.
 """
 
 import ipaddress
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +17,16 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.input.garbage import calm_collector
-from amqpscope.pipeline.capture_set import CaptureSet, capture_sets
+from amqpscope.pipeline.capture_set import CaptureSet, capture_sets, fit_to_read
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import FileReader, whole
 from amqpscope.pipeline.packets import split
 from amqpscope.pipeline.planner import CHAIN, make_plan
-from amqpscope.pipeline.rows import BATCH_ROWS, Rows
+from amqpscope.pipeline.rows import BATCH_ROWS, Rows, RowTerms
 from amqpscope.pipeline.schemas import SEGMENTS, TABLES, TableSchema
+from amqpscope.policy.policy import Given, Policy
+from amqpscope.protocols import known_dialect
 from dissectors.wire import u16
 
 if TYPE_CHECKING:
@@ -49,16 +53,39 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> Any:
         """The columns of the table asked for."""
-        return from_arrow_schema(_table(self.options.get("table", "frames")).schema)
+        return from_arrow_schema(_table(self._option("table", "frames")).schema)
 
     def reader(self, schema: Any) -> "CaptureSetReader":
-        """What reads it."""
-        path = self.options.get("path")
-        if not path:
-            raise PipelineError("load(PATH): PATH must be a file, directory, pattern or URL")
-        return CaptureSetReader(
-            path, self.options.get("table", "frames"), self.options.get("setby", "directory")
-        )
+        """What reads it. schema: the columns that are wanted, with the types that they have."""
+        unknown = sorted(set(self.options) - _OPTIONS)
+        if unknown:
+            raise PipelineError(f"option {unknown[0]}: is unknown; the options are {', '.join(_SHOWN)}")
+        path, paths = self.options.get("path"), self.options.get("paths")
+        sources = json.loads(paths) if paths else [path]
+        if not all(sources):
+            raise PipelineError(
+                "load(PATH): PATH must be a file, directory, pattern or URL, or a list of them"
+            )
+        table = _table(self._option("table", "frames"))
+        known = {field.name: field.dataType for field in from_arrow_schema(table.schema)}
+        for field in schema:
+            own = known.get(field.name)
+            if own != field.dataType:
+                has = f"it of type {own.simpleString()}" if own else "no such column"
+                asked = f"column {field.name} of type {field.dataType.simpleString()}"
+                raise PipelineError(f"{asked}: the table {table.name} has {has}")
+        given = Given()
+        given.profile, given.spec = self.options.get("profile"), self.options.get("spec")
+        terms = RowTerms(Policy(None, given), known_dialect(self._option("dialect", "")))
+        columns = [field.name for field in schema]
+        return CaptureSetReader(sources, table.name, columns, self._option("setby", "directory"), terms)
+
+    def _option(self, name: str, usual: str) -> str:
+        return str(self.options.get(name, usual))
+
+
+_SHOWN = ("table", "setBy", "profile", "spec", "dialect")
+_OPTIONS = {"path", "paths", *(name.lower() for name in _SHOWN)}
 
 
 def _table(name: str) -> TableSchema:
@@ -81,24 +108,35 @@ class _Sets(InputPartition):  # type: ignore[misc]
 class CaptureSetReader(DataSourceReader):  # type: ignore[misc]
     """Reads one table."""
 
-    def __init__(self, path: str, table: str, set_by: str) -> None:
-        self._path = path
+    def __init__(
+        self, sources: list[str], table: str, columns: list[str], set_by: str, terms: RowTerms
+    ) -> None:
+        self._sources = sources
         self._table = table
+        self._columns = columns
         self._set_by = set_by
+        self._terms = terms
 
     def partitions(self) -> list[Any]:
-        """One or more capture sets each."""
-        plan = make_plan(capture_sets([self._path], self._set_by), _PARTITIONS_AT_LEAST, CHAIN)
+        """One or more capture sets each. PipelineError if a path is missing, or nothing can be read."""
+        sets = capture_sets(self._sources, self._set_by)
+        fit_to_read(sets)
+        plan = make_plan(sets, _PARTITIONS_AT_LEAST, CHAIN)
         return [_Sets([plan.sets[number] for number in task]) for task in plan.tasks]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
         calm_collector()
-        if self._table == SEGMENTS.name:
-            for one in partition.sets:
-                yield from _segments(one)
-            return
-        rows = Rows((self._table,))
+        batches = self._segments(partition) if self._table == SEGMENTS.name else self._rows(partition)
+        for batch in batches:
+            yield batch.select(self._columns)
+
+    def _segments(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        for one in partition.sets:
+            yield from _segments(one)
+
+    def _rows(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        rows = Rows((self._table,), self._terms)
         for one in partition.sets:
             for _, batch in read_set(one, rows):
                 yield batch

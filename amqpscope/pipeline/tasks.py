@@ -104,6 +104,8 @@ class StagedFiles(TaskOutput):
             writer.write(table, batch)
         for table, batch in rows.batches(True):
             writer.write(table, batch)
+        for number in rows.rulings.used:
+            rows.counts["allowed", str(number)] += 1
         if self._tally is not None:
             self._tally.add(rows.counts)
         report = [(part.table, part.path, part.rows, part.octets) for part in writer.close()]

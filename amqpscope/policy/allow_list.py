@@ -51,7 +51,7 @@ class Allowance:
         self.reason = reason
         self.scope = scope
         self.expires = expires
-        self._folder = folder
+        self._folder = _absolute(folder)
         self._patterns = {
             name: [_pattern(one) for one in patterns] for name, patterns in scope.items() if name != "capture"
         }
@@ -60,13 +60,16 @@ class Allowance:
         """Whether it holds no more."""
         return self.expires is not None and today > self.expires
 
-    def fits(self, finding: Finding) -> bool:
-        """Whether it is about this finding, if its rule is among the entry's."""
+    def fits(self, finding: Finding, capture: str = "") -> bool:
+        """Whether it is about this finding, if its rule is among the entry's.
+
+        capture: where the finding was, if not in the capture of its connection, but in one file of several.
+        """
         for name, patterns in self._patterns.items():
             values = _values(name, finding)
             if not any(pattern.match(value) for pattern in patterns for value in values):
                 return False
-        return self.fits_capture(finding.connection.capture)
+        return self.fits_capture(capture or finding.connection.capture)
 
     def fits_capture(self, capture: str) -> bool:
         """Whether it is about findings of a capture of this name."""
@@ -74,6 +77,14 @@ class Allowance:
         if patterns is None:
             return True
         return any(_names(one, capture, self._folder) for one in patterns)
+
+
+def _absolute(folder: str) -> str:
+    """The same folder for other processes, whose working directory is another."""
+    try:
+        return os.path.abspath(folder or ".")
+    except OSError:  # the working directory is gone
+        return folder
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -107,7 +118,7 @@ def _names(pattern: str, capture: str, folder: str) -> bool:
     if wanted.match(slashes(capture)):
         return True
     try:
-        relative = os.path.relpath(capture, folder or ".")
+        relative = os.path.relpath(capture, folder)
     except (OSError, ValueError):
         return False
     return wanted.match(slashes(relative)) is not None

@@ -294,7 +294,7 @@ def _judge_one(
                     if diagnosed and analysis in over:
                         hearer.diagnosed(diagnosed, analysis.order, analysis.connection)
                         judged.diagnoses += diagnosed if gather else []
-                        failed = failed or any(policy.fails_for(one) for one in diagnosed)
+                        failed = failed or any(policy.fails_for(one.code) for one in diagnosed)
                 if over and hearer.connections:
                     hearer.over(over)
                 if gather:
@@ -305,7 +305,7 @@ def _judge_one(
             diagnosed = diagnoses.finish()
             hearer.diagnosed(diagnosed, 0, None)
             judged.diagnoses += diagnosed if gather else []
-            failed = failed or any(policy.fails_for(one) for one in diagnosed)
+            failed = failed or any(policy.fails_for(one.code) for one in diagnosed)
     except KeyboardInterrupt:
         # What was found so far is worth having, above all of a live capture.
         hearer.fail(INTERRUPTED)

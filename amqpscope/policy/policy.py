@@ -8,7 +8,6 @@ import datetime
 from typing import Final
 
 from amqpscope.diagnoses.registry import known_codes
-from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.policy.allow_list import Allowance
 from amqpscope.policy.baseline import Baseline, read_baseline
@@ -109,9 +108,9 @@ class Policy:
         """Whether diagnoses are made. wanted: somebody shows them."""
         return bool(self._failing) or (wanted and self._diagnoses)
 
-    def fails_for(self, diagnosis: Diagnosis) -> bool:
-        """Whether a diagnosis counts for the outcome."""
-        return diagnosis.code in self._failing
+    def fails_for(self, code: str) -> bool:
+        """Whether a diagnosis of this code counts for the outcome."""
+        return code in self._failing
 
     def counts(self, finding: Finding) -> bool:
         """Whether a finding, of which was decided, makes the run fail."""
@@ -121,9 +120,9 @@ class Policy:
         """The severity set for a rule, "" for none."""
         return self._levels.of(rule)
 
-    def allowances(self, finding: Finding) -> list[Allowance]:
-        """The entries of the allow-list that hold, and fit a finding."""
-        return [one for one in self._allowances.get(finding.rule, ()) if one.fits(finding)]
+    def allowances(self, finding: Finding, capture: str = "") -> list[Allowance]:
+        """The entries of the allow-list that hold, and fit a finding. capture: see `Allowance.fits`."""
+        return [one for one in self._allowances.get(finding.rule, ()) if one.fits(finding, capture)]
 
     def takes(self, finding: Finding) -> bool:
         """Whether a finding is selected and not ignored, by its rule and what it weighs."""
@@ -149,15 +148,20 @@ class Rulings:
         """A capture of this name was read to its end, and nothing of it is missing."""
         self._ended.add(capture)
 
-    def decide(self, finding: Finding) -> bool:
-        """Say of a finding what it weighs, and why it does not count; False: it is not to be shown at all.
+    @property
+    def used(self) -> set[int]:
+        """The numbers of the entries of the allow-list that have excused a finding, here or elsewhere."""
+        return self._used
 
-        The same finding may come again.
+    def decide(self, finding: Finding, capture: str = "") -> bool:
+        """Set what a finding weighs, and why it does not count; False: it is not to be shown at all.
+
+        The same finding may come again. capture: see `Allowance.fits`.
         """
         policy = self.policy
         suppressed_by = reason = ""
         # Also of what is ignored: an entry for it is not out of date.
-        allowances = policy.allowances(finding)
+        allowances = policy.allowances(finding, capture)
         if allowances:
             self._used.update(one.number for one in allowances)
             suppressed_by, reason = ALLOW, allowances[0].reason

@@ -135,7 +135,7 @@ class _Report(FindingWriter):
 
     def diagnosed(self, found: list[Diagnosis], order: int, connection: Connection | None) -> None:
         super().diagnosed(found, order, connection)
-        counting = [one for one in found if self._policy.fails_for(one)]
+        counting = [one for one in found if self._policy.fails_for(one.code)]
         self.failing = self.failing or next(iter(counting), None)
 
     def close(self, nothing: str, reason: str) -> None:

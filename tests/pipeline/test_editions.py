@@ -10,6 +10,7 @@ from support.dialogue import Dialogue
 from amqpscope.pipeline.capture_set import capture_sets
 from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.rows import Rows, RowTerms
+from amqpscope.policy.policy import Given, Policy
 
 REJECTED = amqp.delivery_annotations({"rejected": amqp.string("no more")}) + amqp.data(b"x")
 TYPED = amqp.properties(content_type="text/plain") + amqp.amqp_value("x")
@@ -17,7 +18,9 @@ TYPED = amqp.properties(content_type="text/plain") + amqp.amqp_value("x")
 
 def found(path: Path, edition: str) -> list[tuple[str, str, str, str]]:
     (one,) = capture_sets([str(path)])
-    rows = Rows(("files", "findings"), terms=RowTerms(edition=edition))
+    given = Given()
+    given.spec = edition
+    rows = Rows(("files", "findings"), RowTerms(Policy(None, given)))
     batches = [*read_set(one, rows), *rows.batches(True)]
     made = [row for table, batch in batches if table == "findings" for row in batch.to_pylist()]
     return [(row["rule"], row["severity"], row["requirement"], row["edition"]) for row in made]

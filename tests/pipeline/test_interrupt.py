@@ -1,4 +1,4 @@
-"""Ctrl-C ends a run with one line: the lake is as it was, nothing of the run is left, on disk or at work."""
+"""Ctrl-C and SIGTERM end a run with one line: the lake is as it was, nothing of the run is left."""
 
 from __future__ import annotations
 
@@ -75,12 +75,15 @@ def test_interrupted(spark: Any, tmp_path: Path, plan: str) -> None:
         _until(lambda: any(lake.glob("_staging/*/*")) or any(temporary.glob("*/*/*shuffle*")), process)
         if Path("/proc").is_dir():
             assert any("java" in one for one in _marked(mark))
-        # As a terminal does: to all processes of the group.
-        os.killpg(process.pid, signal.SIGINT)
+        if plan == "chain":  # as a terminal does: to all processes of the group
+            os.killpg(process.pid, signal.SIGINT)
+        else:
+            process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=DEADLINE)
     finally:
         process.kill()
-    assert (process.returncode, out, err) == (130, "", "amqpscope: interrupted; nothing was changed\n")
+    status, what = (130, "interrupted") if plan == "chain" else (143, "ended by a signal")
+    assert (process.returncode, out, err) == (status, "", f"amqpscope: {what}; nothing was changed\n")
     _until(lambda: not _marked(mark))
     assert list(temporary.iterdir()) == []
     assert _tree(tmp_path) == before

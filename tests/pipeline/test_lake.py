@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +19,17 @@ from support.lakes import CAPTURES, contents, in_spark, written
 
 from amqpscope.pipeline import PipelineError, analyse, tasks
 from amqpscope.pipeline import lake as lakes
+from amqpscope.pipeline import lease as lease_of_lakes
 from amqpscope.pipeline.lake import Lake, LakeFile, PartWriter
 from amqpscope.pipeline.schemas import TABLES
 
 SOURCES = sorted(CAPTURES.glob("rhea-*.pcap"))
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No two runs of these tests begin at the same moment."""
+    monkeypatch.setattr(lease_of_lakes, "_SETTLED", 0.0)
 
 
 def parts(lake: Path) -> set[Path]:
@@ -23,17 +37,22 @@ def parts(lake: Path) -> set[Path]:
 
 
 def test_twice(spark: Any, tmp_path: Path) -> None:
-    """A second run gives the same rows, and replaces the files of the first."""
+    """A second run gives the same rows. The files of the first stay, out of sight, until the third."""
     lake = tmp_path / "lake"
     first = written(spark, lake, SOURCES, set_by="file", plan="chain")
     before = parts(lake)
     again = written(spark, lake, SOURCES, set_by="file", plan="flow")
     assert again == first
-    assert parts(lake).isdisjoint(before)
     manifest = Lake(str(lake)).manifest()
     assert manifest is not None
-    assert {lake / part["path"] for part in manifest["parts"]} == parts(lake)
-    assert {path.name for path in lake.iterdir()} == {"manifest.json", *TABLES}
+    assert {lake / part["path"] for part in manifest["parts"]} == parts(lake) - before
+    assert before < parts(lake)
+    runs = {f"run-{manifest['run']}", f"run-{manifest['before']}"}
+    assert {path.name for path in lake.iterdir()} == {"manifest.json", "latest", *runs}
+    assert {path.name for path in (lake / "latest").iterdir()} == set(TABLES)
+    assert (lake / "latest").resolve() == lake / f"run-{manifest['run']}"
+    commit(lake)
+    assert parts(lake).isdisjoint(before)
 
 
 def test_directories_are_readable_by_anyone(spark: Any, tmp_path: Path) -> None:
@@ -43,10 +62,10 @@ def test_directories_are_readable_by_anyone(spark: Any, tmp_path: Path) -> None:
     for name in TABLES:
         assert in_spark(lakes.table(spark, str(lake), name)) == rows[name]
     for name in ("findings", "frames"):
-        plain = spark.read.parquet(str(lake / name))
+        plain = spark.read.parquet(str(lake / "latest" / name))
         assert plain.count() == len(rows[name])
         assert dict(plain.dtypes)["date"] == "date" and dict(plain.dtypes)["protocol"] == "string"
-    assert pq.read_schema(next(iter(parts(lake / "frames")))).equals(TABLES["frames"].stored)
+    assert pq.read_schema(next(iter(parts(lake / "latest" / "frames")))).equals(TABLES["frames"].stored)
 
 
 @pytest.mark.parametrize("plan", ["chain", "flow"])
@@ -95,27 +114,154 @@ def _breaking() -> Any:
     return Breaks
 
 
-def test_what_a_dead_run_left_goes_with_the_next(spark: Any, tmp_path: Path) -> None:
+def commit(lake: Path, table: str = "files") -> None:
+    """A run without Spark: one row in one table."""
+    one = Lake(str(lake))
+    run, staging = one.begin()
+    schema = TABLES[table].schema
+    writer = PartWriter(staging, run)
+    writer.write(table, pa.RecordBatch.from_pylist([dict.fromkeys(schema.names)], schema=schema))
+    one.commit(run, writer.close(), {"tables": [table]})
+
+
+def committed(lake: Path) -> list[str]:
+    """The run that readers of the manifest see, and that which readers of the directories see."""
+    manifest = Lake(str(lake)).written()
+    assert all((lake / part["path"]).exists() for part in manifest["parts"])
+    return [f"run-{manifest['run']}", os.readlink(lake / "latest")]
+
+
+@pytest.mark.parametrize("step", range(12))
+def test_a_run_that_dies_in_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Each reader sees the run before or the new one, whole; the next run removes what is left."""
     lake = tmp_path / "lake"
-    dead = lake / "_staging" / "dead" / "frames"
-    dead.mkdir(parents=True)
-    (dead / "part-dead.parquet").write_bytes(b"half")
-    orphan = lake / "frames" / "date=2000-01-01" / "protocol=amqp10" / "part-dead.parquet"
-    orphan.parent.mkdir(parents=True)
-    orphan.write_bytes(b"half")
-    with pytest.raises(PipelineError, match="is not a lake"):
-        Lake(str(lake)).begin()
-    orphan.unlink()
-    orphan.parent.rmdir()
-    orphan.parent.parent.rmdir()
-    (lake / "frames").rmdir()
-    written(spark, lake, SOURCES[:1])
-    orphan.parent.mkdir(parents=True, exist_ok=True)
-    orphan.write_bytes(b"half")
-    rows = written(spark, lake, SOURCES[:1])
-    assert rows["frames"]
-    assert not orphan.exists() and not orphan.parent.parent.exists()
-    assert not (lake / "_staging").exists()
+    commit(lake)
+    before = committed(lake)
+    done = 0
+
+    def dying(name: str, real: Any) -> Any:
+        def call(*given: Any, **named: Any) -> Any:
+            nonlocal done
+            done += 1
+            if done > step:
+                raise KeyboardInterrupt  # as if killed: what cleans up dies, too
+            return real(*given, **named)
+
+        return call
+
+    class Dying:
+        """The file system of a lake, until it is called too often."""
+
+        def __init__(self, real: Any) -> None:
+            self._real = real
+
+        def __getattr__(self, name: str) -> Any:
+            return dying(name, getattr(self._real, name))
+
+    one = Lake(str(lake))
+    run, staging = one.begin()
+    writer = PartWriter(staging, run)
+    schema = TABLES["files"].schema
+    writer.write("files", pa.RecordBatch.from_pylist([dict.fromkeys(schema.names)], schema=schema))
+    made = writer.close()
+    with monkeypatch.context() as patch:
+        patch.setattr(one, "_system", Dying(one._system))
+        patch.setattr("amqpscope.pipeline.lake.os.replace", dying("replace", os.replace))
+        with contextlib.suppress(KeyboardInterrupt):
+            one.commit(run, made, {"tables": ["files"]})
+    one._lease.release()
+    for seen in committed(lake):
+        assert seen in (before[0], f"run-{run}")
+        assert len(parts(lake / seen)) == 1
+    commit(lake)
+    now = committed(lake)
+    assert now[0] == now[1]
+    assert {path.name for path in lake.glob("_*")} == set()
+    assert len(list(lake.glob("run-*"))) == 2
+
+
+def test_a_frame_outlives_a_commit(spark: Any, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    commit(lake, "connections")
+    commit(lake, "files")
+    frame = lakes.table(spark, str(lake), "files")
+    commit(lake, "files")
+    assert frame.count() == 1
+    with pytest.raises(PipelineError, match=r"did not write the table frames \(`--tables` left it out\)"):
+        lakes.table(spark, str(lake), "frames")
+
+
+class TestLease:
+    """One run at a time writes to a lake."""
+
+    def test_the_second_is_refused(self, tmp_path: Path) -> None:
+        first, second = Lake(str(tmp_path / "lake")), Lake(str(tmp_path / "lake"))
+        first.begin()
+        for start in (second.refuse, second.begin):
+            with pytest.raises(PipelineError, match=rf"another run writes .* \(process {os.getpid()} on "):
+                start()
+        second.abandon()
+        assert {path.name for path in (tmp_path / "lake").iterdir()} == {"_lease.json", "_staging"}
+        first.abandon()
+        assert not (tmp_path / "lake").exists()
+        second.begin()
+        second.abandon()
+
+    def test_of_a_dead_process(self, tmp_path: Path) -> None:
+        """It is taken over at once on the same machine; elsewhere when it was not renewed for a minute."""
+        lake = tmp_path / "lake"
+        lake.mkdir()
+        lease = lake / "_lease.json"
+        dead = subprocess.Popen([sys.executable, "-c", ""])
+        dead.wait()
+        machine = lease_of_lakes._machine()
+        for holder, age, refused in (
+            ({"run": "x", "machine": machine, "process": dead.pid}, 0, not machine),
+            ({"run": "x", "machine": "other", "process": dead.pid}, 0, True),
+            ({"run": "x", "machine": "other", "process": dead.pid}, 50, True),
+            ({"run": "x", "machine": "other", "process": dead.pid}, 70, False),
+            ({"run": "x", "machine": machine, "process": os.getpid()}, 70, False),
+        ):
+            lease.write_text(json.dumps(holder))
+            now = time.time() - age
+            os.utime(lease, (now, now))
+            one = Lake(str(lake))
+            if refused:
+                with pytest.raises(PipelineError, match="another run writes"):
+                    one.begin()
+            else:
+                one.begin()
+                one.abandon()
+
+    def test_lost(self, tmp_path: Path) -> None:
+        """A run whose lease was taken over commits nothing, and leaves the other's work alone."""
+        lake = tmp_path / "lake"
+        commit(lake)
+        first, second = Lake(str(lake)), Lake(str(lake))
+        run, staging = first.begin()
+        os.utime(lake / "_lease.json", (0, 0))
+        other, others = second.begin()
+        manifest = (lake / "manifest.json").read_bytes()
+        with pytest.raises(PipelineError, match="another run writes"):
+            first.commit(run, [], {"tables": []})
+        assert (lake / "manifest.json").read_bytes() == manifest
+        assert Path(others).is_dir() and not Path(staging).exists()
+        second.commit(other, [], {"tables": []})
+        assert (
+            committed(lake) == [f"run-{other}", f"run-{other}"] or Lake(str(lake)).written()["run"] == other
+        )
+
+    def test_renewed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lease_of_lakes, "RENEWED_EVERY", 0.01)
+        one = Lake(str(tmp_path / "lake"))
+        one.begin()
+        lease = tmp_path / "lake" / "_lease.json"
+        os.utime(lease, (0, 0))
+        end = time.monotonic() + 20
+        while lease.stat().st_mtime == 0 and time.monotonic() < end:
+            threading.Event().wait(0.01)
+        assert lease.stat().st_mtime > 0
+        one.abandon()
 
 
 def test_other_peoples_directories(tmp_path: Path) -> None:
@@ -155,6 +301,8 @@ def test_many_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_workers_are_reported_the_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a cluster have another working directory."""
     monkeypatch.chdir(tmp_path)
-    _, staging = Lake("relative").begin()
+    one = Lake("relative")
+    _, staging = one.begin()
     assert staging.startswith(f"{tmp_path}/relative/")
     assert Path(staging).is_dir()
+    one.abandon()

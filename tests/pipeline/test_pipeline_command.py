@@ -16,7 +16,8 @@ from amqpscope.pipeline import session
 
 
 def run(capsys: Any, *arguments: object) -> Any:
-    return amqpscope(capsys, "pipeline", *arguments)
+    quiet = ["--quiet"] if arguments[0] == "run" else []  # progress is reported after some seconds
+    return amqpscope(capsys, "pipeline", *arguments, *quiet)
 
 
 def test_statuses(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

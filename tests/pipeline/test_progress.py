@@ -6,6 +6,7 @@ import io
 import re
 import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -62,13 +63,43 @@ class Counted:
         )
 
 
+def shown(over: threading.Event, looks: int) -> spark_progress.RunProgress:
+    """A run under way, of ten files."""
+    run = spark_progress.RunProgress()
+    run._spark = Tracked(over, looks)  # type: ignore[assignment]
+    run._counted, run._files = Counted(), 10
+    return run
+
+
 def test_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(spark_progress, "_FIRST_LINE", 0.001)
     monkeypatch.setattr(spark_progress, "_A_LINE_EVERY", 0.001)
     over = threading.Event()
-    spark_progress._lines(Tracked(over, 2), Counted(), 10, over)  # type: ignore[arg-type]
-    written = capsys.readouterr()
+    stream = io.StringIO()
+    spark_progress._lines(shown(over, 2), stream, over)
     line = "amqpscope: 4 of 9 tasks done; 4 of 10 files, 1234 frames, 1 finding\n"
-    assert (written.out, written.err) == ("", line * 2)
+    assert stream.getvalue() == line * 2
+    assert capsys.readouterr() == ("", "")
+
+
+def test_before_the_tasks_begin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """What takes long then is reported, too, although the standard error goes elsewhere meanwhile."""
+    monkeypatch.setattr(spark_progress, "_FIRST_LINE", 0.001)
+    monkeypatch.setattr(spark_progress, "_A_LINE_EVERY", 0.001)
+    written = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", written)
+    with spark_progress.progress(False) as run:
+        assert run is not None
+        _until(lambda: "amqpscope: looking at the captures\n" in written.getvalue())
+        run.starts()
+        _until(lambda: "amqpscope: starting Spark\n" in written.getvalue())
+
+
+def _until(what: Any) -> None:
+    end = time.monotonic() + 20
+    while not what():
+        assert time.monotonic() < end, "it did not come"
+        threading.Event().wait(0.005)
 
 
 class Terminal(io.StringIO):
@@ -91,10 +122,10 @@ def test_a_terminal(
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     over = threading.Event()
-    spark_progress._bar(Tracked(over, 300), Counted(), 10, over)  # type: ignore[arg-type]
-    shown = terminal.getvalue()
-    assert ("\x1b[3" in shown) is (colour and columns >= 80)
-    texts = [re.sub("\x1b\\[[0-9;?]*[a-zA-Z]", "", text) for text in re.split("[\r\n]", shown)]
+    spark_progress._bar(shown(over, 300), terminal, over)
+    drawn = terminal.getvalue()
+    assert ("\x1b[3" in drawn) is (colour and columns >= 80)
+    texts = [re.sub("\x1b\\[[0-9;?]*[a-zA-Z]", "", text) for text in re.split("[\r\n]", drawn)]
     assert max(map(len, texts)) <= columns
     assert any(text.startswith("4 of 10 files") for text in texts)
     assert any("4/9" in text for text in texts) is (columns >= 80)
@@ -105,11 +136,13 @@ def test_a_terminal(
 def test_in_a_run(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(spark_progress, "_FIRST_LINE", 0.01)
     monkeypatch.setattr(spark_progress, "_A_LINE_EVERY", 0.01)
     for quiet in (False, True):
-        with spark_progress.progress(spark, 10, quiet) as tally:
+        with spark_progress.progress(quiet) as run:
+            tally = run and run.runs(spark, 10)
             analyse(spark, [str(REAL[0])]).write(str(tmp_path / "lake"), tally=tally)
         written = capsys.readouterr()
         assert written.out == ""
-        assert bool(re.match(r"amqpscope: \d+ of \d+ tasks? done; ", written.err)) is not quiet
+        assert bool(re.search(r"amqpscope: \d+ of \d+ tasks? done; ", written.err)) is not quiet
         assert not quiet or written.err == ""

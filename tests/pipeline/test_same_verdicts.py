@@ -232,10 +232,13 @@ def _packets(path: Path) -> int:
 def test_profiles_as_chosen(spark: Any, tmp_path: Path, plan: str) -> None:
     """A habit is a note there as here, or none is, by the same option; and it is counted as what it is."""
     from amqpscope.pipeline import analyse
+    from amqpscope.policy.policy import Given, Policy
 
     analysis = analyse(spark, [str(CAPTURES / "rabbitmq-credit.pcap")], plan=plan)
     for choice, found in (("auto", ("note", "rabbitmq-3")), ("none", ("error", None))):
-        outcome = analysis.write(str(tmp_path / choice), ["findings"], profile=choice)
+        given = Given()
+        given.profile = choice
+        outcome = analysis.write(str(tmp_path / choice), ["findings"], policy=Policy(None, given))
         rows = [row.asDict() for row in lake.table(spark, str(tmp_path / choice), "findings").collect()]
         assert [(row["severity"], row["profile"]) for row in rows] == [found] * 2
         assert outcome.counts["finding", found[0], "possible"] == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 from typing import Any
 
 import pytest
@@ -97,3 +98,32 @@ def test_one_master_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     with socket.create_server(("127.0.0.1", 0)) as standing, pytest.raises(Found):
         session.start(f"spark://127.0.0.1:1,127.0.0.1:{standing.getsockname()[1]}")
+
+
+class Ended:
+    """A session whose Java process has ended, or not."""
+
+    def __init__(self, ended: bool) -> None:
+        self.sparkContext = self._gateway = self.proc = self
+        self._ended = ended
+
+    def wait(self, seconds: float) -> int:
+        if self._ended:
+            return -9
+        raise subprocess.TimeoutExpired("java", seconds)
+
+    def stop(self) -> None:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_java_that_was_killed() -> None:
+    """It is reported as that, and neither as an output nor as whatever the connection to it fails with."""
+    lost: Any = Ended(True)
+    answered = PipelineError("Spark: Answer from Java side is empty")
+    answered.__cause__ = ConnectionResetError(104, "Connection reset by peer")
+    for error in (ConnectionRefusedError(111, "Connection refused"), answered):
+        with pytest.raises(PipelineError, match=r"^Spark ended before the command did: its Java process "):
+            session.explain_lost(lost, error)
+        session.explain_lost(Ended(False), error)  # type: ignore[arg-type]
+    session.explain_lost(lost, PipelineError("nothing is replaced"))
+    session.stop(lost)

@@ -65,7 +65,6 @@ def test_what_is_shuffled(tmp_path: Path, shuffle: str) -> None:
     ("path", "compression", "carried"),
     [
         ("/a.pcap", "", [False, False, True]),
-        ("file:///a.pcap", "", [False, False, True]),
         ("s3://bucket/a.pcap", "", [True, False, True]),
         ("/a.pcap.gz", "gzip", [True, True, True]),
     ],

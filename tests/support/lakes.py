@@ -15,7 +15,7 @@ from support.sampling import share
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.pipeline import analyse
 from amqpscope.pipeline.schemas import TABLES
-from amqpscope.report.findings import finding_object
+from amqpscope.report.findings import decided_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 
@@ -40,7 +40,7 @@ def _parts(lake: Path) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
         found = pq.ParquetFile(lake / part["path"]).read().to_pylist()
         assert len(found) == part["rows"]
         if TABLES[part["table"]].partitioned:
-            _, date, protocol, _ = part["path"].split("/")
+            date, protocol = part["path"].split("/")[-3:-1]
             protocol = protocol.removeprefix("protocol=")
             own = {
                 "date": datetime.date.fromisoformat(date.removeprefix("date=")),
@@ -88,7 +88,7 @@ def checked(path: Path) -> list[dict[str, Any]]:
         found = []
         for _ in capture.blocks():
             found += capture.take_findings()
-        objects = [json.loads(json.dumps(finding_object(finding, str(path)))) for finding in found]
+        objects = [json.loads(json.dumps(decided_object(finding, str(path)))) for finding in found]
     for one in objects:
         del one["references"]
     return objects
