@@ -1,5 +1,6 @@
 """`amqpscope cut`: a part of a capture as a file of its own, with the findings as comments."""
 
+import secrets
 import shutil
 import sys
 import tempfile
@@ -13,7 +14,8 @@ from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption, s
 from amqpscope.cli.output import notes_to_stderr, say
 from amqpscope.cli.selection import Selection, parse_bound
 from amqpscope.cli.status import Status
-from amqpscope.cutting.cut import CutResult, CutSource, Wish
+from amqpscope.cutting.anonymising import Anonymised
+from amqpscope.cutting.cut import CutResult, CutSource, Disguise, Wish
 from amqpscope.cutting.cut import cut as cut_capture
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.policy.replacement import Replacement
@@ -53,7 +55,14 @@ matches the options), 130 interrupted.
 
 _CHOOSE = "Which packets stay"
 
+_HIDE = "What is replaced"
+
 _NEAR = 100
+
+_KEPT = (
+    "times, sizes, standard words, product names, versions, mechanisms, error conditions, numbers of the "
+    "protocol and numbers below 256"
+)
 
 
 def cut(
@@ -145,6 +154,29 @@ def cut(
             help="Keep N packets of the same connection before and after, for --around and --findings.",
         ),
     ] = _NEAR,
+    anonymise: Annotated[
+        bool,
+        typer.Option(
+            "--anonymise",
+            rich_help_panel=_HIDE,
+            help="Replace addresses, names, credentials, application data, ids and bodies by "
+            "stand-ins of the same size. TLS and WebSocket connections and packets without TCP are left out.",
+        ),
+    ] = False,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="KEY",
+            rich_help_panel=_HIDE,
+            show_default=False,
+            help="Derive the stand-ins from this key: the same key gives the same stand-ins in each run. "
+            "[default: a random key]",
+        ),
+    ] = None,
+    ports: Annotated[
+        bool, typer.Option("--ports", rich_help_panel=_HIDE, help="Replace the TCP ports, too.")
+    ] = False,
     dialect: DialectOption = None,
     tls_keylog: KeyLogOption = None,
     tls_key: ServerKeyOption = None,
@@ -163,6 +195,11 @@ def cut(
         raise FilterError(f"--output '{output}': must name a file")
     if same_file(output, path):
         raise FilterError(f"--output {output}: is the file that is read")
+    if not anonymise and (key is not None or ports):
+        raise FilterError(f"{'--ports' if key is None else '--key'}: only with --anonymise")
+    disguise = (
+        Disguise(secrets.token_bytes(32) if key is None else key.encode(), ports) if anonymise else None
+    )
     near_something = findings or around is not None
     everything = selection.everything and not near_something
     wish = Wish(
@@ -172,7 +209,7 @@ def cut(
     with _readable(path) as source:
         source = source._replace(dialect=dialect or "", secrets=secrets_of(tls_keylog, tls_key))
         try:
-            result = cut_capture(source, wish, file.reserve())
+            result = cut_capture(source, wish, file.reserve(), disguise)
         except BaseException:
             file.abandon()
             raise
@@ -220,6 +257,8 @@ def _report(output: str, result: CutResult) -> None:
         say(
             f"{output}: connection {stream} stays whole, because a part of it does not show the same findings"
         )
+    if result.anonymised is not None:
+        _report_anonymised(output, result.anonymised)
     if result.missing:
         missing = count(len(result.missing), "finding")
         say(f"{output}: {missing} of the original are not found, because packets were left out")
@@ -227,3 +266,14 @@ def _report(output: str, result: CutResult) -> None:
         say(f"{output}: {count(len(result.new), 'possible finding')} only because packets were left out")
     if result.unsaid:
         say(f"{output}: {count(result.unsaid, 'finding')} left out, there are too many")
+
+
+def _report_anonymised(output: str, made: Anonymised) -> None:
+    """Say what was replaced, what stays, and what could not be masked."""
+    replaced = ", ".join(f"{number} {kind}" for kind, number in sorted(made.replaced.items()))
+    say(f"{output}: replaced all addresses, {replaced or 'and no other value'}")
+    say(f"{output}: kept {_KEPT}")
+    if made.zeroed:
+        say(f"{output}: {count(made.zeroed, 'octet')} that belong to no frame are zeros")
+    for why, number in made.left_out.items():
+        say(f"{output}: left out {count(number, 'connection')}: {why}")

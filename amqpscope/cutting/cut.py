@@ -11,6 +11,7 @@ import tempfile
 from collections import Counter
 from typing import NamedTuple
 
+from amqpscope.cutting.anonymising import Anonymised, anonymise
 from amqpscope.cutting.choice import Choice
 from amqpscope.cutting.survey import FrameSelection, KnownFinding, Survey, comment_of
 from amqpscope.cutting.writing import copy_packets
@@ -21,7 +22,7 @@ from amqpscope.limits import MAX_ANNOTATED
 from amqpscope.model.note import Note
 from dissectors.wording import count
 
-__all__ = ["CutResult", "CutSource", "Wish", "cut"]
+__all__ = ["CutResult", "CutSource", "Disguise", "Wish", "cut"]
 
 
 class CutSource(NamedTuple):
@@ -57,12 +58,20 @@ class Wish(NamedTuple):
     near: int
 
 
+class Disguise(NamedTuple):
+    """That the cut is anonymised. key: of the stand-ins. ports: replace the ports, too."""
+
+    key: bytes
+    ports: bool
+
+
 class CutResult(NamedTuple):
     """What became of a cut. original, packets: how many packets the capture and the cut have. connections:
     how many stay, in whole or in part; partial: of how many only a part stays; widened: those that stay whole
     because a part of them does not show the same findings. findings: of the cut, which are its comments.
     missing: findings of the original whose packet stays, and that the cut does not show. new: findings that
     only the cut shows, none of them certain. unsaid: findings that were too many. notes: of the capture.
+    anonymised: what was replaced, None if nothing was.
     """
 
     original: int
@@ -75,9 +84,10 @@ class CutResult(NamedTuple):
     new: list[KnownFinding]
     unsaid: int
     notes: list[Note]
+    anonymised: Anonymised | None
 
 
-def cut(source: CutSource, wish: Wish, out: str) -> CutResult:
+def cut(source: CutSource, wish: Wish, out: str, disguise: Disguise | None = None) -> CutResult:
     """Write what is wished of a capture to a pcapng file at `out`. Raises CaptureError."""
     with source.open() as capture:
         survey = Survey(capture, wish.selection)
@@ -99,15 +109,32 @@ def cut(source: CutSource, wish: Wish, out: str) -> CutResult:
                 break
             widened += sorted(different)
             choice.keep_connections(different)
+        anonymised = None
+        if disguise is not None:
+            masked = os.path.join(folder, "masked.pcapng")
+            expected = [one._replace(packet=numbers[one.packet]) for one in found]
+            without: set[int] = set()
+            while True:
+                anonymised = anonymise(
+                    source.open(plain), plain, masked, disguise.key, disguise.ports, without
+                )
+                theirs = [numbers[packet] for packet in anonymised.numbers]
+                found = _findings_of(source, masked, survey, theirs)
+                missing, new = _compared(expected, found, theirs)
+                wrong = {anonymised.streams[one.packet] for one in new if one.certain}
+                if not wrong:
+                    break
+                without |= wrong
+            plain, numbers = masked, theirs
         comments: dict[int, list[str]] = {}
         for one in found:
             text = f"{one.comment} (packet {numbers[one.packet]} of the original)"
             comments.setdefault(one.packet, []).append(text)
-        copy_packets(plain, out, comments, remark=_remark(survey, choice))
+        copy_packets(plain, out, comments, remark=_remark(survey, choice, disguise is not None))
     connections = len(choice.whole | choice.partial)
     return CutResult(
         survey.packets,
-        choice.packets,
+        len(numbers) - 1,
         connections,
         len(choice.partial),
         widened,
@@ -116,6 +143,7 @@ def cut(source: CutSource, wish: Wish, out: str) -> CutResult:
         new,
         survey.left_out,
         notes,
+        anonymised,
     )
 
 
@@ -176,8 +204,9 @@ def _without(
     return left
 
 
-def _remark(survey: Survey, choice: Choice) -> str:
+def _remark(survey: Survey, choice: Choice, anonymised: bool) -> str:
     """What the file says of itself."""
     parts = f", a part of {count(len(choice.partial), 'connection')}" if choice.partial else ""
     stayed = f"{count(choice.packets, 'packet')} of {survey.packets}{parts}"
-    return f"cut from a capture: {stayed}; comments of packets are findings"
+    masked = ", anonymised" if anonymised else ""
+    return f"cut from a capture{masked}: {stayed}; comments of packets are findings"

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
+from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.analysis.table import ConnectionTable
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.recorder import Packet, PacketRecorder
@@ -60,6 +61,31 @@ class FrameSelection(Protocol):
     def takes_finding(self, finding: Finding) -> bool: ...
 
 
+class _Everything:
+    """The selection that takes all."""
+
+    links = False
+    bounded = False
+
+    def restart(self) -> None:
+        return
+
+    def start(self, time: int) -> None:
+        return
+
+    def within(self, packet: int, time: int) -> bool:
+        return True
+
+    def of_connection(self, connection: Connection) -> bool:
+        return True
+
+    def takes(self, record: FrameRecord, link: Link | None) -> bool:
+        return True
+
+    def takes_finding(self, finding: Finding) -> bool:
+        return True
+
+
 class KnownFinding(NamedTuple):
     """What is compared of the findings of a capture and of its cut.
 
@@ -88,11 +114,12 @@ class Survey:
     frame that the selection takes; whether it has octets of a frame that later frames depend on. edges:
     whether it has SYN, FIN or RST.
 
-    connections: those with frames, and those that the selection takes. syns: each packet with a SYN on the
-    ports of another connection, and the key of its direction. left_out: findings for which there was no room.
+    selection: what somebody wants, None for all. connections: those that are known, by number; wanted: the
+    numbers of those that the selection takes. syns: each packet with a SYN on the ports of another
+    connection, and the key of its direction. left_out: findings for which there was no room.
     """
 
-    def __init__(self, capture: Capture, selection: FrameSelection) -> None:
+    def __init__(self, capture: Capture, selection: FrameSelection | None = None) -> None:
         self.streams = array("i", [NO_CONNECTION])
         self.times = array("q", [0])
         self.taken = bytearray(1)
@@ -104,7 +131,7 @@ class Survey:
         self.syns: list[tuple[int, bytes]] = []
         self.left_out = 0
         self._capture = capture
-        self.selection = selection
+        self.selection: FrameSelection = selection or _Everything()
         self._names = LinkNames()
 
     @property
@@ -112,8 +139,15 @@ class Survey:
         """How many packets there are."""
         return len(self.streams) - 1
 
-    def read(self, take: Callable[[FrameRecord], None] | None = None) -> None:
-        """Read the capture to its end. take: is given each frame. Raises CaptureError."""
+    def read(
+        self,
+        take: Callable[[FrameRecord], None] | None = None,
+        over: Callable[[ConnectionAnalysis], None] | None = None,
+    ) -> None:
+        """Read the capture to its end. take: is given each frame; over: each connection that is over.
+
+        Raises CaptureError.
+        """
         capture = self._capture
         selection = self.selection
         selection.restart()
@@ -138,6 +172,8 @@ class Survey:
                 connection = analysis.connection
                 self._names.forget(connection)
                 self._know(connection)
+                if over is not None:
+                    over(analysis)
         self._found(capture.take_findings())
         taps[0].settle_fragment()
         for flags in (self.taken, self.lasting):

@@ -20,6 +20,8 @@ from dissectors.wire import i64
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from amqpscope.cutting.masking import Masker
+    from amqpscope.cutting.stand_ins import StandIns
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.model.finding import Finding
@@ -162,6 +164,11 @@ class Amqp091(Protocol):
         from amqpscope.pipeline.deliveries091 import Amqp091Log
 
         return Amqp091Log()
+
+    def masker(self, stand_ins: StandIns) -> Masker:
+        from amqpscope.cutting.masking091 import Masker091
+
+        return Masker091(stand_ins)
 
     def grounds(self) -> Grounds:
         from amqpscope.why.grounds091 import Grounds091

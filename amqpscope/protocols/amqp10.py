@@ -19,6 +19,8 @@ from dissectors.wire import i64
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from amqpscope.cutting.masking import Masker
+    from amqpscope.cutting.stand_ins import StandIns
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.model.finding import Finding
@@ -135,6 +137,11 @@ class Amqp10(Protocol):
         from amqpscope.pipeline.deliveries10 import Amqp10Log
 
         return Amqp10Log(links.conversation(connection))
+
+    def masker(self, stand_ins: StandIns) -> Masker:
+        from amqpscope.cutting.masking10 import Masker10
+
+        return Masker10(stand_ins)
 
     def grounds(self) -> Grounds:
         from amqpscope.why.grounds10 import Grounds10

@@ -18,6 +18,8 @@ from dissectors.wire import i64
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from amqpscope.cutting.masking import Masker
+    from amqpscope.cutting.stand_ins import StandIns
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.model.finding import Finding
@@ -183,6 +185,14 @@ class Protocol(RuleSpace, ABC):
         from amqpscope.pipeline.deliveries import DeliveryLog
 
         return DeliveryLog()
+
+    # Anonymising
+
+    def masker(self, stand_ins: StandIns) -> Masker:
+        """What puts stand-ins into the frames of one direction."""
+        from amqpscope.cutting.masking import Masker
+
+        return Masker(stand_ins)
 
     # `why` and `diff`
 

@@ -1,0 +1,318 @@
+"""AMQP 1.0, and the draft of April 2011: stand-ins in frames and messages.
+
+Which fields name something follows from the types of the specification's own tables (`CompositeType`): texts,
+binaries, maps and values of any type are masked; numbers, booleans and symbols of the protocol stay.
+`_MASKED` has the exceptions.
+"""
+
+from typing import Final
+
+from amqpscope.cutting.masking import MalformedError, Masker, Place, scrubbed
+from amqpscope.cutting.stand_ins import StandIns
+from amqpscope.limits import MAX_MASKED_MESSAGE
+from dissectors.amqp10 import registry
+from dissectors.amqp10.composite import CompositeType
+from dissectors.amqp10.types import FORMAT_CODES
+from dissectors.amqp10_draft2011 import registry as draft_registry
+from dissectors.interface import Frame
+from dissectors.limits import MAX_DEPTH
+
+__all__ = ["Masker10"]
+
+_NAMES: Final = frozenset(
+    {"string", "binary", "delivery-tag", "map", "fields", "node-properties", "filter-set", "*", "options"}
+    | {"message-attributes", "error", "fragment"}
+)
+"""Types of fields that are looked into; the values of all others stay."""
+
+_MASKED: Final = frozenset({("properties", "content-type"), ("properties", "content-encoding")})
+"""Symbols that are the application's."""
+
+_PEER_FACTS: Final = frozenset({b"product", b"version", b"platform", b"copyright", b"information"})
+"""Keys of the properties of a connection whose values stay."""
+
+_DATA: Final = 0x75
+_FRAGMENT: Final = ("fragment", "payload")
+_DRAFT_DATA: Final = 3  # its section code
+
+# By the high half of a format code: octets of a value (types.xml, section "encodings").
+_WIDTHS: Final = {4: 0, 5: 1, 6: 2, 7: 4, 8: 8, 9: 16}
+_TEXTS: Final = frozenset({0xA1, 0xA3, 0xB1, 0xB3})
+_MAPS: Final = frozenset({0xC1, 0xD1})
+_NUMBERS: Final = frozenset({0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x60, 0x61, 0x70, 0x71, 0x80, 0x81})
+_UUID: Final = 0x98
+_OPAQUE: Final = frozenset({0x72, 0x74, 0x82, 0x84, 0x94})  # float, double and decimals
+
+
+class Masker10(Masker):
+    """One direction. draft: of the April-2011 draft."""
+
+    def __init__(self, stand_ins: StandIns) -> None:
+        super().__init__(stand_ins)
+        # Of each channel and handle, what is there of a message under way.
+        self._messages: dict[tuple[int, int], list[Place]] = {}
+        self._octets = 0
+
+    def take(self, frame: Frame) -> list[Place]:
+        octets = frame.raw
+        offset = int(frame.offset)
+        if frame.kind not in ("amqp", "sasl"):
+            return [(offset, octets if frame.kind == "header" else scrubbed(octets, self.stand_ins))]
+        size = len(octets)
+        payload = size - int(frame.payload_size) if frame.name == "transfer" else size
+        start = min(max(octets[4] * 4, 8), size) if size > 4 else size
+        head = octets[: min(8, start)] + scrubbed(octets[8:start], self.stand_ins)
+        draft = bool(frame.dialect)
+        walk = _Walk(octets[:payload], self.stand_ins, draft)
+        places = [(offset, head + walk.sequence(start))]
+        if (frame.name == "transfer" and payload < size) or self._messages:
+            places += self._message(frame, offset + payload, octets[payload:])
+        return places
+
+    def finish(self) -> list[Place]:
+        places: list[Place] = []
+        for key in list(self._messages):
+            places += self._ended(key)
+        return places
+
+    def _message(self, frame: Frame, offset: int, payload: bytes) -> list[Place]:
+        """The part of a message that a transfer carries."""
+        if frame.name != "transfer":
+            if frame.name in ("detach", "end", "close"):
+                return self.finish()
+            return []
+        body = frame.body
+        key = (int(frame.channel), int(getattr(body, "handle", None) or 0))
+        self._messages.setdefault(key, []).append((offset, payload))
+        self._octets += len(payload)
+        if getattr(body, "more", None) is not True or frame.missing or self._octets > MAX_MASKED_MESSAGE:
+            return self._ended(key)
+        return []
+
+    def _ended(self, key: tuple[int, int]) -> list[Place]:
+        """All that there is of a message, masked as one, in the places of its parts."""
+        parts = self._messages.pop(key)
+        whole = b"".join(octets for _, octets in parts)
+        self._octets -= len(whole)
+        masked = _Walk(whole, self.stand_ins, False).sequence(0)
+        places: list[Place] = []
+        at = 0
+        for offset, octets in parts:
+            places.append((offset, masked[at : at + len(octets)]))
+            at += len(octets)
+        return places
+
+
+class _Walk:
+    """Goes over encoded values, one after the other, and masks what names something."""
+
+    def __init__(self, octets: bytes, stand_ins: StandIns, draft: bool) -> None:
+        self._octets = octets
+        self._masked = bytearray(octets)
+        self._stand_ins = stand_ins
+        self._types = _DRAFT if draft else _FINAL
+
+    def sequence(self, at: int) -> bytes:
+        """All values from here on, masked."""
+        end = len(self._octets)
+        begin = at
+        try:
+            while at < end:
+                at = self._value(at, end, False, 0)
+        except MalformedError as error:
+            at = error.at
+            self._masked[at:] = scrubbed(self._octets[at:], self._stand_ins)
+        return bytes(self._masked[begin:])
+
+    def _value(self, at: int, end: int, masked: bool, depth: int) -> int:
+        """The index behind the value at `at`. masked: what it says is not the protocol's."""
+        if at >= end or depth > MAX_DEPTH:
+            raise MalformedError(at)
+        code = self._octets[at]
+        if code == 0:
+            return self._described(at, end, depth)
+        return self._plain(code, at + 1, end, masked, depth)
+
+    def _plain(self, code: int, at: int, end: int, masked: bool, depth: int) -> int:
+        """The index behind what follows a constructor."""
+        if code not in FORMAT_CODES:
+            raise MalformedError(at - 1)
+        width = _WIDTHS.get(code >> 4)
+        if width is not None:
+            if at + width > end:
+                raise MalformedError(at)
+            if masked:
+                self._number(code, at, width)
+            return at + width
+        start, stop = self._span(code, at, end)
+        if code >> 4 in (0xA, 0xB):
+            if masked:
+                self._text(code, start, stop)
+            if stop > end:
+                raise MalformedError(end)
+            return stop
+        within = min(stop, end)
+        start, count = self._count(code, start, within)
+        if code >> 4 in (0xE, 0xF):
+            self._array(start, count, within, masked, depth)
+        else:
+            self._compound(code, start, within, masked, depth)
+        if stop > end:
+            raise MalformedError(end)
+        return stop
+
+    def _span(self, code: int, at: int, end: int) -> tuple[int, int]:
+        """Where the octets of a variable value begin and end, by its size."""
+        width = 4 if code >> 4 in (0xB, 0xD, 0xF) else 1
+        if at + width > end:
+            raise MalformedError(at)
+        return at + width, at + width + int.from_bytes(self._octets[at : at + width], "big")
+
+    def _count(self, code: int, at: int, end: int) -> tuple[int, int]:
+        """Where the elements of a compound value begin, and how many it says to have."""
+        width = 4 if code >> 4 in (0xD, 0xF) else 1
+        if at + width > end:
+            raise MalformedError(at)
+        return at + width, int.from_bytes(self._octets[at : at + width], "big")
+
+    def _compound(self, code: int, at: int, end: int, masked: bool, depth: int) -> None:
+        """The elements of a list or a map."""
+        is_key = code in _MAPS
+        standard = False
+        key = is_key
+        while at < end:
+            start = at
+            at = self._value(at, end, masked and not standard, depth + 1)
+            if is_key:
+                if key:
+                    standard = self._is_peer_fact(start, at)
+                key = not key
+                standard = standard and not key
+
+    def _is_peer_fact(self, start: int, end: int) -> bool:
+        """Whether a key of a map is one whose value stays."""
+        octets = self._octets
+        if octets[start] in (0xA1, 0xA3):
+            return octets[start + 2 : end] in _PEER_FACTS
+        return False
+
+    def _array(self, at: int, count: int, end: int, masked: bool, depth: int) -> None:
+        """The elements of an array, which have one constructor."""
+        if at >= end:
+            return
+        code = self._octets[at]
+        at += 1
+        if code == 0:
+            at = self._value(at, end, False, depth + 1)
+            if at >= end:
+                raise MalformedError(at)
+            code = self._octets[at]
+            at += 1
+        for _ in range(count):
+            if at >= end:
+                return
+            at = self._plain(code, at, end, masked, depth + 1)
+
+    def _described(self, at: int, end: int, depth: int) -> int:
+        """A described value: a composite, a section of a message, or somebody's own type."""
+        start = at + 1
+        at = self._value(start, end, False, depth + 1)
+        descriptor = self._descriptor(start, at)
+        if at >= end:
+            raise MalformedError(at)
+        code = self._octets[at]
+        known = self._types.get(descriptor)
+        if known is not None and code in (0x45, 0xC0, 0xD0):
+            return self._composite(known, code, at + 1, end, depth)
+        if descriptor == _DATA and code in (0xA0, 0xB0):
+            start, stop = self._span(code, at + 1, end)
+            self._put(start, self._stand_ins.body(self._octets[start : min(stop, end)]), "bodies")
+            if stop > end:
+                raise MalformedError(end)
+            return stop
+        return self._value(at, end, True, depth + 1)
+
+    def _descriptor(self, start: int, end: int) -> int:
+        """The number of a descriptor, -1 if it is none that is known."""
+        octets = self._octets
+        code = octets[start]
+        if code in (0x53, 0x80):
+            return int.from_bytes(octets[start + 1 : end], "big")
+        if code == 0x44:
+            return 0
+        if code in (0xA3, 0xB3):
+            return _SYMBOLS.get(octets[start + (2 if code == 0xA3 else 5) : end], -1)
+        return -1
+
+    def _composite(self, known: CompositeType, code: int, at: int, end: int, depth: int) -> int:
+        """The fields of a composite."""
+        if code == 0x45:
+            return at
+        start, stop = self._span(code, at, end)
+        within = min(stop, end)
+        at, _ = self._count(code, start, within)
+        section = 0
+        for field in known.fields:
+            if at >= within:
+                break
+            place = (known.name, field.name)
+            start = at
+            if place == _FRAGMENT:
+                at = self._fragment(at, within, section)
+                continue
+            if field.secret:
+                self._stand_ins.count("credentials")
+            at = self._value(at, within, field.type in _NAMES or place in _MASKED, depth + 1)
+            if field.name == "section-code":
+                section = self._octets[at - 1] if at > start + 1 else 0
+        while at < within:  # fields that the type does not have
+            at = self._value(at, within, True, depth + 1)
+        if stop > end:
+            raise MalformedError(end)
+        return stop
+
+    def _fragment(self, at: int, end: int, section: int) -> int:
+        """A part of a section of a message, as the draft carries it in a transfer."""
+        code = self._octets[at]
+        if code not in (0xA0, 0xB0):
+            return self._value(at, end, True, 0)
+        start, stop = self._span(code, at + 1, end)
+        octets = self._octets[start : min(stop, end)]
+        if section == _DRAFT_DATA:
+            masked = self._stand_ins.body(octets)
+        else:
+            masked = _Walk(octets, self._stand_ins, True).sequence(0)
+        self._put(start, masked, "bodies")
+        return min(stop, end)
+
+    def _text(self, code: int, start: int, stop: int) -> None:
+        octets = self._octets[start:stop]
+        if code in _TEXTS:
+            self._put(start, self._stand_ins.text(octets), "texts")
+        else:
+            self._put(start, self._stand_ins.binary(octets), "binaries")
+
+    def _number(self, code: int, at: int, width: int) -> None:
+        if code in _NUMBERS or code in _OPAQUE:
+            value = int.from_bytes(self._octets[at : at + width], "big")
+            masked = self._stand_ins.number(value, 8 * width).to_bytes(width, "big")
+            self._put(at, masked, "numbers")
+        elif code == _UUID:
+            before = self._octets[at : at + 16]
+            found = bytearray(self._stand_ins.octets(before))
+            found[6] = found[6] & 0x0F | before[6] & 0xF0  # the version and the variant: RFC 4122
+            found[8] = found[8] & 0x3F | before[8] & 0xC0
+            self._put(at, bytes(found), "ids")
+
+    def _put(self, at: int, octets: bytes, kind: str) -> None:
+        if octets and octets != self._octets[at : at + len(octets)]:
+            self._masked[at : at + len(octets)] = octets
+            self._stand_ins.count(kind)
+
+
+_FINAL: Final = {one.code: one for one in registry.COMPOSITES}
+_DRAFT: Final = {one.code: one for one in draft_registry.COMPOSITES}
+_SYMBOLS: Final = {
+    **{one.symbol.encode(): one.code for one in (*draft_registry.COMPOSITES, *registry.COMPOSITES)},
+    **{symbol.encode(): code for code, (_, symbol, _) in registry.SECTIONS.items()},
+}

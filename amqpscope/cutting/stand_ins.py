@@ -1,0 +1,192 @@
+"""Stand-ins: what takes the place of names, texts and numbers, keyed, and of the same encoded size.
+
+Theory of operation. A text is taken apart into words. A standard word stays (`words`). Any other word is
+mapped by a keyed permutation of all words with the same sequence of classes: small letters, capital letters,
+digits, other characters by the size of their encoding. So two words have the same stand-in only if they are
+equal, a word has the same stand-in in every place and in every capture with the same key, and nothing has to
+be remembered. What stands between the words stays, because rules look at it: the `/` of an address, the `.`
+of a routing key. A long word and long octets get octets that a keyed hash of the whole gives.
+
+The permutation is a Feistel network over two numbers whose product is at least the number of words. It is
+applied again until the result is a word.
+"""
+
+import math
+import re
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final
+
+from amqpscope.cutting.words import PHRASES, WORDS
+
+__all__ = ["StandIns"]
+
+_LONGEST: Final = 24  # characters of a word, or octets, that are permuted; longer ones are hashed
+_ROUNDS: Final = 8
+_SMALL: Final = 256  # numbers below it stay
+_CACHED: Final = 1 << 16
+
+_LOWER: Final = (97, 26)
+_UPPER: Final = (65, 26)
+_DIGIT: Final = (48, 10)
+_WIDE: Final = ((0x80, 0x780), (0x800, 0xD000), (0xE000, 0x2000), (0x10000, 0x100000))
+
+_PART: Final = re.compile(
+    rf"(?P<kept>{'|'.join(PHRASES)}|%[0-9A-Fa-f]{{2}})|(?P<word>[A-Za-z0-9\u0080-\U0010ffff]+)", re.DOTALL
+)
+
+
+class StandIns:
+    """Gives stand-ins. key: with the same key the same ones.
+
+    counts: how many octets were replaced, by kind.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = blake2b(key, digest_size=32, person=b"amqpscope cut").digest()
+        self.counts: dict[str, int] = {}
+        self._word = lru_cache(_CACHED)(self._new_word)
+
+    def count(self, kind: str) -> None:
+        """One more of a kind was replaced."""
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+
+    def text(self, octets: bytes) -> bytes:
+        """For a text in UTF-8, or nearly: what is not UTF-8 in it stays as it is."""
+        text = octets.decode("utf-8", "surrogateescape")
+        return _PART.sub(lambda part: part["kept"] or self._word(part["word"]), text).encode(
+            "utf-8", "surrogateescape"
+        )
+
+    def binary(self, octets: bytes) -> bytes:
+        """For octets that may be a text."""
+        return self.text(octets) if _is_text(octets) else self.octets(octets)
+
+    def octets(self, octets: bytes) -> bytes:
+        """For octets that are no text."""
+        size = len(octets)
+        if size > _LONGEST:
+            return self._stream(b"octets", octets, size)
+        value = int.from_bytes(octets, "big")
+        text = _is_text(octets)
+        while True:
+            value = self._permuted(value, 1 << 8 * size, b"octets")
+            found = value.to_bytes(size, "big")
+            if _is_text(found) == text:
+                return found
+
+    def body(self, octets: bytes) -> bytes:
+        """For the content of a message: small letters, as many as there were octets."""
+        size = len(octets)
+        if size == 0:
+            return octets
+        letters = self._stream(b"body", octets, size)
+        return letters.translate(_LETTERS)
+
+    def number(self, value: int, bits: int) -> int:
+        """For a number of so many bits, unsigned. Small ones stay: they are counts, and name nobody."""
+        if value < _SMALL:
+            return value
+        while True:
+            value = self._permuted(value, 1 << bits, b"number")
+            if value >= _SMALL:
+                return value
+
+    def address(self, octets: bytes) -> bytes:
+        """For an IP address: a loopback address for a loopback address."""
+        value = int.from_bytes(octets, "big")
+        if len(octets) == 4:
+            if octets[0] == 127:
+                return b"\x7f" + self._permuted(value & 0xFFFFFF, 1 << 24, b"address").to_bytes(3, "big")
+            while True:
+                value = self._permuted(value, 1 << 32, b"address")
+                if 0 < value >> 24 < 224 and value >> 24 != 127:
+                    return value.to_bytes(4, "big")
+        if value <= 1:
+            return octets
+        return b"\xfd" + self._permuted(value, 1 << 128, b"address").to_bytes(16, "big")[1:]
+
+    def port(self, port: int) -> int:
+        """For a port."""
+        return self._permuted(port, 1 << 16, b"port")
+
+    def _new_word(self, word: str) -> str:
+        if _is_standard(word):
+            return word
+        classes = [_class(ord(character)) for character in word]
+        whole = math.prod(size for _, size in classes)
+        if len(word) > _LONGEST:
+            octets = word.encode("utf-8", "surrogateescape")
+            value = int.from_bytes(self._stream(b"word", octets, len(octets) * 2), "big") % whole
+            return _spelled(value, classes)
+        value = 0
+        for character, (first, size) in zip(word, classes, strict=True):
+            value = value * size + ord(character) - first
+        while True:
+            value = self._permuted(value, whole, b"word")
+            found = _spelled(value, classes)
+            # A standard word stays, so it cannot be the stand-in of another one.
+            if not _is_standard(found):
+                return found
+
+    def _stream(self, purpose: bytes, octets: bytes, size: int) -> bytes:
+        """So many octets that depend on all of these."""
+        seed = blake2b(octets, key=self._key, person=purpose).digest()
+        blocks = (size + 63) // 64
+        return b"".join(blake2b(at.to_bytes(8, "big"), key=seed).digest() for at in range(blocks))[:size]
+
+    def _permuted(self, value: int, whole: int, purpose: bytes) -> int:
+        """The place of a number below `whole` in a permutation of all of these."""
+        if whole < 2:
+            return value
+        first = math.isqrt(whole - 1) + 1
+        second = (whole + first - 1) // first
+        size = (whole.bit_length() + 7) // 8
+        while True:
+            left, right = divmod(value, second)
+            low, high = first, second
+            for turn in range(_ROUNDS):
+                octets = (
+                    turn.to_bytes(1, "big") + right.to_bytes(size, "big") + whole.to_bytes(size + 1, "big")
+                )
+                mixed = int.from_bytes(blake2b(octets, key=self._key, person=purpose).digest(), "big")
+                left, right = right, (left + mixed) % low
+                low, high = high, low
+            value = left * second + right
+            if value < whole:
+                return value
+
+
+def _is_standard(word: str) -> bool:
+    return word in WORDS or word.lower() in WORDS
+
+
+def _is_text(octets: bytes) -> bool:
+    try:
+        octets.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _spelled(value: int, classes: list[tuple[int, int]]) -> str:
+    """The word with this number among those with the same classes."""
+    found: list[str] = []
+    for first, size in reversed(classes):
+        value, place = divmod(value, size)
+        found.append(chr(first + place))
+    return "".join(reversed(found))
+
+
+# Each octet as one of 26 small letters.
+_LETTERS: Final = bytes(97 + octet % 26 for octet in range(256))
+
+
+def _class(code: int) -> tuple[int, int]:
+    """The first character of the class that a character belongs to, and how many there are."""
+    if code < 0x80:
+        return _LOWER if code >= 97 else _UPPER if code >= 65 else _DIGIT
+    for first, size in _WIDE:
+        if code < first + size:
+            return (code, 1) if code < first else (first, size)
+    return code, 1

@@ -1,0 +1,170 @@
+"""`cut --anonymise`: the same findings, none of the names, and stand-ins that depend on the key only."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.capture_files import Record, ethernet, ipv4, pcap, tcp
+from support.commands import amqpscope
+from support.recorded import packets_of
+
+from amqpscope.cutting.stand_ins import StandIns
+from amqpscope.cutting.words import WORDS
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SAMPLE = [
+    "captures/pika-dead-letters.pcap",
+    "captures/pika-connection-errors.pcap",
+    "captures/amqplib-routing.pcap",
+    "captures/servicebus-batch.pcap",
+    "captures/proton-scram-sha-1.pcap",
+    "captures/rhea-types.pcap",
+    "captures/rhea-proton-ipv6.pcap",
+    "captures/draft2011/transactions.pcap",
+]
+
+Finding = tuple[str, str, str, int]
+
+
+def found(capsys: pytest.CaptureFixture[str], path: Path) -> list[Finding]:
+    """What `check` reports of a capture."""
+    lines = amqpscope(capsys, "check", "--no-config", "--format", "ndjson", path).lines
+    return [(one["rule"], one["peer"], one["certainty"], one["packet"]) for one in map(json.loads, lines)]
+
+
+def names(capsys: pytest.CaptureFixture[str], path: Path) -> set[str]:
+    """The words of the values of all frames, but for those that stand in values that stay, too."""
+    hidden: set[str] = set()
+    stay: set[str] = set(WORDS)
+    for line in amqpscope(capsys, "read", "--format", "ndjson", path).lines:
+        _gather(json.loads(line), "", hidden, stay)
+    return {word for word in hidden if word not in stay and word.lower() not in stay}
+
+
+def _gather(value: object, name: str, hidden: set[str], stay: set[str]) -> None:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            _gather(inner, key, hidden, stay)
+    elif isinstance(value, list):
+        for inner in value:
+            _gather(inner, name, hidden, stay)
+    elif isinstance(value, str):
+        (stay if name in _KEPT else hidden).update(re.findall(r"[A-Za-z0-9]{6,}", value))
+
+
+_KEPT = frozenset(
+    {
+        "product",
+        "version",
+        "platform",
+        "copyright",
+        "information",
+        "time",
+        "connection",
+        "kind",
+        "name",
+        "peer",
+    }
+    | {
+        "capture",
+        "type",
+        "mechanism",
+        "mechanisms",
+        "sasl-server-mechanisms",
+        "locales",
+        "locale",
+        "condition",
+    }
+    | {"capabilities", "offered-capabilities", "desired-capabilities", "outcomes", "protocol"}
+)
+
+
+@pytest.mark.parametrize("path", SAMPLE)
+def test_the_findings_stay_and_the_names_do_not(
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = ROOT / path, tmp_path / "after.pcapng"
+    result = amqpscope(capsys, "cut", before, "-o", after, "--anonymise", "--key", "one")
+    assert result.status == 0 and "replaced all addresses" in result.err
+    assert found(capsys, after) == found(capsys, before)
+    octets = b"".join(one.data for one in packets_of(after.read_bytes())[0])
+    hidden = names(capsys, before)
+    assert hidden
+    for name in hidden:
+        word = name.encode()
+        for form in (word, name.encode("utf-16-le"), word.hex().encode(), base64.b64encode(word)[:-4]):
+            assert len(form) < 6 or form not in octets, name
+
+
+def test_equal_keys_give_equal_files_and_others_do_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for key in ("one", "one", "two"):
+        path = tmp_path / "out.pcapng"
+        amqpscope(capsys, "cut", ROOT / SAMPLE[0], "-o", path, "--anonymise", "--key", key)
+        files.append(path.read_bytes())
+    assert files[0] == files[1] != files[2]
+    assert [len(one.data) for one in packets_of(files[0])[0]] == [
+        len(one.data) for one in packets_of(files[2])[0]
+    ]
+
+
+def test_what_cannot_be_masked_is_left_out_with_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tls = ROOT / "captures" / "pika-tls-to-plain-port.pcap"
+    result = amqpscope(capsys, "cut", tls, "-o", tmp_path / "out.pcapng", "--anonymise")
+    assert result.status == 0
+    for name in (b"localhost", b"rabbitmq.example"):
+        assert name not in (tmp_path / "out.pcapng").read_bytes()
+
+
+def test_other_protocols_and_what_is_below_ip_are_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packets = [
+        ethernet(ipv4(tcp(b"AMQP\0\0\x09\x01"), "10.1.2.3", "10.1.2.4")),
+        b"\xaa\xbb\xcc\xdd\xee\xff" * 2 + b"\x08\x06" + b"who has 10.1.2.3",
+    ]
+    (tmp_path / "in.pcap").write_bytes(pcap([Record(0, one) for one in packets]))
+    amqpscope(capsys, "cut", tmp_path / "in.pcap", "-o", tmp_path / "out.pcapng", "--anonymise")
+    octets = (tmp_path / "out.pcapng").read_bytes()
+    assert b"AMQP\0\0\x09\x01" in octets and b"who has" not in octets
+    assert bytes([10, 1, 2, 3]) not in octets and bytes.fromhex("aabbccddeeff") not in octets
+
+
+@settings(max_examples=30)
+@given(st.lists(st.text(min_size=1, max_size=4), min_size=2, max_size=8, unique=True))
+def test_stand_ins_of_different_texts_differ_and_have_their_sizes(texts: list[str]) -> None:
+    stand_ins = StandIns(b"key")
+    octets = [text.encode("utf-8", "replace") for text in texts]
+    masked = [stand_ins.binary(one) for one in octets]
+    assert [len(one) for one in masked] == [len(one) for one in octets]
+    assert len(set(masked)) == len(set(octets))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.binary(min_size=1, max_size=30), unique=True, max_size=8))
+def test_stand_ins_of_different_octets_differ(values: list[bytes]) -> None:
+    stand_ins = StandIns(b"key")
+    masked = [stand_ins.binary(one) for one in values]
+    assert [len(one) for one in masked] == [len(one) for one in values]
+    assert len(set(masked)) == len(values)
+
+
+def test_small_domains_are_permuted() -> None:
+    stand_ins = StandIns(b"key")
+    assert len({stand_ins.text(b"%d" % digit) for digit in range(10)}) == 10
+    assert len({stand_ins.octets(bytes([one])) for one in range(256)}) == 256
+    assert stand_ins.text(b"/queues/orders.eu") != b"/queues/orders.eu"
+    assert stand_ins.text(b"/queues/orders.eu").startswith(b"/queues/")
+    assert stand_ins.text(b"amq.direct") == b"amq.direct"
+    assert stand_ins.address(bytes([127, 0, 0, 1]))[0] == 127
