@@ -9,6 +9,7 @@ import pytest
 
 import amqpscope
 import dissectors
+from amqpscope.cutting.stand_ins import StandIns
 from amqpscope.diff.forms import CanonicalFrameTable
 from amqpscope.diff.transcript import Names, Room
 from amqpscope.model.records import Connection
@@ -33,6 +34,7 @@ def test_every_part_is_its_own(protocol: Protocol) -> None:
         protocol.json_renderer(),
         protocol.text_renderer(),
         protocol.grounds(),
+        protocol.masker(StandIns(b"key")),
         protocol.following(connection),
     ]
     new = protocol.transcripts(Room(), CanonicalFrameTable(), Names(), links)
