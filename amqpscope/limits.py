@@ -753,6 +753,12 @@ MAX_DRAWN_FINDINGS: Final = 500
 MAX_PAGE_OCTETS: Final = 6_000_000
 """Octets of data in a page that `draw` writes: a browser reads so many in a fraction of a second."""
 
+MAX_STATE_PATHS: Final = 60
+"""Paths through state diagrams that a page draws of each connection: nobody looks at more links."""
+
+MAX_PATH_STEPS: Final = 60
+"""Steps of such a path. Real ones have ten; who opens and closes a channel all the time has more."""
+
 MAX_DRAWN_CONNECTIONS: Final = 40
 """Connections of a page: the worst ones. The others are counted."""
 

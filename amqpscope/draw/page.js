@@ -1,5 +1,5 @@
-"use strict";
-// The page of `amqpscope draw`. All texts come from the block of JSON and become text nodes, never markup.
+// The page of `amqpscope draw`. The other views are in files of their own, which stand before this one.
+// All texts come from the block of JSON and become text nodes, never markup.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const SVG = "http://www.w3.org/2000/svg";
@@ -338,7 +338,11 @@
     return undefined;
   }
 
-  const VIEWS = { ladder: ["Ladder", ladder] };
+  function states() {
+    by("picture").replaceChildren(...statesView({ make, svg, goTo }, now(), data.diagrams));
+  }
+
+  const VIEWS = { ladder: ["Ladder", ladder], states: ["States", states] };
 
   function show(view) {
     if (state.view === view) return;

@@ -14,6 +14,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from amqpscope.draw.picture import Picture
+from amqpscope.draw.states import StatePaths
 from amqpscope.draw.survey import Survey, SurveyedConnection
 from amqpscope.draw.words import heading_text, peer_text
 from amqpscope.limits import MAX_DRAWN_ROWS, MAX_PAGE_OCTETS
@@ -27,6 +28,9 @@ from amqpscope.report.verdict import kind
 from dissectors.wording import are, count
 
 __all__ = ["page_html", "rows_of_each"]
+
+_SCRIPTS: Final = ("states.js", "page.js")
+"""The files of the page's script, in their order."""
 
 _ROW: Final = 900
 """Octets of a row of the page, nearly always fewer."""
@@ -52,7 +56,8 @@ def rows_of_each(survey: Survey) -> int:
 
 def page_html(picture: Picture) -> str:
     """The whole file."""
-    script, style = _file("page.js"), _file("page.css")
+    script = "".join(['"use strict";\n', *(_file(name) for name in _SCRIPTS)])
+    style = _file("page.css")
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -89,7 +94,7 @@ def _room(survey: Survey) -> int:
 def _fitting(picture: Picture) -> str:
     """The data of the page. What does not fit is left out, and the page says so: fields, then connections."""
     room = _room(picture.survey)
-    shown = [_connection(one, ladder) for one, ladder in picture.ladders]
+    shown = [_connection(one, ladder, picture.paths.get(one.key)) for one, ladder in picture.ladders]
     sizes = [len(_json(one)) for one in shown]
     for connection in reversed(shown) if sum(sizes) > room else ():
         for row in connection["rows"]:
@@ -123,11 +128,12 @@ def _capture(picture: Picture, connections: list[dict[str, Any]]) -> dict[str, A
         ],
         "contents": f"{contents}.",
         "notes": survey.notes,
+        "diagrams": {one.title: one.json() for paths in picture.paths.values() for one in paths.diagrams()},
         "connections": connections,
     }
 
 
-def _connection(one: SurveyedConnection, ladder: Ladder) -> dict[str, Any]:
+def _connection(one: SurveyedConnection, ladder: Ladder, paths: StatePaths | None) -> dict[str, Any]:
     start = min((row.time for row in ladder.rows if isinstance(row, (Arrow, Fold))), default=0)
     return {
         "stream": int(one.connection.stream),
@@ -137,6 +143,8 @@ def _connection(one: SurveyedConnection, ladder: Ladder) -> dict[str, Any]:
         "ended": printable(one.row.ended),
         "more": one.more_findings,
         "rows": [_row(row, start) for row in ladder.rows],
+        "paths": [] if paths is None else paths.json(),
+        "morePaths": 0 if paths is None else paths.more,
         "diagnoses": [
             {
                 "text": "".join(text for _, text in diagnosis_line(each)),

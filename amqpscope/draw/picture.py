@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from typing import Protocol
 
+from amqpscope.draw.states import StatePaths
 from amqpscope.draw.survey import ConnectionKey, Survey, SurveyedConnection, connection_key
 from amqpscope.input.capture import Capture
 from amqpscope.limits import MAX_DRAWN_ROWS
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import FrameRecord
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.report.frames_around import FramesAround
 from amqpscope.report.ladder_model import Ladder, LadderBuilder
 from amqpscope.report.links import LinkNames
@@ -30,18 +32,27 @@ class FrameFilter(Protocol):
 
 
 class Picture:
-    """What is drawn. ladders: with what the survey knows of their connections, the worst first."""
+    """What is drawn. ladders: with what the survey knows of their connections, the worst first.
 
-    def __init__(self, survey: Survey, ladders: list[tuple[SurveyedConnection, Ladder]]) -> None:
+    paths: those of a connection through the state diagrams, if they were asked for and there are any.
+    """
+
+    def __init__(
+        self,
+        survey: Survey,
+        ladders: list[tuple[SurveyedConnection, Ladder]],
+        paths: dict[ConnectionKey, StatePaths],
+    ) -> None:
         self.survey = survey
         self.ladders = ladders
+        self.paths = paths
 
 
 class PictureBuilder:
     """Takes the frames of a capture again; gives the ladders of some of its connections.
 
     chosen: the connections. wanted: the frames. most: frames of each that are drawn. fields: whether all
-    fields are kept.
+    fields are kept, and state diagrams followed.
     """
 
     def __init__(
@@ -59,6 +70,7 @@ class PictureBuilder:
         self._fields = fields
         self._names = LinkNames()
         self._builders: dict[ConnectionKey, LadderBuilder] = {}
+        self._paths: dict[ConnectionKey, StatePaths | None] = {}
 
     def read(self, capture: Capture, around: int = 0) -> Picture:
         """Read a capture to its end, which also gives the connections that are over. Raises CaptureError.
@@ -69,9 +81,15 @@ class PictureBuilder:
         started = False
 
         def take(record: FrameRecord) -> None:
-            if connection_key(record.connection) not in self._chosen:
+            key = connection_key(record.connection)
+            if key not in self._chosen:
                 return
+            if self._fields and key not in self._paths:
+                self._begin_paths(key, record)
             link = self._names.of(record)
+            paths = self._paths.get(key)
+            if paths is not None:
+                paths.take(record)
             if not self._wanted.takes(record, link):
                 return
             if near is None:
@@ -89,6 +107,14 @@ class PictureBuilder:
         if near is not None:
             self._draw(near)
         return self._picture(around == 0)
+
+    def _begin_paths(self, key: ConnectionKey, record: FrameRecord) -> None:
+        """The first frame of a connection: from here on its state diagrams are followed."""
+        protocol = PROTOCOLS.get(self._chosen[key].connection.protocol)
+        paths = None if protocol is None else protocol.state_paths()
+        if paths is not None:
+            paths.follow(self._names, record)
+        self._paths[key] = paths
 
     def _draw(self, near: FramesAround) -> None:
         """Draw the frames next to a packet, with links named anew: the connection may be over."""
@@ -119,4 +145,7 @@ class PictureBuilder:
             builder = self._builders.get(key)
             if builder is not None:
                 ladders.append((one, builder.ladder(whole)))
-        return Picture(self._survey, ladders)
+        paths = {key: followed for key, followed in self._paths.items() if followed is not None}
+        for followed in paths.values():
+            followed.finish()
+        return Picture(self._survey, ladders, paths)

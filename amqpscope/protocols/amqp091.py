@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from amqpscope.cutting.stand_ins import StandIns
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
+    from amqpscope.draw.states import StatePaths
     from amqpscope.model.finding import Finding
     from amqpscope.model.peer_name import PeerName
     from amqpscope.model.records import Connection
@@ -122,6 +123,11 @@ class Amqp091(Protocol):
         from amqpscope.rules import amqp091
 
         return amqp091
+
+    def state_paths(self) -> StatePaths | None:
+        from amqpscope.draw.states091 import StatePaths091
+
+        return StatePaths091()
 
     def judge(
         self,

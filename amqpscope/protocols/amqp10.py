@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from amqpscope.cutting.stand_ins import StandIns
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
+    from amqpscope.draw.states import StatePaths
     from amqpscope.model.finding import Finding
     from amqpscope.model.peer_name import PeerName
     from amqpscope.model.records import Connection
@@ -105,6 +106,11 @@ class Amqp10(Protocol):
         from amqpscope.rules import amqp10
 
         return amqp10
+
+    def state_paths(self) -> StatePaths | None:
+        from amqpscope.draw.states10 import StatePaths10
+
+        return StatePaths10()
 
     def judge(
         self,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from amqpscope.cutting.stand_ins import StandIns
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
+    from amqpscope.draw.states import StatePaths
     from amqpscope.model.finding import Finding
     from amqpscope.model.peer_name import PeerName
     from amqpscope.model.records import Connection
@@ -129,6 +130,12 @@ class Protocol(RuleSpace, ABC):
     def load_assembler(self, state: tuple[object, ...]) -> Assembler:
         """What the `dump` of an assembler gave, as one again."""
         return Assembler()
+
+    # Drawing
+
+    def state_paths(self) -> StatePaths | None:
+        """What follows a connection through the state diagrams, for pictures; None if there are none."""
+        return None
 
     # Judging
 

@@ -201,3 +201,19 @@ def test_a_page_with_many_connections_names_those_left_out(
     data = data_of(drawn(path, tmp_path, capsys))
     assert [one["stream"] for one in data["connections"]] == [4, 0, 1]
     assert data["contents"].startswith("This page shows 3 connections, the worst ones; 2 more are not in it")
+
+
+@pytest.mark.chromium
+def test_the_states_are_drawn(browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = CAPTURES / "rules" / "amqp10" / "C-OPEN-ONCE" / "violating.pcap"
+    page = drawn(path, tmp_path, capsys)
+    opened(browser, page)
+    browser.click("#tab-states")
+    shown = browser.value("[...document.querySelectorAll('.path summary b')].map((one) => one.textContent)")
+    assert shown[:2] == ["connection: client", "connection: server"]
+    assert browser.value("document.querySelectorAll('.path')[0].querySelectorAll('rect').length") == 15
+    assert browser.value("document.querySelectorAll('.edge.illegal').length") == 1
+    assert browser.value("document.querySelector('text.label.illegal').textContent") == "send OPEN"
+    browser.click(".path .steps li.error button")
+    assert browser.value("document.getElementById('details').textContent").startswith("open, packet 8")
+    assert browser.problems == [] and browser.requests == [page.as_uri()]
