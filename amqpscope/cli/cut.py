@@ -1,5 +1,6 @@
 """`amqpscope cut`: a part of a capture as a file of its own, with the findings as comments."""
 
+import os
 import secrets
 import shutil
 import sys
@@ -38,6 +39,11 @@ original. If the part of a connection does not show the same certain
 findings, the whole connection stays.
 
 \b
+--anonymise replaces names, credentials and data by stand-ins of the same size,
+and writes packets without their link layer. The end of the run states what was
+replaced, what was kept and what was left out.
+
+\b
 The file is read twice. Standard input is first copied to a temporary file.
 
 \b
@@ -46,6 +52,8 @@ Examples:
   amqpscope cut traffic.pcap -o faults.pcapng --findings
   amqpscope cut traffic.pcap -o part.pcapng --from 2026-01-31T12:00 --to +90
   amqpscope cut traffic.pcap -o orders.pcapng --address 'orders*'
+  amqpscope cut traffic.pcap -o mine.pcapng --connection 62 --anonymise
+  amqpscope cut traffic.pcap --findings --anonymise --report for-the-report
   tcpdump -w - port 5672 | amqpscope cut - -o faults.pcapng --findings
 
 \b
@@ -58,6 +66,15 @@ _CHOOSE = "Which packets stay"
 _HIDE = "What is replaced"
 
 _NEAR = 100
+
+CUT_NAME = "cut.pcapng"
+"""The cut in the folder of a report."""
+
+_COLORING = """\
+@amqpscope: error@frame.comment matches "^error "@[65535,52428,52428][32768,0,0]
+@amqpscope: warning@frame.comment matches "^warning "@[65535,61166,47802][26214,16384,0]
+@amqpscope: possible or note@frame.comment matches "^(possible|note) "@[58082,60909,65535][0,0,26214]
+"""
 
 _KEPT = (
     "times, sizes, standard words, product names, versions, mechanisms, error conditions, numbers of the "
@@ -75,9 +92,27 @@ def cut(
         ),
     ],
     output: Annotated[
-        str,
+        str | None,
         typer.Option("--output", "-o", metavar="OUT.pcapng", help="Write the cut to this file."),
-    ],
+    ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            "--report",
+            metavar="FOLDER",
+            help="Write a folder for a bug report: the cut, its findings as Markdown, a page that shows "
+            "the conversation, and versions.",
+        ),
+    ] = None,
+    coloring: Annotated[
+        str | None,
+        typer.Option(
+            "--coloring-rules",
+            metavar="FILE",
+            help="Also write coloring rules for Wireshark (View > Coloring Rules > Import), which color "
+            "packets with findings.",
+        ),
+    ] = None,
     connection: Annotated[
         str | None,
         typer.Option(
@@ -191,10 +226,7 @@ def cut(
     )
     if around is not None and not selection.everything:
         raise FilterError(f"--around: cannot be combined with {selection.words.split()[0]}")
-    if output in ("", "-"):
-        raise FilterError(f"--output '{output}': must name a file")
-    if same_file(output, path):
-        raise FilterError(f"--output {output}: is the file that is read")
+    output = _checked_output(path, output, report)
     if not anonymise and (key is not None or ports):
         raise FilterError(f"{'--ports' if key is None else '--key'}: only with --anonymise")
     disguise = (
@@ -214,12 +246,42 @@ def cut(
             file.abandon()
             raise
         file.complete()
+        if report is not None:
+            from amqpscope.cli.cut_report import write_report  # brings what draws
+
+            shown = source if disguise is None else source._replace(secrets=None)
+            write_report(report, output, shown, disguise is not None)
+    if coloring is not None:
+        _write_coloring(coloring)
     named = selection.connection
     if named is not None and not named.met:
         say(f"{source.name}: {named.missing() or f'no connection {connection}'}")
     notes_to_stderr(source.name, result.notes)
     _report(output, result)
     return Status.FINE
+
+
+def _checked_output(path: str, output: str | None, report: str | None) -> str:
+    """The file of the cut. Makes the folder of a report. Raises FilterError for what makes no sense."""
+    if output is None and report is None:
+        raise FilterError("cut: give a file (-o OUT.pcapng) or a folder (--report FOLDER)")
+    if output in ("", "-"):
+        raise FilterError(f"--output '{output}': must name a file")
+    if output is not None and same_file(output, path):
+        raise FilterError(f"--output {output}: is the file that is read")
+    if report is not None:
+        from amqpscope.cli.cut_report import new_folder
+
+        new_folder(report)
+    return output or os.path.join(report or "", CUT_NAME)
+
+
+def _write_coloring(path: str) -> None:
+    """Write coloring rules for Wireshark."""
+    file = Replacement(path)
+    text = file.open()
+    text.write(_COLORING)
+    file.complete()
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.source import CaptureSource
 from amqpscope.cutting.masking import Masker, scrubbed
+from amqpscope.cutting.masking_proxy import masked_header
 from amqpscope.cutting.overlay import Overlay
 from amqpscope.cutting.stand_ins import StandIns
 from amqpscope.cutting.survey import Survey
@@ -26,6 +27,7 @@ from amqpscope.input.capture import BLOCK, Capture
 from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.protocols import PROTOCOLS
 from amqpscope.reassembly.sequence import unwrap
+from dissectors.proxy import proxy_size
 
 __all__ = ["Anonymised", "anonymise"]
 
@@ -52,12 +54,19 @@ class Anonymised(NamedTuple):
 
 
 def anonymise(
-    capture: Capture, path: str, out: str, key: bytes, ports: bool, without: Collection[int] = ()
+    capture: Capture,
+    path: str,
+    out: str,
+    key: bytes,
+    ports: bool,
+    loose: Collection[int] = (),
+    without: Collection[int] = (),
 ) -> Anonymised:
     """Write the capture at `path` to a pcapng file at `out`, with stand-ins.
 
-    capture: the same one, to be read. key: of the stand-ins. ports: replace the ports, too. without: the
-    numbers of connections that are left out. Raises CaptureError.
+    capture: the same one, to be read. key: of the stand-ins. ports: replace the ports, too. loose:
+    connections whose octets that belong to no frame are searched for texts; those of others are zeros.
+    without: connections that are left out. Raises CaptureError.
     """
     stand_ins = StandIns(key)
     overlay = Overlay()
@@ -66,7 +75,7 @@ def anonymise(
         with capture:
             survey = Survey(capture)
             survey.read(masking.take, masking.over)
-        rebuilding = _Rebuilding(survey, masking, recorder_at(out), ports)
+        rebuilding = _Rebuilding(survey, masking, recorder_at(out), ports, loose)
         rebuilding.run(path)
         streams = [survey.streams[number] for number in rebuilding.numbers]
         return Anonymised(rebuilding.numbers, streams, stand_ins.counts, masking.left_out, overlay.unread)
@@ -120,8 +129,6 @@ def _obstacle(connection: Connection) -> str:
         return "WebSocket"
     if connection.tls is not None or connection.protocol == "tls":
         return "TLS"
-    if connection.proxied:
-        return "a PROXY header"
     if connection.failed:
         return "amqpscope failed to read it"
     return "" if connection.protocol in PROTOCOLS else "no AMQP 1.0 or 0-9-1"
@@ -130,8 +137,16 @@ def _obstacle(connection: Connection) -> str:
 class _Rebuilding(SegmentSink):
     """Writes each segment anew."""
 
-    def __init__(self, survey: Survey, masking: _Masking, recorder: PcapngRecorder, ports: bool) -> None:
+    def __init__(
+        self,
+        survey: Survey,
+        masking: _Masking,
+        recorder: PcapngRecorder,
+        ports: bool,
+        loose: Collection[int],
+    ) -> None:
         super().__init__()
+        self._loose = loose
         self.numbers = [0]
         self._survey = survey
         self._masking = masking
@@ -171,11 +186,7 @@ class _Rebuilding(SegmentSink):
         self._near[place] = offset
         payload = b""
         if start < end:
-            # What another protocol begins with shows which one it is.
-            begin = scrubbed(
-                segment.buf[start : min(end, start + max(_BEGIN - offset, 0))], self._masking.stand_ins
-            )
-            otherwise = begin + bytes(end - start - len(begin))
+            otherwise = self._unread(connection, offset, segment.buf[start:end])
             payload = self._masking.overlay.get(*place, offset, otherwise)
         octets = self._datagram(segment, _tcp_header(segment), payload)
         packet = Packet()
@@ -187,6 +198,16 @@ class _Rebuilding(SegmentSink):
         packet.wire = len(octets) + int(segment.cut)
         self.numbers.append(number)
         self._recorder.packet(packet)
+
+    def _unread(self, connection: Connection, offset: int, octets: bytes) -> bytes:
+        """What stands for octets that belong to no frame, from this offset of their stream on."""
+        stand_ins = self._masking.stand_ins
+        if connection.proxied and offset == 0 and (size := int(proxy_size(octets))) > 0:
+            header = masked_header(octets[:size], stand_ins)
+            return header + bytes(len(octets) - len(header))
+        # What another protocol begins with shows which one it is.
+        read = len(octets) if connection.stream in self._loose else max(_BEGIN - offset, 0)
+        return scrubbed(octets[:read], stand_ins) + bytes(max(len(octets) - read, 0))
 
     def _datagram(self, segment: Segment, header: bytes, payload: bytes) -> bytes:
         """The IP datagram with a TCP header and these octets."""

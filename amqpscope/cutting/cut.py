@@ -34,12 +34,12 @@ class CutSource(NamedTuple):
     dialect: str = ""
     secrets: Secrets | None = None
 
-    def open(self, path: str = "") -> Capture:
-        """The capture, judged; path: another file of the same conversation."""
+    def open(self, path: str = "", name: str = "") -> Capture:
+        """The capture, judged; path: another file of the same conversation, which is called `name`."""
         options = CaptureOptions(
             keep=False, ended=True, judge=True, dialect=self.dialect, secrets=self.secrets
         )
-        return Capture(path or self.path, options, name=self.name)
+        return Capture(path or self.path, options, name=name or self.name)
 
 
 class Wish(NamedTuple):
@@ -113,18 +113,22 @@ def cut(source: CutSource, wish: Wish, out: str, disguise: Disguise | None = Non
         if disguise is not None:
             masked = os.path.join(folder, "masked.pcapng")
             expected = [one._replace(packet=numbers[one.packet]) for one in found]
+            loose: set[int] = set()
             without: set[int] = set()
             while True:
                 anonymised = anonymise(
-                    source.open(plain), plain, masked, disguise.key, disguise.ports, without
+                    source.open(plain), plain, masked, disguise.key, disguise.ports, loose, without
                 )
                 theirs = [numbers[packet] for packet in anonymised.numbers]
                 found = _findings_of(source, masked, survey, theirs)
                 missing, new = _compared(expected, found, theirs)
                 wrong = {anonymised.streams[one.packet] for one in new if one.certain}
-                if not wrong:
+                if wrong <= without:
                     break
-                without |= wrong
+                without |= wrong & loose
+                loose |= wrong
+            if len(theirs) == 1:
+                raise CaptureError(f"{source.name}: no connection can be anonymised: {_reasons(anonymised)}")
             plain, numbers = masked, theirs
         comments: dict[int, list[str]] = {}
         for one in found:
@@ -202,6 +206,11 @@ def _without(
         else:
             left.append(finding)
     return left
+
+
+def _reasons(anonymised: Anonymised) -> str:
+    """Why connections were left out."""
+    return ", ".join(sorted(anonymised.left_out)) or "there is none"
 
 
 def _remark(survey: Survey, choice: Choice, anonymised: bool) -> str:

@@ -173,10 +173,12 @@ class _Walk:
             start, stop = self._span(at, 1, end)
             name = self._octets[start:stop]
             self._text(start, stop)
-            at = self._tagged(stop, end, depth, masked and name not in _PEER_FACTS)
+            # What a broker counts or is told: `x-expires`.
+            counted = name.startswith(b"x-") and self._masked[start:stop] == name
+            at = self._tagged(stop, end, depth, masked and name not in _PEER_FACTS, counted)
 
-    def _tagged(self, at: int, end: int, depth: int, masked: bool) -> int:
-        """The index behind a tagged value."""
+    def _tagged(self, at: int, end: int, depth: int, masked: bool, counted: bool) -> int:
+        """The index behind a tagged value. counted: its numbers stay."""
         if at >= end or depth > MAX_DEPTH:
             raise MalformedError(at)
         tag = self._octets[at]
@@ -185,7 +187,7 @@ class _Walk:
         if width >= 0:
             if at + width > end:
                 raise MalformedError(at)
-            if masked and tag in _NUMBERS:
+            if masked and not counted and tag in _NUMBERS:
                 self._number(at, width)
             return at + width
         if width == NO_TAG:
@@ -195,7 +197,7 @@ class _Walk:
             self._table(start, stop, depth + 1, masked)
         elif tag == ord("A"):
             while start < stop:
-                start = self._tagged(start, stop, depth + 1, masked)
+                start = self._tagged(start, stop, depth + 1, masked, counted)
         elif masked and width in (SHORT_STRING, LONG_STRING):
             self._text(start, stop, tag == ord("x"))
         return stop

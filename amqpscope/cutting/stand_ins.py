@@ -106,6 +106,10 @@ class StandIns:
             return octets
         return b"\xfd" + self._permuted(value, 1 << 128, b"address").to_bytes(16, "big")[1:]
 
+    def place(self, value: int, number: int) -> int:
+        """For one of so many values, counted from 0."""
+        return self._permuted(value, number, b"place")
+
     def port(self, port: int) -> int:
         """For a port."""
         return self._permuted(port, 1 << 16, b"port")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 from support.commands import amqpscope
 from support.recorded import blocks_of, packets_of
+
+from amqpscope import __version__ as amqpscope_version
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 
@@ -153,3 +156,35 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_written(
     result = amqpscope(capsys, "cut", faults, *options)
     assert result.status == 2 and why in result.err
     assert not Path("x").exists() and faults.read_bytes() == before
+
+
+def test_a_report_is_a_folder_that_names_nothing_of_this_machine(
+    faults: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert amqpscope(capsys, "cut", faults, "--report", "report", "--connection", "3").status == 0
+    folder = Path("report")
+    assert {one.name for one in folder.iterdir()} == {
+        "README.md",
+        "cut.pcapng",
+        "findings.md",
+        "page.html",
+        "versions.txt",
+    }
+    assert "amqp091/B-CTAG-UNIQUE" in (folder / "findings.md").read_text("utf-8")
+    assert amqpscope_version in (folder / "versions.txt").read_text("utf-8")
+    for one in folder.iterdir():
+        assert str(Path.cwd()).encode() not in one.read_bytes()
+    again = amqpscope(capsys, "cut", faults, "--report", "report")
+    assert again.status == 2 and "report: the folder is not empty" in again.err
+
+
+def test_coloring_rules_are_lines_that_wireshark_imports(
+    faults: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    amqpscope(capsys, "cut", faults, "-o", "out.pcapng", "--coloring-rules", "colors")
+    lines = Path("colors").read_text("utf-8").splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        assert re.fullmatch(r"@[^@]+@frame\.comment matches \"[^@]+\"@\[\d+,\d+,\d+\]\[\d+,\d+,\d+\]", line)
+    for _, text in comments("out.pcapng"):
+        assert re.match("(?:error|warning|possible|note) ", text)

@@ -1,0 +1,87 @@
+"""`cut --report`: a folder to attach to a bug report."""
+
+import contextlib
+import os
+import platform
+import shutil
+
+from amqpscope import __version__
+from amqpscope.cli.cut import CUT_NAME
+from amqpscope.cli.draw import draw
+from amqpscope.cutting.cut import CutSource
+from amqpscope.errors import OutputError
+from amqpscope.input.capture import Capture, CaptureOptions
+from amqpscope.policy.judging import judge
+from amqpscope.policy.policy import Policy
+from amqpscope.report.forms import ReportOptions, declared
+from amqpscope.report.verdict import Detail
+
+__all__ = ["new_folder", "write_report"]
+
+_MOST = 10
+
+_README = """\
+# A report of amqpscope
+
+- `cut.pcapng`: the capture. Each finding is a comment on its packet (in Wireshark: `frame.comment`).
+- `findings.md`: what `amqpscope check cut.pcapng` reports.
+- `page.html`: the conversation as a page that loads nothing.
+- `versions.txt`: the versions of amqpscope, of Python and of the system.
+{anonymised}
+`amqpscope triage cut.pcapng` shows what is wrong and who has to act.
+"""
+
+_ANONYMISED = """
+The capture is anonymised: names, addresses, credentials and data are stand-ins of the same size.
+"""
+
+
+def new_folder(path: str) -> None:
+    """Make a folder; one that is there has to be empty. Raises OutputError."""
+    try:
+        os.makedirs(path, exist_ok=True)
+        if os.listdir(path):
+            raise OutputError(f"{path}: the folder is not empty")
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror or error}") from error
+
+
+class _Cut:
+    """The capture of the report, as the findings name it."""
+
+    def __init__(self, path: str, source: CutSource) -> None:
+        self.name = CUT_NAME
+        self._path = path
+        self._source = source
+
+    def open(self, options: CaptureOptions) -> Capture:
+        return self._source.open(self._path, CUT_NAME)
+
+
+def write_report(folder: str, cut: str, source: CutSource, anonymised: bool) -> None:
+    """Write a report of the cut at `cut`, which is copied if it is not in the folder already.
+
+    source: how it is read. Raises OutputError.
+    """
+    capture = os.path.join(folder, CUT_NAME)
+    policy = Policy()
+    try:
+        if not os.path.exists(capture):
+            shutil.copyfile(cut, capture)
+        with open(os.path.join(folder, "findings.md"), "w", encoding="utf-8") as file:
+            options = ReportOptions(policy.terms, _MOST, Detail(possible=True, notes=True))
+            writer = declared("markdown").writer(file, options)
+            judge([_Cut(capture, source)], policy, hearer=writer, gather=False)
+        versions = f"amqpscope {__version__}\nPython {platform.python_version()}\n{platform.platform()}\n"
+        _write(folder, "versions.txt", versions)
+        _write(folder, "README.md", _README.format(anonymised=_ANONYMISED if anonymised else ""))
+    except OSError as error:
+        raise OutputError(f"{folder}: {error.strerror or error}") from error
+    # There, so that the page does not name folders of this machine.
+    with contextlib.chdir(folder):
+        draw([CUT_NAME], "page.html")
+
+
+def _write(folder: str, name: str, text: str) -> None:
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        file.write(text)
