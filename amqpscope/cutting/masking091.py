@@ -173,7 +173,7 @@ class _Walk:
             start, stop = self._span(at, 1, end)
             name = self._octets[start:stop]
             self._text(start, stop)
-            # What a broker counts or is told: `x-expires`.
+            # A number of the broker or for it: `x-expires`.
             counted = name.startswith(b"x-") and self._masked[start:stop] == name
             at = self._tagged(stop, end, depth, masked and name not in _PEER_FACTS, counted)
 
