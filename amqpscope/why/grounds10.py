@@ -351,6 +351,7 @@ class Grounds10(Grounds, Listener10):
         sender = self._ways[1 - int(record.direction)] if body.role else way
         last = body.first if body.last is None else body.last
         named = [("first", body.first)] if last == body.first else [("first", body.first), ("last", last)]
+        links: list[object] = []
         for which, number in named:
             delivery = self._conversation.delivery_of(record, body, number)
             mark = None if delivery is None else sender.deliveries.get(delivery)
@@ -366,7 +367,8 @@ class Grounds10(Grounds, Listener10):
             )
             add_known(found, GRANTS, what, mark, ("delivery-id",))
             link = None if delivery.link is None else sender.links.get(delivery.link)
-            if delivery.link is not None and link is not None:
+            if delivery.link is not None and link is not None and link not in links:
+                links.append(link)
                 add_known(found, SETS_UP, f"link {name_text(delivery.link.name)} was attached", link.attach)
             what = f"the same peer had already settled delivery {number}"
             add_known(found, FORBIDS, what, way.settled.get(delivery), ("delivery-id",))

