@@ -61,7 +61,8 @@ status.
 
 \b
 Notes about the capture report problems of the capture itself (lost packets, a
-truncated file). These notes accuse no peer and never change the exit status.
+truncated file). Notes about the capture accuse no peer and never change the
+exit status.
 
 \b
 `amqpscope rules explain RULE` explains a rule.
@@ -198,8 +199,8 @@ def check(
             show_default=False,
             help=(
                 "If a peer of a connection breaks a rule more than N times, show only the first N "
-                "findings and count the others. The option applies to text and Markdown. In text, it "
-                "implies --full. [default: 3]"
+                "findings and count the others. The option applies to text and Markdown. In text, "
+                "--max-per-rule implies --full. [default: 3]"
             ),
         ),
     ] = None,

@@ -20,10 +20,10 @@ __all__ = ["app"]
 SCHEMA = "amqpscope/configuration/1"
 
 _EPILOG = f"""\b
-Without --config, the command uses {NAME}, or pyproject.toml with
-a table [tool.amqpscope]. It searches the working directory and its parent
-directories for this file, up to a directory with .git. Options on a command
-line override the file.
+Without --config, the command uses {NAME}, or pyproject.toml with a
+table [tool.amqpscope]. The command searches the working directory and its
+parent directories for this file, up to a directory with .git. Options on a
+command line override the file.
 
 \b
 Exit status: 0 fine, 2 the configuration is not valid.
@@ -33,7 +33,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Show the configuration. It decides which findings count.",
+    help="Show the configuration. The configuration decides which findings count.",
     epilog="Use `amqpscope config COMMAND --help` for one command.",
 )
 

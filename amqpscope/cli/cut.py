@@ -25,12 +25,13 @@ from dissectors.wording import count
 __all__ = ["EPILOG", "cut"]
 
 EPILOG = """\b
-Without an option that chooses, everything stays. --connection keeps
-connections whole. With --link, --address, --from, --to, --around and
---findings, a part of a connection stays, and with this part the handshake,
-the login and all frames that open, attach or declare something. `check` of
-the cut then knows the state. The packets between these parts look like
-packets that were lost, and no rule reports lost packets as a fault.
+Without an option that chooses packets, the file contains the whole capture.
+--connection keeps connections whole. With --link, --address, --from, --to,
+--around and --findings, a part of a connection stays, and with this part the
+handshake, the login and all frames that open, attach or declare something.
+Therefore, `check` knows the state of the connection when it reads the cut.
+The packets between these parts look like packets that were lost, and no rule
+reports lost packets as a fault.
 
 \b
 `cut` checks the file that it writes. Each finding is a comment on its packet

@@ -38,10 +38,10 @@ The suffix of OUT chooses the form:
   .txt   the ladder as text
 
 A ladder shows the frames of a connection as arrows between client and server,
-with each finding below its frame. Without --connection, the connection with the
-worst finding is drawn. Of each frame name of a peer, the first four frames are
-drawn. Frames that repeat them are folded and counted, unless a finding or a
-diagnosis is near.
+with each finding below its frame. Without --connection, the connection with
+the worst finding is drawn. Of each frame name of a peer, the first four
+frames are drawn. Frames that repeat them are folded and counted, unless a
+finding or a diagnosis is near.
 
 An arrow that ends below a frame of the other peer was still in flight when
 that peer sent the frame: the TCP acknowledgement in the frame proves this.

@@ -120,9 +120,11 @@ ServerKeyOption = Annotated[
         "--tls-key",
         metavar="FILE",
         show_default=False,
-        help="Decrypt TLS 1.0 to 1.2 with the server's private key in this PEM file. That works only for RSA "
-        "key exchange (suites TLS_RSA_WITH_...). The environment variable AMQPSCOPE_TLS_KEY_PASSPHRASE "
-        "opens an encrypted key. The option may be repeated.",
+        help=(
+            "Decrypt TLS 1.0 to 1.2 with the server's private key in this PEM file. A private key can "
+            "decrypt only RSA key exchange (suites TLS_RSA_WITH_...). The environment variable "
+            "AMQPSCOPE_TLS_KEY_PASSPHRASE opens an encrypted key. The option may be repeated."
+        ),
     ),
 ]
 """Option of the commands that read AMQP: `CaptureOptions.secrets`."""

@@ -98,8 +98,8 @@ ProfileOption = Annotated[
         help=(
             "Report known deviations of products as notes only. With auto (the default), amqpscope "
             "takes the product that a peer names in its open. With none, known deviations are reported "
-            "like all other findings. With NAME,..., amqpscope assumes these products, even if the peers "
-            "name others (`rules profiles` lists the names)."
+            "like all other findings. With NAME,..., amqpscope assumes the named products, even if the "
+            "peers name other products (`rules profiles` lists the names)."
         ),
     ),
 ]
@@ -135,7 +135,7 @@ DiagnosesOption = Annotated[
         show_default=False,
         help=(
             "Report diagnoses below the findings: who waits for whom, since when, and why. With "
-            "--no-diagnoses, leave them out. "
+            "--no-diagnoses, leave the diagnoses out. "
             "[default: diagnoses]"
         ),
     ),

@@ -99,8 +99,11 @@ def options(
         bool,
         typer.Option(
             NO_PAGER,
-            help="Print long output on a terminal without a pager. Otherwise AMQPSCOPE_PAGER, PAGER or less "
-            "shows it. The option may also stand behind the command.",
+            help=(
+                "Print long output on a terminal without a pager. Without this option, "
+                "AMQPSCOPE_PAGER, PAGER or less shows long output. The option may also stand behind "
+                "the command."
+            ),
         ),
     ] = False,
     show_completion: Annotated[

@@ -367,8 +367,10 @@ def summary(
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
-    """Show how often rules are broken, by product, container, address and hour. Also show how "
-    "long settlements take."""
+    """Show how often rules are broken, by product, container, address and hour.
+
+    Also show how long settlements take.
+    """
     _need_extra()
     with _session(master, verbose, configuration) as spark:
         from amqpscope.pipeline.lake import Lake
@@ -402,8 +404,9 @@ def sql(
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
-    """Run a query on the tables of a lake. With --format json, each row of the result is one "
-    "JSON object on a line of its own."""
+    """Run a query on the tables of a lake. With --format json, each row is one JSON object on a line
+    of its own.
+    """
     _need_extra()
     with _session(master, verbose, configuration) as spark:
         from amqpscope.pipeline.questions import views

@@ -104,8 +104,8 @@ _COVERAGE_EPILOG = """\b
 The first capture of a rule breaks the rule, and must give exactly the
 expected findings. The second capture does not break any rule, and must give
 no finding. The third capture lacks octets, and must give the expected result.
-The command also checks captures that look like a fault but are legal. They
-must give no finding.
+The command also checks captures that look like a fault but are legal. Such
+legal captures must give no finding.
 
 \b
 Exit status: 0 fine, 1 a rule or legal pattern failed, 2 a failure.
@@ -252,7 +252,7 @@ def explain(
             help="Explain the rule with this id. The protocol may be left out: L-CREDIT "
             "means amqp10/L-CREDIT. L- or L-* lists all rules whose ids begin with L-. The "
             "command also explains notes such as capture/gap, messages about the configuration "
-            "such as config/ALLOW-EXPIRED, and diagnoses such as diag/credit-none. It explains "
+            "such as config/ALLOW-EXPIRED, and diagnoses such as diag/credit-none. The command explains "
             "these subjects, too: "
             f"{', '.join(one.name for one in SUBJECTS)}.",
         ),

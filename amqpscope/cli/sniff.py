@@ -76,9 +76,9 @@ _TIMES = "Set the form of times. " + "; ".join(f"{name}: {meaning}" for name, me
 
 EPILOG = """\b
 The timeline has the same form as that of `read`. Below a frame, !! marks a
-finding, as soon as it is definite. Later, -> marks the answer of the other
-peer. If a peer sends nothing for longer than the agreed timeout allows,
-`sniff` reports this at once.
+finding, as soon as it is definite. Below a later frame of the other peer, ->
+marks the answer to the fault. If a peer sends nothing for longer than the
+agreed timeout allows, `sniff` reports this at once.
 
 \b
 If the kernel drops packets, `sniff` reports their number. If frames arrive
@@ -266,8 +266,8 @@ def sniff(
             rich_help_panel=_END,
             show_default=False,
             help=(
-                "Begin the recording this long before the finding, for example 10s. It keeps at "
-                f"most 128 MiB. The option needs --until and -w. [default: {_BEFORE}s]"
+                "Begin the recording this long before the finding, for example 10s. The recording keeps at "
+                "most 128 MiB of such packets. The option needs --until and -w. [default: {_BEFORE}s]"
             ),
         ),
     ] = None,
@@ -289,8 +289,8 @@ def sniff(
             rich_help_panel=_END,
             show_default=False,
             help=(
-                "Stop after N packets. If the kernel delivers more packets in the same block, these "
-                "are captured, too."
+                "Stop after N packets. If the kernel delivers more packets in the same block, sniff "
+                "captures these packets, too."
             ),
         ),
     ] = None,

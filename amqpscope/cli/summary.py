@@ -50,8 +50,8 @@ __all__ = ["EPILOG", "summary"]
 EPILOG = """
 The number of a connection is Wireshark's tcp.stream. For a peer, the summary
 counts the octets of its TCP stream. Missing octets were not captured. Resent
-octets were captured twice. For a link, it counts the octets of the messages,
-without frame headers.
+octets were captured twice. For a link, the summary counts the octets of the
+messages, without frame headers.
 
 For a connection that went wrong or that --connection names, the summary also
 shows what became of its messages, who waited for whom, and how long answers

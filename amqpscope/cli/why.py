@@ -43,7 +43,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}", re.ASCII)
 EPILOG = """\b
 Some frames prove what their sender must have read: an answer, a count or an
 AMQP acknowledgement. Beyond that, a peer may have read everything that had
-reached its host. It cannot have read a frame that had not arrived.
+reached its host. A peer cannot have read a frame that had not arrived.
 
 \b
 Each earlier frame is shown with its effect on the explained frame:

@@ -72,7 +72,11 @@ def page_of_rule(row: Rule, pairs: CapturePairs, alone: bool = False) -> str:
         f"**{weight_shown(row, guard)}**{escaped(standing_of(row, guard))}. {there}.",
         escaped(demand, row.id, alone),
         "\n".join(
-            _item(label, _sources(row) if label == "source" else _reported(label, text, row.id, alone))
+            _item(
+                label,
+                _sources(row) if label == "source" else _reported(label, text, row.id, alone),
+                row.observable == "no",
+            )
             for label, text in facts
         ),
     ]
@@ -130,10 +134,13 @@ def _id(name: str, of: str, alone: bool) -> str:
     return f"[{name}]({'..' if place == namespace else f'../../{place}'}/{short}/{PAGE})"
 
 
-def _item(label: str, text: str) -> str:
+def _item(label: str, text: str, unchecked: bool) -> str:
     """One fact, as an item of a list: after a bold label, or as a sentence that begins in bold."""
+    if label == "evidence" and unchecked:
+        return f"- **A check would examine** {text}."
     if label == "evidence":
-        return f"- **amqpscope looks at** {text}."
+        verb = "checks" if text.startswith("whether ") else "examines"
+        return f"- **To find the fault, amqpscope {verb}** {text}."
     if label == "silent":
         when = text.removeprefix("never")
         return f"- **The rule is {'' if when == text else 'never '}silent**{' ' * (when == text)}{when}"

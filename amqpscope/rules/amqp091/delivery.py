@@ -203,8 +203,8 @@ def more_than_the_window(
     true: the connection). The rule ignores consumers that existed before a basic.qos with `global`. RabbitMQ
     still sends messages to these consumers that its queues had already handed out. After an acknowledgement
     with an unknown delivery-tag, the rule reports nothing more on the channel. The finding is only possible,
-    not certain, when the server may not have read the newest basic.qos, or may apply the prefetch-count of
-    the channel to each consumer.
+    not certain, when the server may not yet have read the newest basic.qos, or may apply the prefetch-count
+    of the channel to each consumer.
     How to mend it: Count the unacknowledged deliveries for each prefetch-count, and reduce the count only
     when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """

@@ -86,9 +86,9 @@ def flow_not_noticed(case: Case091, request: MethodRequest) -> None:
     Evidence: the time from channel.flow to channel.flow-ok, and the content that the peer sends in between
     Why it matters: A receiver that sends channel.flow to stop content has no room for more. A sender that
     answers late overloads the receiver.
-    Silent when: the rule has already reported this fault on the same connection. The rule is also silent when
+    Silent when: the rule has already reported the fault on the same connection. The rule is also silent when
     the capture lacks octets that were sent after the channel was opened.
-    Only possible because: The {peer}'s application may not have read the channel.flow yet.
+    Only possible because: The {peer}'s application may not yet have read the channel.flow.
     How to mend it: Read incoming frames while sending content, for example in a separate thread. Handle
     channel.flow and send channel.flow-ok before starting the next content.
     """

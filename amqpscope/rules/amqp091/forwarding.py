@@ -439,7 +439,7 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     Why it matters: A consumer that requeues a message that it cannot process may receive the message in an
     endless loop. One passage of the specification forbids the redelivery of a rejected message to the same
     client. Another passage recommends this redelivery, and RabbitMQ redelivers the message.
-    Silent when: the rule has already reported this fault on the same connection. The rule is also silent when
+    Silent when: the rule has already reported the fault on the same connection. The rule is also silent when
     the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.

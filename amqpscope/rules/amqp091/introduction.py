@@ -44,7 +44,7 @@ def start_of_a_higher_version(case: Case091, method: ConnectionStart) -> None:
     Source: XML:connection.start.server-support
     Evidence: the version in the client's protocol header, and version-major and version-minor in
     connection.start
-    Why it matters: The client may not support the higher version. A server that does not support the
+    Why it matters: The client perhaps does not support the higher version. A server that does not support the
     requested version must instead answer with its own protocol header and close the socket.
     Silent when: the capture lacks the client's protocol header, or when the header is not that of AMQP 0-9-1.
     How to mend it: Compare the version in the client's protocol header with the supported versions. Send
@@ -255,7 +255,7 @@ def weaker_mechanism_than_offered(case: Case091, mechanism: str, better: str) ->
     ANONYMOUS, the client proves no identity at all.
     Silent when: connection.start was not captured.
     Only possible because: The capture does not show whether the client supports the stronger mechanism. Under
-    TLS the difference may not matter.
+    TLS the difference perhaps does not matter.
     How to mend it: Rank the offered mechanisms by strength, and choose the strongest one that the client
     supports, for example SCRAM before PLAIN. Use TLS if only PLAIN is possible.
     """

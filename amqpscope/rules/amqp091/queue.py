@@ -164,8 +164,8 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     and ':'.
     Source: XML:queue.declare.queue.syntax
     Evidence: the queue name in queue.declare
-    Why it matters: Another broker may refuse the name with 406, so the application may not work there.
-    RabbitMQ and others accept any name.
+    Why it matters: Another broker may refuse the name with 406, so the application perhaps does not work
+    there. RabbitMQ and others accept any name.
     Silent when: the rule has already reported such a name on the same connection. The rule is also silent
     when the name begins with `amq.`, because brokers generate such names.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,

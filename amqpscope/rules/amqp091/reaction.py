@@ -97,7 +97,7 @@ def close_behind_a_fatal_frame(case: Case091, code: int) -> None:
     Why it matters: The fault rarely matters in practice. The specification wants the receiver to drop the
     connection without sending anything. RabbitMQ, LavinMQ and others first send connection.close with 501,
     which gives the sender the reason.
-    Silent when: the peer may not have received the faulty frame, or when the capture lacks octets of the
+    Silent when: the peer may not yet have received the faulty frame, or when the capture lacks octets of the
     other peer.
     How to mend it: Close the socket without sending anything, if strict conformance is required. If strict
     conformance is not required, keep connection.close with 501, and mend the peer that sent the malformed
@@ -122,10 +122,10 @@ def too_large_frame_not_refused(case: Case091, code: int) -> None:
     Evidence: the frame that is too large, and what its receiver sends next
     Why it matters: The sender does not learn that its frames are too large, and may fail with another
     receiver.
-    Silent when: the peer may not have received the frame. The rule is also silent when the peer goes on, but
-    answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets of
-    the other peer. The finding is only possible, not certain, when the peer closes with another reply-code,
-    because the peer may close for another reason.
+    Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
+    but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
+    of the other peer. The finding is only possible, not certain, when the peer closes with another
+    reply-code, because the peer may close for another reason.
     How to mend it: Compare the size of every received frame, header and end octet included, with the
     negotiated frame-max. If a received frame is larger, send connection.close with 501.
     """
@@ -147,10 +147,10 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     Evidence: the faulty frame, and the reply-code of the next connection.close
     Why it matters: The reply-code rarely matters in practice. The specification names 501 for the same fault
     in another place, and RabbitMQ closes with 505.
-    Silent when: the peer may not have received the frame. The rule is also silent when the peer goes on, but
-    answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets of
-    the other peer. The finding is only possible, not certain, when the peer closes with another reply-code,
-    because the peer may close for another reason.
+    Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
+    but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
+    of the other peer. The finding is only possible, not certain, when the peer closes with another
+    reply-code, because the peer may close for another reason.
     How to mend it: Check the channel number of every received heartbeat frame and connection method. If the
     channel number is not 0, send connection.close with 503.
     """
@@ -173,10 +173,10 @@ def wrong_content_not_refused(case: Case091, code: int) -> None:
     Evidence: the faulty content, and the next connection.close
     Why it matters: The sender does not learn that its content frames were out of order. The receiver may take
     a broken message for an intact one. RabbitMQ closes with 501 in some cases.
-    Silent when: the peer may not have received the frame. The rule is also silent when the peer goes on, but
-    answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets of
-    the other peer. The finding is only possible, not certain, when the peer closes with another reply-code,
-    because the peer may close for another reason.
+    Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
+    but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
+    of the other peer. The finding is only possible, not certain, when the peer closes with another
+    reply-code, because the peer may close for another reason.
     How to mend it: Track for each channel which frame is due (method, content header or body), and how many
     body octets are missing. If another frame arrives, send connection.close with 505.
     """
@@ -202,7 +202,7 @@ def odd_name_not_refused(case: Case091, code: int) -> None:
     Why it matters: The fault rarely matters in practice. The documentation of RabbitMQ says that RabbitMQ
     does not check the names, and no known broker checks them. The specification wants 503 (syntax error),
     although syntax-error has the number 502.
-    Silent when: the server may not have received the field table. The rule is also silent when the server
+    Silent when: the server may not yet have received the field table. The rule is also silent when the server
     goes on, but answers nothing that was sent after the field table. The rule is also silent when the capture
     lacks octets of the client. The finding is only possible, not certain, when the server closes with another
     reply-code, because the server may close for another reason.

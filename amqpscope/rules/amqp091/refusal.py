@@ -291,8 +291,8 @@ def default_exchange_not_bound(case: Case091, refusal: Refusal) -> None:
     access rights)
     Why it matters: In the specification, the empty name stands for the default exchange. RabbitMQ's errata
     say that brokers refuse the request, so clients cannot use it.
-    Silent when: the rule has already reported this fault on the same connection, or when the reply-code is
-    not 403.
+    Silent when: the rule has already reported the fault on the same connection, or when the reply-code is not
+    403.
     Only possible because: The {other} may have refused the binding for another reason, for example missing
     access rights.
     How to mend it: Accept an empty exchange name in queue.bind, if strict conformance is required. Clients do
@@ -343,7 +343,7 @@ def unbind_fails_by_channel(case: Case091, refusal: Refusal) -> None:
     Evidence: a channel.close that names queue.unbind as its cause
     Why it matters: One rule of the specification wants the server to close the connection, while others name
     a reply-code of channel.close. Brokers close the channel, so clients must expect both.
-    Silent when: the rule has already reported this fault on the same connection. The rule is also silent when
+    Silent when: the rule has already reported the fault on the same connection. The rule is also silent when
     the reply-code is 404, which other rules of queue.unbind demand.
     How to mend it: Answer a failed queue.unbind with connection.close, if strict conformance is required. If
     strict conformance is not required, keep channel.close as other brokers do. Clients should handle both
@@ -376,7 +376,7 @@ def passive_without_wait_of_exchange(case: Case091, refusal: Refusal) -> None:
     Evidence: an exchange.declare with passive and no-wait, and a close that names exchange.declare
     Why it matters: By the specification, the request does nothing. RabbitMQ closes the channel if the
     exchange does not exist, and so informs the client.
-    Silent when: the rule has already reported this fault on the same connection.
+    Silent when: the rule has already reported the fault on the same connection.
     How to mend it: Ignore a passive exchange.declare that sets no-wait. On the client's side, do not combine
     passive and no-wait: send the passive exchange.declare without no-wait and wait for exchange.declare-ok.
     """
@@ -407,7 +407,7 @@ def passive_without_wait_of_queue(case: Case091, refusal: Refusal) -> None:
     Evidence: a queue.declare with passive and no-wait, and a close that names queue.declare
     Why it matters: By the specification, the request does nothing. RabbitMQ closes the channel if the queue
     does not exist, and so informs the client.
-    Silent when: the rule has already reported this fault on the same connection.
+    Silent when: the rule has already reported the fault on the same connection.
     How to mend it: Ignore a passive queue.declare that sets no-wait. On the client's side, do not combine
     passive and no-wait: send the passive queue.declare without no-wait and wait for queue.declare-ok.
     """

@@ -101,8 +101,8 @@ def close_for_the_version(case: Case091) -> None:
     send anything more.
     Source: XML:connection.start.client-support
     Evidence: the version in connection.start, and what the client sends afterwards
-    Why it matters: A server of another version may not understand connection.close, and may report a protocol
-    error instead of the real cause.
+    Why it matters: A server of another version perhaps does not understand connection.close, and may report a
+    protocol error instead of the real cause.
     Silent when: the version in connection.start is the version that the client requested.
     Only possible because: The client may close the connection for another reason.
     How to mend it: Compare version-major and version-minor of connection.start with the version in the

@@ -246,7 +246,7 @@ def timestamp_far_off(case: Case091, seconds: int) -> None:
     Evidence: the property timestamp, and values with the type tag 'T'
     Why it matters: Often the sender wrote milliseconds instead of seconds. Receivers read a timestamp in
     milliseconds as a date some 50000 years in the future.
-    Silent when: the capture lacks octets before the message, or when the rule has already reported this fault
+    Silent when: the capture lacks octets before the message, or when the rule has already reported the fault
     on the same connection.
     Only possible because: The {peer} may have set this timestamp on purpose.
     How to mend it: Write timestamp in whole seconds since 1970-01-01 UTC. If the clock of the application
@@ -267,7 +267,7 @@ def retired_property(case: Case091) -> None:
     Evidence: the flag and the value of the fourteenth property
     Why it matters: The property no longer has a meaning, so receivers ignore it. RabbitMQ forwards the
     property to consumers.
-    Silent when: the capture lacks octets before the message, or when the rule has already reported this fault
+    Silent when: the capture lacks octets before the message, or when the rule has already reported the fault
     on the same connection. The finding is only possible, not certain, when the server sends the message,
     because a server forwards what it received.
     Possible because: The {peer} may have forwarded the property as a publisher set it.
@@ -296,7 +296,7 @@ def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     Evidence: the names in field tables of arguments and headers
     Why it matters: The fault rarely matters in practice. A server should refuse the name with 503 or 502, but
     no known server does. Spring, for example, uses the header name `__TypeId__`.
-    Silent when: the capture lacks octets before the field table, or when the rule has already reported this
+    Silent when: the capture lacks octets before the field table, or when the rule has already reported the
     fault on the same connection. The rule is also silent when the name belongs to a table inside another
     table. The finding is only possible, not certain, when the server sends the message, because a server
     forwards what it received.

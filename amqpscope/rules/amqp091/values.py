@@ -138,9 +138,9 @@ def exchange_name_too_long(case: Case091) -> None:
     Demands: An exchange name must not have more than 127 octets.
     Source: XML domain exchange-name assert length 127
     Evidence: the exchange names in all methods
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
-    RabbitMQ accepts 255 octets.
-    Silent when: the capture lacks octets before the method, or when the rule has already reported this fault
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application perhaps does not
+    work there. RabbitMQ accepts 255 octets.
+    Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
     on the same connection. The finding is only possible, not certain, when the server sends the name, because
     a client has chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
@@ -163,12 +163,12 @@ def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     Demands: An exchange name may contain only letters, digits, '-', '_', '.' and ':'.
     Source: XML domain exchange-name assert regexp
     Evidence: the exchange names in all methods
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
-    RabbitMQ accepts any name.
-    Silent when: the capture lacks octets before the method. The rule is also silent when this fault was
-    already reported on the same connection, for example by amqp091/X-DECL-SYNTAX when the client declared an
-    exchange. The finding is only possible, not certain, when the server sends the name, because a client has
-    chosen it.
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application perhaps does not
+    work there. RabbitMQ accepts any name.
+    Silent when: the capture lacks octets before the method. The rule is also silent when another rule has
+    already reported the fault on the same connection, for example by amqp091/X-DECL-SYNTAX when the client
+    declared an exchange. The finding is only possible, not certain, when the server sends the name, because a
+    client has chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace spaces,
     slashes and other characters where names are built from other data.
@@ -190,9 +190,9 @@ def queue_name_too_long(case: Case091) -> None:
     Demands: A queue name must not have more than 127 octets.
     Source: XML domain queue-name assert length 127
     Evidence: the queue names in all methods, including queue.declare-ok
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
-    RabbitMQ accepts 255 octets.
-    Silent when: the capture lacks octets before the method, or when the rule has already reported this fault
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application perhaps does not
+    work there. RabbitMQ accepts 255 octets.
+    Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
     on the same connection. The finding is only possible, not certain, when the server sends the name, because
     a client may have chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
@@ -215,12 +215,12 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     Demands: A queue name may contain only letters, digits, '-', '_', '.' and ':'.
     Source: XML domain queue-name assert regexp
     Evidence: the queue names in all methods
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application may not work there.
-    RabbitMQ accepts any name.
+    Why it matters: Another broker may refuse the name with 406 or 502, so the application perhaps does not
+    work there. RabbitMQ accepts any name.
     Silent when: the capture lacks octets before the method, or when the name begins with `amq.`, because
-    brokers generate such names. The rule is also silent when this fault was already reported on the same
-    connection, for example by amqp091/Q-DECL-SYNTAX when the client declared a queue. The finding is only
-    possible, not certain, when the server sends the name.
+    brokers generate such names. The rule is also silent when another rule has already reported the fault on
+    the same connection, for example by amqp091/Q-DECL-SYNTAX when the client declared a queue. The finding is
+    only possible, not certain, when the server sends the name.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
     slashes and other characters where names are built from other data.
@@ -285,8 +285,8 @@ def reply_code_zero(case: Case091) -> None:
     Evidence: the reply-code
     Why it matters: Reply-code 0 does not give the other peer a reason. A normal close has reply-code 200.
     Pika, py-amqp and other clients close channels with reply-code 0.
-    Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
-    on the same connection.
+    Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
+    the same connection.
     How to mend it: Set reply-code to 200 for a normal close, and to the matching error code of the
     specification otherwise. Do not leave reply-code at its default 0.
     """
@@ -310,8 +310,8 @@ def no_reply_text(case: Case091) -> None:
     Why it matters: With an empty reply-text, logs lack the reason. The specification demands a reply-text
     that is not null, but does not say what null means for a string. Py-amqp and other clients leave
     reply-text empty.
-    Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
-    on the same connection.
+    Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
+    the same connection.
     How to mend it: Fill reply-text with a short reason, for example "Normal shutdown" with reply-code 200, or
     the description of the error.
     """
@@ -357,7 +357,7 @@ def ticket(case: Case091, number: i64) -> None:
     Why it matters: AMQP 0-9-1 has no access tickets any more. The client probably speaks an older version of
     the protocol.
     Silent when: the server has given out access tickets on the channel, or when the capture lacks octets of
-    either peer. The rule is also silent when the rule has already reported this fault on the same connection.
+    either peer. The rule is also silent when the rule has already reported the fault on the same connection.
     How to mend it: Write 0 into the field reserved-1 of every method. Remove code that requests or stores
     access tickets.
     """
@@ -384,8 +384,8 @@ def retired_field_of_the_connection(case: Case091, name: str) -> None:
     Evidence: the retired fields of connection.open and connection.open-ok
     Why it matters: The fault does little harm, because receivers ignore the retired fields. Pika and
     librabbitmq set insist by habit.
-    Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
-    on the same connection.
+    Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
+    the same connection.
     How to mend it: Encode capabilities and known-hosts as empty strings and insist as 0. Remove the code that
     sets the retired fields for older versions of the protocol.
     """
@@ -407,8 +407,8 @@ def retired_field_of_a_channel(case: Case091, name: str) -> None:
     Evidence: the field reserved-1 of channel.open and channel.open-ok
     Why it matters: A basic.recover-async does little harm, because servers still support the method. The peer
     probably speaks an older version of the protocol.
-    Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
-    on the same connection.
+    Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
+    the same connection.
     How to mend it: Encode the retired field (reserved-1) as an empty string. Remove the code that sets
     out-of-band or channel-id.
     """
@@ -455,8 +455,8 @@ def cluster_in_get_empty(case: Case091) -> None:
     Evidence: the field reserved-1 of basic.get-empty
     Why it matters: A basic.recover-async does little harm, because servers still support the method. The
     server probably speaks an older version of the protocol.
-    Silent when: the capture lacks octets before the frame, or when the rule has already reported this fault
-    on the same connection.
+    Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
+    the same connection.
     How to mend it: Encode the field reserved-1 of basic.get-empty as an empty string. Remove the code that
     sets cluster-id.
     """

@@ -100,8 +100,8 @@ def description_in_another_script(case: Case10, tags: list[str]) -> None:
     it supports, or else in en-US.
     Source: transport.xml section performatives > open.incoming-locales
     Evidence: the incoming-locales of the other peer's open, and the description of the error
-    Why it matters: The description is text for a person. The other peer asked for English, so its user may
-    not be able to read the description.
+    Why it matters: The description is text for a person. The other peer asked for English, so its user is
+    perhaps unable to read the description.
     Silent when: the other peer's open was not captured. The rule is also silent when the other peer asks for
     languages other than English. The rule is also silent when most letters of the description are Latin
     letters.

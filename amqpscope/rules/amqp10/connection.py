@@ -67,7 +67,7 @@ def close_before_open(case: Case10) -> None:
     Source: transport.xml section connections > Connection State Diagram (legal sends)
     Evidence: a close that the peer sends as its first frame
     Why it matters: A peer must identify itself by its own open first, even when it refuses the other peer's
-    open. The other peer may not process a close without an open.
+    open. The other peer perhaps does not process a close without an open.
     Silent when: the start of the peer's stream was not captured.
     How to mend it: To refuse a connection, send your own open first and then close with the error. Send open
     before close on every error path that can run before the open is sent.
@@ -313,7 +313,7 @@ def pipelined_close_off_channel_0(case: Case10) -> None:
     Source: transport.xml section connections > Closing a Connection
     Evidence: an open and a close that were captured before the other peer's open
     Why it matters: Before the peers have agreed on limits, a receiver need not accept channels other than 0.
-    The receiver may not process the close.
+    The receiver perhaps does not process the close.
     Silent when: the receiver's open may already have reached the peer, or when octets of either peer were not
     captured.
     How to mend it: Always send close on channel 0. Do not use the channel of the session in which the error
@@ -491,8 +491,8 @@ def max_frame_size_below_the_floor(case: Case10, body: Open) -> None:
     Source: transport.xml section performatives > open.max-frame-size; transport.xml section definitions >
     MIN-MAX-FRAME-SIZE
     Evidence: the max-frame-size of the open
-    Why it matters: Every peer must accept frames of 512 octets. The other peer may not even be able to send
-    its open within a smaller limit.
+    Why it matters: Every peer must accept frames of 512 octets. The other peer is perhaps unable to send its
+    open within a smaller limit.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Announce a max-frame-size of at least 512, and provide receive buffers of that size.
     Reject a configured max-frame-size below 512.

@@ -266,7 +266,7 @@ def global_id_without_distributed_transactions(case: Case10, certainty: i64) -> 
     Why it matters: The controller treats the work as part of a global transaction, but the coordinator does
     not. The work may be committed although the global transaction is rolled back.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
-    coordinator states no capabilities, or when the controller may not have read the coordinator's attach yet.
+    coordinator states no capabilities, or when the controller may not yet have read the coordinator's attach.
     How to mend it: Read the capabilities in the coordinator's attach before the declare. Set global-id only
     if `amqp:distributed-transactions` is among the coordinator's capabilities.
     """

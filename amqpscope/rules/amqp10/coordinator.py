@@ -84,8 +84,8 @@ def declare_failed_without_detach(case: Case10, request: ControlRequest, state: 
     declare by detaching the link with the transaction error.
     Source: transactions.xml section txn-declare
     Evidence: the disposition for the declare, and the error of the detach
-    Why it matters: The controller did not offer the outcome rejected, so the controller may not understand
-    the outcome and does not learn why the declare failed.
+    Why it matters: The controller did not offer the outcome rejected, so the controller perhaps does not
+    understand the outcome and does not learn why the declare failed.
     Silent when: octets of either peer were not captured, or when the link's source lists no outcomes.
     How to mend it: If the source of the control link does not list rejected, detach the control link with the
     transaction error instead of sending an outcome.
@@ -149,8 +149,8 @@ def discharge_failed_without_detach(case: Case10, request: ControlRequest, state
     discharge by detaching the link with the transaction error.
     Source: transactions.xml section txn-discharge
     Evidence: the disposition for the discharge, and the error of the detach
-    Why it matters: The controller did not offer the outcome rejected, so the controller may not understand
-    the outcome and does not learn why the discharge failed.
+    Why it matters: The controller did not offer the outcome rejected, so the controller perhaps does not
+    understand the outcome and does not learn why the discharge failed.
     Silent when: octets of either peer were not captured, or when the link's source lists no outcomes.
     How to mend it: If the source of the control link does not list rejected, detach the control link with the
     transaction error instead of sending an outcome.

@@ -37,7 +37,8 @@ def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
     Why it matters: Deliveries that the sender has already sent have used some of this link-credit. The sender
     exceeds the credit, and the receiver may detach the link.
     Silent when: the capture lacks octets that were sent after the attach. The rule is also silent when the
-    sender does not exceed an older grant of link-credit, because the sender may not have read a newer grant.
+    sender does not exceed an older grant of link-credit, because the sender may not yet have read a newer
+    grant.
     How to mend it: If the receiver's flow has no delivery-count, use the sender's initial-delivery-count in
     its place. The link-credit is then the initial-delivery-count plus the flow's link-credit minus the
     sender's current delivery-count.
@@ -125,8 +126,8 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     Evidence: a flow of the receiver, the deliveries sent since, and a flow of the sender
     Why it matters: The receiver's delivery-count plus link-credit, minus the sender's delivery-count, gives
     the remaining link-credit. A sender with a smaller result stops too early, and messages wait.
-    Silent when: the sender states link-credit 0 and may not have read any grant. The rule is also silent when
-    the capture lacks octets that either peer sent after the attach. The finding is only possible, not
+    Silent when: the sender states link-credit 0 and may not yet have read any grant. The rule is also silent
+    when the capture lacks octets that either peer sent after the attach. The finding is only possible, not
     certain, when deliveries were aborted, resumed or are incomplete, because the specification does not say
     whether such deliveries use link-credit.
     Possible because: The specification does not say whether aborted, resumed or incomplete deliveries use

@@ -182,8 +182,8 @@ def tag_in_use(case: Case10, session: SessionEnd, link: LinkEnd, body: Transfer)
     Evidence: the delivery-tags of unsettled deliveries
     Why it matters: When the link is resumed, the peers cannot distinguish the two deliveries. A message may
     be lost or sent twice.
-    Silent when: the settlement of the earlier delivery may not have been captured. The rule is also silent
-    when the earlier delivery has no delivery-id by which a disposition could settle it.
+    Silent when: the settlement of the earlier delivery may not yet have been captured. The rule is also
+    silent when the earlier delivery has no delivery-id by which a disposition could settle it.
     How to mend it: Create delivery-tags from a counter of the link. Reuse a delivery-tag only after both
     peers have settled the earlier delivery.
     """
@@ -506,7 +506,7 @@ def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
     Why it matters: The receiver would have to wait for a settlement by the sender, which the receiver did not
     agree to. The receiver may refuse the transfer with amqp:invalid-field.
     Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
-    the sender may not have read that attach, or when a later transfer may settle the delivery.
+    the sender may not yet have read that attach, or when a later transfer may settle the delivery.
     Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}. The
     attach had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read it.
     The transfer is also no fault if a later transfer settles the delivery.

@@ -228,8 +228,8 @@ def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
     Source: transport.xml section sessions > Establishing a Session
     Evidence: a begin that has no answer when the connection ends
     Why it matters: The other peer cannot use the session and waits for an answer that does not come.
-    Silent when: the peer may not have read the begin. The rule is also silent when the other peer ended the
-    session or the connection, or when octets were not captured.
+    Silent when: the peer may not yet have read the begin. The rule is also silent when the other peer ended
+    the session or the connection, or when octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every begin with a begin whose remote-channel names the channel of the begin. If
     you cannot accept the session, close the connection with an error, or answer with begin and then send end.
@@ -255,8 +255,8 @@ def end_never_answered(case: Case10, session: SessionEnd) -> None:
     Evidence: an end in only one direction when the connection ends
     Why it matters: The channel stays in use. The other peer waits for the answer and cannot release the
     session.
-    Silent when: the peer may not have read the end, when the other peer closed the connection, or when octets
-    were not captured.
+    Silent when: the peer may not yet have read the end, when the other peer closed the connection, or when
+    octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every end with an end on the session's outgoing channel, also when the end carries
     an error or links are still attached.
@@ -282,8 +282,9 @@ def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     Evidence: an attach that has no answer when the session ends
     Why it matters: The other peer waits and cannot use the link. A peer that refuses a link has to answer the
     attach too, before it detaches the link.
-    Silent when: the peer may not have read the attach. The rule is also silent when the other peer detached
-    the link or ended the session or connection. The rule is also silent when octets were not captured.
+    Silent when: the peer may not yet have read the attach. The rule is also silent when the other peer
+    detached the link or ended the session or connection. The rule is also silent when octets were not
+    captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer every attach with an attach of the same name and the opposite role. To refuse the
     link, answer with an attach whose own terminus (source or target) is null, and then send a detach with
@@ -309,9 +310,9 @@ def detach_never_answered(case: Case10, link: LinkEnd) -> None:
     Evidence: the closed flags of both peers' detaches
     Why it matters: Without an answer, the handle stays in use and the other peer waits. An answer with
     closed=false leaves the link half closed, and the other peer may wait for the rest.
-    Silent when: the peer may not have received the detach. The rule is also silent when the peer attached the
-    link again (as the specification demands for crossing detaches). The rule is also silent when the other
-    peer ended the session or connection before any answer. The rule is also silent when octets were not
+    Silent when: the peer may not yet have received the detach. The rule is also silent when the peer attached
+    the link again (as the specification demands for crossing detaches). The rule is also silent when the
+    other peer ended the session or connection before any answer. The rule is also silent when octets were not
     captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: Answer a detach with closed=true by a detach with closed=true and destroy the link
@@ -342,8 +343,8 @@ def attach_answered_in_the_same_role(case: Case10, link: LinkEnd) -> None:
     Why it matters: Two senders or two receivers do not form a link. Each peer waits for the other peer, and
     no message flows.
     Silent when: the peer later answered with the opposite role, or when the other peer withdrew its attach.
-    The rule is also silent when the peer may not have read the attach, or when less than a minute has passed.
-    The rule is also silent when octets were not captured.
+    The rule is also silent when the peer may not yet have read the attach, or when less than a minute has
+    passed. The rule is also silent when octets were not captured.
     Only possible because: The peers may set up a second link with the same name in the other direction.
     How to mend it: Answer an attach of a sender (role=false) with role=true, and an attach of a receiver
     (role=true) with role=false. Do not copy the role of the received attach into the answer.
@@ -372,8 +373,8 @@ def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
     Evidence: a detach with closed=true that crosses a detach with closed=false, and the frames after them
     Why it matters: The other peer waits to learn that the link is closed at both ends. The other peer may
     keep the link's state and name in use.
-    Silent when: the peer may not have read the other peer's detach, or when the other peer ended the session
-    or connection. The rule is also silent when less than a minute has passed, or when octets were not
+    Silent when: the peer may not yet have read the other peer's detach, or when the other peer ended the
+    session or connection. The rule is also silent when less than a minute has passed, or when octets were not
     captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: When a detach with closed=true arrives after you sent a detach with closed=false, send an
@@ -420,8 +421,8 @@ def link_never_drained(case: Case10, link: LinkEnd) -> None:
     Evidence: a receiver's flow with drain=true, and the sender's later flows and transfers
     Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call of
     the application may block although it has a time-out.
-    Silent when: the sender may not have read the flow, or when the link was detached. The rule is also silent
-    when the other peer ended the session or connection, or when octets were not captured.
+    Silent when: the sender may not yet have read the flow, or when the link was detached. The rule is also
+    silent when the other peer ended the session or connection, or when octets were not captured.
     Possible because: The capture may have ended before an answer that the {peer} still sent.
     How to mend it: On a flow with drain=true, send the messages that are available. If link-credit is left,
     advance delivery-count by that link-credit, set link-credit to 0 and send a flow.
@@ -446,8 +447,8 @@ def echo_never_answered(case: Case10, packet: i64) -> None:
     Evidence: a flow with echo=true, and no later flow of the other peer
     Why it matters: The other peer needs the current state of the session or link. Without the flow, the other
     peer works with outdated credit and counts.
-    Silent when: the peer may not have read the flow, or when less than a minute has passed. The rule is also
-    silent when the link or session is over, or when octets were not captured.
+    Silent when: the peer may not yet have read the flow, or when less than a minute has passed. The rule is
+    also silent when the link or session is over, or when octets were not captured.
     Only possible because: The specification does not say how soon the answer is due.
     How to mend it: When a flow has echo=true, send a flow for the same scope at the next opportunity. Include
     the handle if the received flow names a link, and leave the handle out if the received flow concerns the

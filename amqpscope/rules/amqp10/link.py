@@ -414,7 +414,7 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     Why it matters: The receiver must detach the link with an error. The sender cannot know yet which
     deliveries the receiver already holds, so messages may be duplicated.
     Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
-    the sender may not have read that attach.
+    the sender may not yet have read that attach.
     How to mend it: When the receiver's attach has incomplete-unsettled=true, send only resumed deliveries.
     After the listed deliveries are settled, detach and attach again, until the receiver's unsettled map is
     complete. Send new deliveries only with a complete unsettled map.
@@ -442,7 +442,7 @@ def message_larger_than_agreed(case: Case10, link: LinkEnd, octets: int) -> None
     Why it matters: The receiver may detach the link with amqp:link:message-size-exceeded. The message is not
     delivered.
     Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
-    the sender may not have read that attach.
+    the sender may not yet have read that attach.
     How to mend it: Read max-message-size from the receiver's attach and compare the encoded size of the whole
     message, over all its transfers, before you send. Report larger messages to the application as an error.
     """
@@ -519,7 +519,8 @@ def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body
     Why it matters: The sender adds link-credit to this delivery-count. A delivery-count that is too high
     grants more messages than the receiver means to accept.
     Silent when: the attach of the sender or octets since that attach were not captured. The finding is only
-    possible, not certain, when the sender attached again and the receiver may not have read the new attach.
+    possible, not certain, when the sender attached again and the receiver may not yet have read the new
+    attach.
     How to mend it: Take initial-delivery-count from the sender's latest attach and add one per received
     message, not per transfer. Reset the counter on each attach and adopt the delivery-count of the sender's
     flows.

@@ -37,9 +37,9 @@ def goes_on_with_another_header(case: Case10, certainty: i64) -> None:
     Evidence: the protocol headers of both peers, and frames before the FIN
     Why it matters: The server supports another protocol or version. The server closes the connection and
     reads nothing that the client still sends.
-    Silent when: the client may not have received the server's protocol header, or when octets of either peer
-    were not captured. The finding is only possible, not certain, when the client may not have read the
-    server's protocol header.
+    Silent when: the client may not yet have received the server's protocol header, or when octets of either
+    peer were not captured. The finding is only possible, not certain, when the client may not yet have read
+    the server's protocol header.
     How to mend it: Compare the server's protocol header with the protocol header that you sent. If the two
     headers differ, close the TCP connection, and connect again with the protocol id and version that the
     server offered.
@@ -60,9 +60,9 @@ def goes_on_with_unsupported_version(case: Case10, certainty: i64) -> None:
     Evidence: a server header that differs from the client header, and frames before the FIN
     Why it matters: The answer states the version that the server supports. The client must connect again, and
     waits for the server to close.
-    Silent when: the server may not have received the client's protocol header, or when octets of either peer
-    were not captured. The finding is only possible, not certain, when the server may not have read the
-    client's protocol header.
+    Silent when: the server may not yet have received the client's protocol header, or when octets of either
+    peer were not captured. The finding is only possible, not certain, when the server may not yet have read
+    the client's protocol header.
     How to mend it: After you answer an unsupported version with your own protocol header, close the TCP
     connection at once. Do not go on with open or SASL frames.
     """
@@ -82,9 +82,9 @@ def goes_on_with_refused_protocol_id(case: Case10, certainty: i64) -> None:
     Evidence: the protocol ids of both headers, and frames before the FIN
     Why it matters: The answer demands SASL, TLS or neither of the two. The client must connect again, and
     waits for the server to close.
-    Silent when: the server may not have received the client's protocol header, or when octets of either peer
-    were not captured. The finding is only possible, not certain, when the server may not have read the
-    client's protocol header.
+    Silent when: the server may not yet have received the client's protocol header, or when octets of either
+    peer were not captured. The finding is only possible, not certain, when the server may not yet have read
+    the client's protocol header.
     How to mend it: After you answer with the protocol id that you accept (0, 2 or 3), close the TCP
     connection at once. Do not send frames of the layer that the client did not ask for.
     """
@@ -149,11 +149,11 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     and close the connection.
     Source: transport.xml section version-negotiation
     Evidence: first octets of the client that are not a protocol header, and the server's answer
-    Why it matters: The server must send a supported protocol header and close the connection. The client may
-    not speak AMQP at all, so both peers may misread each other.
-    Silent when: the first octets of the client were not captured, or when the server may not have received
-    them. The finding is only possible, not certain, when the server may not have read the client's first
-    octets.
+    Why it matters: The server must send a supported protocol header and close the connection. Perhaps the
+    client does not speak AMQP at all, so both peers may misread each other.
+    Silent when: the first octets of the client were not captured, or when the server may not yet have
+    received them. The finding is only possible, not certain, when the server may not yet have read the
+    client's first octets.
     How to mend it: Check the first 8 octets of every connection. If the first 8 octets are not a protocol
     header, send a protocol header that you support, close the TCP connection, and send no frames.
     """
@@ -282,7 +282,7 @@ def reused_after_both_closes(case: Case10) -> None:
     Evidence: a protocol header after both closes
     Why it matters: A TCP connection carries one AMQP connection. The other peer is about to end the TCP
     connection, so the new AMQP connection fails.
-    Silent when: one of the closes was not captured, or may not have been received. The finding is only
+    Silent when: one of the closes was not captured, or may not yet have been received. The finding is only
     possible, not certain, when octets were not captured, because the other peer may have begun a new
     connection.
     Possible because: The capture lacks octets that may contain the start of a new connection.

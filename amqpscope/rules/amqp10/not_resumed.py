@@ -31,8 +31,8 @@ def left_without_resuming(case: Case10, link: LinkEnd, lacking: int) -> None:
     Why it matters: The receiver keeps the state of these deliveries and waits for the sender to resume them.
     The messages of these deliveries may be lost or stay unconfirmed.
     Silent when: the receiver left the link first, when the link is only suspended, or when an error occurred.
-    The rule is also silent when the sender may not have read the receiver's attach, or when octets were not
-    captured.
+    The rule is also silent when the sender may not yet have read the receiver's attach, or when octets were
+    not captured.
     Only possible because: An event outside the capture may have interrupted the sender.
     How to mend it: Compare the unsettled maps of both attaches. Send a transfer with resume=true for each
     delivery-tag that both maps list, and settle these deliveries before you close the link.
@@ -60,8 +60,8 @@ def left_without_confirming(case: Case10, link: LinkEnd, lacking: int) -> None:
     Why it matters: The receiver does not learn whether the sender applied the outcome. The receiver cannot
     settle the deliveries for which it holds an outcome, and keeps their state.
     Silent when: the receiver left the link first, when the link is only suspended, or when an error occurred.
-    The rule is also silent when the sender may not have read the receiver's attach, or when octets were not
-    captured.
+    The rule is also silent when the sender may not yet have read the receiver's attach, or when octets were
+    not captured.
     Only possible because: An event outside the capture may have interrupted the sender.
     How to mend it: For each delivery-tag that the receiver's unsettled map lists with an outcome, send a
     transfer with resume=true and the state that you applied. Settle the delivery if the outcomes agree.
@@ -97,8 +97,8 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     resumed
     Why it matters: The messages are lost, although at-least-once delivery guarantees their arrival.
     Silent when: the receiver left the link first, when the link is only suspended, or when an error occurred.
-    The rule is also silent when the sender may not have read the receiver's attach, or when any new delivery
-    was sent. The rule is also silent when octets were not captured.
+    The rule is also silent when the sender may not yet have read the receiver's attach, or when any new
+    delivery was sent. The rule is also silent when octets were not captured.
     Only possible because: The capture does not show which delivery guarantee the sender wants.
     How to mend it: For each unsettled delivery that the receiver's complete unsettled map does not list, send
     the message again as a new delivery without resume. Leave the message out only if the application accepts

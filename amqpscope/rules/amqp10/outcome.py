@@ -45,7 +45,7 @@ def outcome_of_an_aborted_delivery(case: Case10, number: i64, state: object, cer
     Why it matters: The receiver must discard the data of an aborted delivery. An outcome shows that the
     receiver used the incomplete message.
     Silent when: the disposition also names other deliveries, or when octets were not captured. The finding is
-    only possible, not certain, when the receiver may not have read the abort.
+    only possible, not certain, when the receiver may not yet have read the abort.
     How to mend it: When a transfer has aborted=true, discard all data of the delivery and remove the delivery
     from the unsettled deliveries. Do not pass the delivery to the application, and send no disposition for
     the delivery.
@@ -71,7 +71,7 @@ def disposition_of_an_aborted_delivery(case: Case10, number: i64, certainty: i64
     Why it matters: The delivery no longer exists. The other peer cannot assign the disposition to a delivery
     and may ignore it or report an error.
     Silent when: the disposition also names other deliveries, or when octets were not captured. The finding is
-    only possible, not certain, when the peer may not have read the abort.
+    only possible, not certain, when the peer may not yet have read the abort.
     How to mend it: When a transfer has aborted=true, treat the delivery as settled. Both ends remove the
     delivery from the unsettled deliveries at once, and send no disposition for its delivery-id.
     """

@@ -76,8 +76,8 @@ def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) ->
     Evidence: the error of the close, and the fault before the close
     Why it matters: The other peer does not learn of its fault and may repeat the fault on the next
     connection.
-    Silent when: the close answers a close of the other peer, or when the closing peer may not have received
-    the fault.
+    Silent when: the close answers a close of the other peer, or when the closing peer may not yet have
+    received the fault.
     Only possible because: The {peer} may close the connection for another reason, and then the close needs no
     error.
     How to mend it: Whenever a fault of the other peer causes the close, fill the error field of close. Use

@@ -47,7 +47,7 @@ def resumed_without_its_outcome(case: Case10, link: LinkEnd, theirs: object, cer
     Why it matters: The receiver keeps the state of the delivery until it learns whether its outcome was
     applied.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
-    sender may not have read the receiver's attach.
+    sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's unsettled map lists an outcome for a delivery, apply this outcome at
     the source. Set the state field of the resuming transfer to the outcome that the source now holds.
     """
@@ -101,7 +101,7 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     Why it matters: Only the sender's outcome takes effect. The receiver goes on assuming that the other
     outcome was applied.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
-    sender may not have read the receiver's attach.
+    sender may not yet have read the receiver's attach.
     How to mend it: When the two unsettled maps list different outcomes for a delivery, set the state field of
     the resuming transfer to the sender's own outcome. Do not abort the delivery.
     """
@@ -186,7 +186,7 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     Evidence: both unsettled maps, and a transfer with resume=true and aborted=true
     Why it matters: The receiver takes its part for a whole message, or waits for the rest.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
-    sender may not have read the receiver's attach.
+    sender may not yet have read the receiver's attach.
     How to mend it: When your unsettled map lists an outcome and the receiver's map lists null or received,
     set aborted=true on the transfer with resume=true.
     """
@@ -216,7 +216,7 @@ def not_aborted_with_a_gap(
     Why it matters: The octets between the two positions are missing from the message. The receiver joins
     octets that do not belong together.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
-    sender may not have read the receiver's attach.
+    sender may not yet have read the receiver's attach.
     How to mend it: Compare the receiver's position with the earliest position from which you can send. If the
     receiver's position is earlier, send a transfer with resume=true and aborted=true, then send the message
     as a new delivery if possible.
@@ -245,7 +245,7 @@ def resumed_behind_the_start(case: Case10, link: LinkEnd, start: tuple[int, int]
     Why it matters: The beginning of the message is missing, so the receiver gets a message that it cannot
     decode or that lacks data.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
-    sender may not have read the receiver's attach.
+    sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's unsettled map lists a delivery-tag with null, send the whole message
     again from its first octet, with resume=true and the same delivery-tag.
     """
@@ -281,7 +281,7 @@ def resumed_at_another_position(
     Evidence: the positions in both unsettled maps, and the state of the first resumed transfer
     Why it matters: The receiver puts the octets at a wrong place in the message, so the message is corrupted.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
-    sender may not have read the receiver's attach.
+    sender may not yet have read the receiver's attach.
     How to mend it: Start the resumed data at or before the position in the receiver's unsettled map, and not
     before the position in your own. On the first transfer, state the start position in the delivery state
     received.

@@ -125,7 +125,7 @@ def header_after_failure(case: Case10, certainty: int) -> None:
     may admit the client.
     Silent when: the sasl-outcome was not captured. The rule is also silent when the capture lacks octets that
     the server sent after the sasl-outcome, because a new connection may use the same ports. The finding is
-    only possible, not certain, when the client sends the header, because the client may not have read the
+    only possible, not certain, when the client sends the header, because the client may not yet have read the
     sasl-outcome.
     How to mend it: Check the code of sasl-outcome. If the code is not ok, send no protocol header. Shut down
     your outgoing stream, read until the other peer ends its stream, and then close the socket.

@@ -312,9 +312,9 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     Evidence: a flow with a null next-incoming-id after the other peer's begin
     Why it matters: The other peer then computes its remaining window as if none of its transfers had arrived,
     and may stop sending.
-    Silent when: the other peer's begin was not captured, or when the sender of the flow may not have received
-    it. The finding is only possible, not certain, when the sender may have received the begin without having
-    read it.
+    Silent when: the other peer's begin was not captured, or when the sender of the flow may not yet have
+    received it. The finding is only possible, not certain, when the sender may have received the begin
+    without having read it.
     How to mend it: Set next-incoming-id in every flow as soon as the other peer's begin has arrived.
     Initialize next-incoming-id from the next-outgoing-id of the other peer's begin and add one for each
     transfer received.
@@ -531,7 +531,7 @@ def handle_beyond_agreed(case: Case10, session: SessionEnd, body: Attach) -> Non
     Why it matters: The receiver must close the connection with framing-error. All sessions and links of the
     connection are lost.
     Silent when: the other peer's begin was not captured, or cannot have reached the sender of the attach. The
-    rule reports even a sender that may not have read the begin yet, because a handle above handle-max is
+    rule reports even a sender that may not yet have read the begin, because a handle above handle-max is
     forbidden in any case.
     How to mend it: Read handle-max from the other peer's begin and allocate only handles up to this value.
     When all handles are in use, refuse the new link locally or begin another session. Reuse handles of

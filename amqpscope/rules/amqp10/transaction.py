@@ -105,7 +105,7 @@ def work_after_its_control_link(case: Case10, certainty: i64) -> None:
     Why it matters: The coordinator rolls the transaction back when its control link closes. All further work
     under the transaction fails.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
-    peer may not have read the detach, or when the detach did not close the link.
+    peer may not yet have read the detach, or when the detach did not close the link.
     How to mend it: Keep the control link attached until all its transactions are discharged. After a detach
     of the control link, discard its txn-ids, attach a new control link and declare a new transaction.
     """
@@ -148,8 +148,8 @@ def work_on_another_session(case: Case10, control: Control, certainty: i64) -> N
     Source: transactions.xml section transactions; transactions.xml section coordination > txn-capability
     multi-ssns-per-txn
     Evidence: the session of the work, and the session of the control link
-    Why it matters: The resource may not know the transaction on the other session. The resource may then do
-    the work outside the transaction, so a rollback does not undo the work.
+    Why it matters: The resource perhaps does not know the transaction on the other session. The resource may
+    then do the work outside the transaction, so a rollback does not undo the work.
     Silent when: octets of either peer were not captured, or when the rule has already reported the
     transaction. The finding is only possible, not certain, when the coordinator states no capabilities.
     How to mend it: Attach the control link and all links that work under its transactions on the same

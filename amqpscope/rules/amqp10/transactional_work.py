@@ -91,7 +91,7 @@ def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
     Evidence: a flow with a txn-id, and the next transfers or the detach
     Why it matters: A rollback does not return the acquired message to the queue, contrary to the controller's
     expectation.
-    Silent when: the resource may not have read the flow that asks for the acquisition, or when the
+    Silent when: the resource may not yet have read the flow that asks for the acquisition, or when the
     transaction was discharged. The rule is also silent when the delivery is resumed, or when octets of either
     peer were not captured.
     Only possible because: The resource may have acquired the message before the controller's request arrived.

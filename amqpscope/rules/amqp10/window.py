@@ -149,8 +149,8 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     Source: transport.xml section sessions > Session Flow Control (outgoing-window); transport.xml section
     performatives > flow.outgoing-window
     Evidence: the outgoing-window in the peer's begin and flows, and the number of its transfers
-    Why it matters: The receiver may plan its buffers by the announced outgoing-window and may not be prepared
-    for more transfers.
+    Why it matters: The receiver may plan its buffers by the announced outgoing-window and is perhaps not
+    prepared for more transfers.
     Silent when: the begin was not captured, or when the capture lacks octets that were sent after the begin.
     The rule is also silent when the rule has already reported the session.
     Only possible because: Each peer decides by local policy whether its outgoing-window counts down.
@@ -211,7 +211,7 @@ def next_incoming_id_not_taken_over(case: Case10, session: SessionEnd) -> None:
     Evidence: the next flow of the peer that received the flow
     Why it matters: The two peers count differently for the rest of the session, and the window shrinks or the
     session stalls.
-    Silent when: the peer may not have read the flow, or when octets were not captured.
+    Silent when: the peer may not yet have read the flow, or when octets were not captured.
     Only possible because: The flow skipped transfer-ids, which is itself a fault of the other peer. A peer
     that notices the skip may decide not to follow the flow.
     How to mend it: Set next-incoming-id to the next-outgoing-id of every received flow of the session, and

@@ -70,8 +70,8 @@ def declare_in_another_form(case: CaseDraft2011, what: str) -> None:
     Demands: The body of a declare message must be a single amqp-data section with exactly one value.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the sections of a message on the link to the coordinator
-    Why it matters: The coordinator may not find the declare, or may ignore it. The work that follows is done
-    outside of any transaction.
+    Why it matters: The coordinator perhaps does not find the declare, or may ignore it. The work that follows
+    is done outside of any transaction.
     Silent when: a part of the message was not captured.
     Only possible because: The surviving text of the draft lost the descriptor of declare. The descriptor is
     that of the final specification.
@@ -96,7 +96,8 @@ def discharge_in_another_form(case: CaseDraft2011, what: str) -> None:
     Demands: The body of a discharge message must be a single amqp-data section with exactly one value.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the sections of a message on the link to the coordinator
-    Why it matters: The coordinator may not find the discharge. The transaction stays open until it times out.
+    Why it matters: The coordinator perhaps does not find the discharge. The transaction stays open until it
+    times out.
     Silent when: a part of the message was not captured.
     Only possible because: The surviving text of the draft lost the descriptor of discharge. The descriptor is
     that of the final specification.

@@ -108,7 +108,7 @@ lengths in eight octets.
 
 
 WS_CLOSE_CODE: Final = RULES.rule("WS-CLOSE-CODE", "MUST NOT", "keyword")
-"""A peer sends a close frame whose code may not be sent.
+"""A peer sends a close frame whose code must not be sent.
 
 Demands: The payload of a close frame must be empty or begin with a close code of two octets. The codes below
 1000 must not be used, and 1005, 1006 and 1015 must never be sent.
