@@ -34,7 +34,7 @@ from pyarrow import fs
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import LAKE, LAKE_MANIFEST, file_system, plain, shown
 from amqpscope.pipeline.lease import LEASE, Lease
-from amqpscope.pipeline.schemas import SCHEMA_VERSION, TABLES
+from amqpscope.pipeline.schemas import SCHEMA_VERSION, TABLES, TableSchema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +49,10 @@ _RUN = "run-"
 
 _UNDER_WAY = re.compile(rf"{_STAGING}|{LEASE}.*|{_RUN}[0-9a-f]{{12}}|_{LATEST}")
 """What a run leaves in a lake that dies before its commit."""
+
+ROW_GROUP_ROWS = 1_000_000
+ROW_GROUP_OCTETS = 64 * 1024 * 1024
+"""Rows, and octets in memory, that a task gathers for a row group: the octets over all files it writes."""
 
 MAX_OPEN_PARTS = 24
 """Files that a task writes at a time. More days and protocols make more files, not more memory."""
@@ -77,7 +81,8 @@ class PartWriter:
     def __init__(self, staging: str, stem: str) -> None:
         self._system, self._staging = file_system(staging)
         self._stem = stem
-        self._open: dict[tuple[str, str], tuple[str, Any, Any, list[int]]] = {}
+        self._open: dict[tuple[str, str], _OpenPart] = {}
+        self._held = 0  # octets of rows that are not written yet
         self._parts: list[LakeFile] = []
 
     def write(self, name: str, batch: pa.RecordBatch) -> None:
@@ -97,18 +102,21 @@ class PartWriter:
 
     def _write(self, name: str, directory: str, batch: pa.RecordBatch) -> None:
         place = (name, directory)
-        entry = self._open.pop(place, None)
-        if entry is None:
+        part = self._open.pop(place, None)
+        if part is None:
             if len(self._open) >= MAX_OPEN_PARTS:
                 self._finish(next(iter(self._open)))
             folder = f"{name}/{directory}"
             path = f"{folder}part-{self._stem}-{len(self._parts) + len(self._open)}.parquet"
             self._make(folder)
             stream = self._system.open_output_stream(f"{self._staging}/{path}")
-            entry = (path, stream, pq.ParquetWriter(stream, batch.schema, compression="zstd"), [0])
-        entry[2].write_batch(batch)
-        entry[3][0] += batch.num_rows
-        self._open[place] = entry  # the one written last is the last
+            part = _OpenPart(path, stream, batch.schema)
+        self._open[place] = part  # the one written last is the last
+        self._held += part.take(batch)
+        if part.waiting_rows >= ROW_GROUP_ROWS:
+            self._held -= part.write()
+        while self._held >= ROW_GROUP_OCTETS:
+            self._held -= max(self._open.values(), key=lambda one: one.waiting_octets).write()
 
     def _make(self, folder: str) -> None:
         """Make a folder in the staging directory; not that itself: where it is gone, the run was given up."""
@@ -121,11 +129,70 @@ class PartWriter:
             self._system.create_dir(path, recursive=False)
 
     def _finish(self, place: tuple[str, str]) -> None:
-        path, stream, writer, rows = self._open.pop(place)
-        writer.close()
-        octets = stream.tell()
-        stream.close()
-        self._parts.append(LakeFile(place[0], path, rows[0], octets))
+        part = self._open.pop(place)
+        self._held -= part.write()
+        self._parts.append(LakeFile(place[0], part.path, part.rows, part.close()))
+
+
+class _OpenPart:
+    """A Parquet file that is written, and the rows that wait for its next row group.
+
+    path: below the staging directory. rows: of the whole file.
+    """
+
+    def __init__(self, path: str, stream: Any, schema: pa.Schema) -> None:
+        self.path = path
+        self.rows = 0
+        self.waiting_rows = 0
+        self.waiting_octets = 0
+        self._waiting: list[pa.RecordBatch] = []
+        self._stream = stream
+        # Packets, offsets and times grow by little: what they grow by takes a few bits. Most texts repeat.
+        leaves = [leaf for field in schema for leaf in _leaves(field.name, field.type)]
+        packed = [path for path, kind in leaves if pa.types.is_integer(kind) or pa.types.is_timestamp(kind)]
+        self._writer = pq.ParquetWriter(
+            stream,
+            schema,
+            compression="zstd",
+            use_dictionary=[path for path, kind in leaves if pa.types.is_string(kind)],
+            column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
+        )
+
+    def take(self, batch: pa.RecordBatch) -> int:
+        """Let rows wait; gives their octets."""
+        octets = int(batch.nbytes)
+        self._waiting.append(batch)
+        self.rows += batch.num_rows
+        self.waiting_rows += batch.num_rows
+        self.waiting_octets += octets
+        return octets
+
+    def write(self) -> int:
+        """Write what waits as a row group; gives its octets."""
+        octets = self.waiting_octets
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting), ROW_GROUP_ROWS)
+        self._waiting.clear()
+        self.waiting_rows = self.waiting_octets = 0
+        return octets
+
+    def close(self) -> int:
+        """Finish the file; gives its octets."""
+        self._writer.close()
+        octets = int(self._stream.tell())
+        self._stream.close()
+        return octets
+
+
+def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    """The columns that Parquet makes of a column, by their paths in the file."""
+    if pa.types.is_list(kind):
+        yield from _leaves(f"{path}.list.element", kind.value_type)
+    elif pa.types.is_struct(kind):
+        for field in kind:
+            yield from _leaves(f"{path}.{field.name}", field.type)
+    else:
+        yield path, kind
 
 
 def _by_partition(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
@@ -406,8 +473,23 @@ def _new_run() -> str:
     return uuid.uuid4().hex[:12]
 
 
+def with_comments(schema: Any, of: TableSchema) -> Any:
+    """A schema of Spark with the meaning of each column as its comment."""
+    from pyspark.sql.types import StructField, StructType
+
+    meaning = {column.name: column.meaning for column in of.columns}
+    return StructType(
+        [
+            StructField(field.name, field.dataType, field.nullable, {"comment": meaning[field.name]})
+            for field in schema
+        ]
+    )
+
+
 def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
     """A table of a lake, as its last run that ended left it. PipelineError if that run did not write it.
+
+    The sentence about each column is its comment (`DESCRIBE`).
 
     Spark reads it, or where Spark may lack what that takes (as for `s3://`), the workers do as they read
     captures; then all columns of a table are read, whichever are wanted.
@@ -416,7 +498,7 @@ def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
 
     at = Lake(lake)
     parts = at.parts(name)
-    schema = from_arrow_schema(TABLES[name].schema)
+    schema = with_comments(from_arrow_schema(TABLES[name].schema), TABLES[name])
     if not parts:
         return spark.createDataFrame([], schema)
     root = at.for_spark()

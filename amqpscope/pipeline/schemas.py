@@ -42,7 +42,9 @@ class TableSchema(NamedTuple):
     @property
     def schema(self) -> pa.Schema:
         """All columns, also those that are directories."""
-        return pa.schema([(column.name, column.type) for column in self.columns])
+        return pa.schema(
+            [pa.field(one.name, one.type, metadata={"comment": one.meaning}) for one in self.columns]
+        )
 
     @property
     def stored(self) -> pa.Schema:

@@ -106,7 +106,11 @@ class _Sets(InputPartition):  # type: ignore[misc]
 
 
 class CaptureSetReader(DataSourceReader):  # type: ignore[misc]
-    """Reads one table."""
+    """Reads one table.
+
+    It takes no filters: Spark 4.3 applies a filter that a reader has taken to other queries of the
+    same data frame, too, which then lack rows.
+    """
 
     def __init__(
         self, sources: list[str], table: str, columns: list[str], set_by: str, terms: RowTerms

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import os
 import subprocess
@@ -65,6 +66,8 @@ def test_directories_are_readable_by_anyone(spark: Any, tmp_path: Path) -> None:
         plain = spark.read.parquet(str(lake / "latest" / name))
         assert plain.count() == len(rows[name])
         assert dict(plain.dtypes)["date"] == "date" and dict(plain.dtypes)["protocol"] == "string"
+    frames = lakes.table(spark, str(lake), "frames")
+    assert frames.schema["packet"].metadata["comment"].startswith("packet with the frame's first octet")
     assert pq.read_schema(next(iter(parts(lake / "latest" / "frames")))).equals(TABLES["frames"].stored)
 
 
@@ -296,6 +299,42 @@ def test_many_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(pq.ParquetFile(tmp_path / part.path).metadata.num_rows == part.rows for part in made)
     assert any("protocol=__HIVE_DEFAULT_PARTITION__" in part.path for part in made)
     assert isinstance(made[0], LakeFile)
+
+
+def test_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows wait for a row group that is large enough, and all files together hold back no more than one."""
+    schema = TABLES["deliveries"].schema
+    first = 1_769_817_600_000_000_000
+
+    def batch(protocol: str, start: int) -> pa.RecordBatch:
+        rows = []
+        for number in range(start, start + 1000):
+            row = dict.fromkeys(schema.names)
+            row |= {"packet": number, "time_ns": first + number * 1000, "address": f"queue-{number % 3}"}
+            rows.append(row | {"protocol": protocol, "date": datetime.date(2026, 1, 31)})
+        return pa.RecordBatch.from_pylist(rows, schema=schema)
+
+    monkeypatch.setattr(lakes, "ROW_GROUP_ROWS", 4000)
+    monkeypatch.setattr(lakes, "ROW_GROUP_OCTETS", 10 * batch("amqp10", 0).nbytes)
+    writer = PartWriter(str(tmp_path), "stem")
+    for number in range(9):
+        writer.write("deliveries", batch("amqp10", number * 1000))
+    for number in range(12):
+        writer.write("deliveries", batch(f"protocol-{number}", 0))
+        assert writer._held < lakes.ROW_GROUP_OCTETS
+    made = writer.close()
+    assert writer._held == 0
+    files = [pq.ParquetFile(tmp_path / part.path) for part in made]
+    (whole,) = [one for one in files if one.metadata.num_rows == 9000]
+    assert [whole.metadata.row_group(n).num_rows for n in range(3)] == [4000, 4000, 1000]
+    assert all(one.metadata.num_row_groups == 1 for one in files if one is not whole)
+    assert whole.read().column("packet").to_pylist() == list(range(9000))
+    columns = [whole.metadata.row_group(0).column(n) for n in range(whole.metadata.num_columns)]
+    encodings = {column.path_in_schema: column.encodings for column in columns}
+    assert "DELTA_BINARY_PACKED" in encodings["packet"] and "DELTA_BINARY_PACKED" in encodings["time_ns"]
+    assert "RLE_DICTIONARY" in encodings["address"]
+    sizes = {column.path_in_schema: column.total_uncompressed_size for column in columns}
+    assert sizes["packet"] < 1000
 
 
 def test_workers_are_reported_the_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
