@@ -753,6 +753,12 @@ MAX_DRAWN_FINDINGS: Final = 500
 MAX_PAGE_OCTETS: Final = 6_000_000
 """Octets of data in a page that `draw` writes: a browser reads so many in a fraction of a second."""
 
+MAX_CHARTS: Final = 40
+"""Charts that a page draws of each connection: three of each link."""
+
+MAX_CHART_POINTS: Final = 800
+"""Points of such a chart: about one for each pixel."""
+
 MAX_STATE_PATHS: Final = 60
 """Paths through state diagrams that a page draws of each connection: nobody looks at more links."""
 

@@ -342,7 +342,11 @@
     by("picture").replaceChildren(...statesView({ make, svg, goTo }, now(), data.diagrams));
   }
 
-  const VIEWS = { ladder: ["Ladder", ladder], states: ["States", states] };
+  function flow() {
+    by("picture").replaceChildren(...flowView({ make, svg, goTo }, now()));
+  }
+
+  const VIEWS = { ladder: ["Ladder", ladder], states: ["States", states], flow: ["Flow", flow] };
 
   function show(view) {
     if (state.view === view) return;
@@ -357,6 +361,7 @@
       tab.tabIndex = selected ? 0 : -1;
     }
     by("picture").setAttribute("aria-labelledby", `tab-${state.view}`);
+    for (const tool of document.querySelectorAll("#tools .rows")) tool.hidden = state.view !== "ladder";
     VIEWS[state.view][1]();
     if (state.view !== "ladder") details(null);
   }
@@ -380,7 +385,7 @@
     Home: () => step(-1e9), End: () => step(1e9), Enter: () => by("details").focus(),
   };
   const PAGE_KEYS = {
-    n: () => nextFinding(1), p: () => nextFinding(-1), "/": () => by("search").focus(), "+": () => zoom(1.25),
+    n: () => nextFinding(1), p: () => nextFinding(-1), "/": () => { show("ladder"); by("search").focus(); }, "+": () => zoom(1.25),
     "-": () => zoom(0.8),
   };
 

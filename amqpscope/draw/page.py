@@ -14,10 +14,10 @@ from importlib.resources import files
 from typing import Any, Final
 
 from amqpscope.draw.picture import Picture
-from amqpscope.draw.states import StatePaths
 from amqpscope.draw.survey import Survey, SurveyedConnection
 from amqpscope.draw.words import heading_text, peer_text
 from amqpscope.limits import MAX_DRAWN_ROWS, MAX_PAGE_OCTETS
+from amqpscope.model.diagnosis import Diagnosis
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.report.diagnosis_text import diagnosis_line, is_trouble
@@ -29,7 +29,7 @@ from dissectors.wording import are, count
 
 __all__ = ["page_html", "rows_of_each"]
 
-_SCRIPTS: Final = ("states.js", "page.js")
+_SCRIPTS: Final = ("states.js", "flow.js", "page.js")
 """The files of the page's script, in their order."""
 
 _ROW: Final = 900
@@ -50,7 +50,8 @@ _UNSAFE: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
 
 def rows_of_each(survey: Survey) -> int:
     """How many frames of each connection a page has room for."""
-    room = _room(survey) // (_ROW * max(len(survey.connections), 1))
+    # The other half is for the other views.
+    room = _room(survey) // 2 // (_ROW * max(len(survey.connections), 1))
     return min(max(room, _FEWEST), MAX_DRAWN_ROWS)
 
 
@@ -94,7 +95,7 @@ def _room(survey: Survey) -> int:
 def _fitting(picture: Picture) -> str:
     """The data of the page. What does not fit is left out, and the page says so: fields, then connections."""
     room = _room(picture.survey)
-    shown = [_connection(one, ladder, picture.paths.get(one.key)) for one, ladder in picture.ladders]
+    shown = [_connection(one, ladder, picture) for one, ladder in picture.ladders]
     sizes = [len(_json(one)) for one in shown]
     for connection in reversed(shown) if sum(sizes) > room else ():
         for row in connection["rows"]:
@@ -133,7 +134,8 @@ def _capture(picture: Picture, connections: list[dict[str, Any]]) -> dict[str, A
     }
 
 
-def _connection(one: SurveyedConnection, ladder: Ladder, paths: StatePaths | None) -> dict[str, Any]:
+def _connection(one: SurveyedConnection, ladder: Ladder, picture: Picture) -> dict[str, Any]:
+    paths, flow = picture.paths.get(one.key), picture.flows.get(one.key)
     start = min((row.time for row in ladder.rows if isinstance(row, (Arrow, Fold))), default=0)
     return {
         "stream": int(one.connection.stream),
@@ -145,15 +147,26 @@ def _connection(one: SurveyedConnection, ladder: Ladder, paths: StatePaths | Non
         "rows": [_row(row, start) for row in ladder.rows],
         "paths": [] if paths is None else paths.json(),
         "morePaths": 0 if paths is None else paths.more,
-        "diagnoses": [
-            {
-                "text": "".join(text for _, text in diagnosis_line(each)),
-                "packet": each.packet,
-                "trouble": is_trouble(each),
-            }
-            for each in one.diagnoses
-        ],
+        "flow": {"charts": [], "more": False, "latencies": []} if flow is None else flow.json(start),
+        "last": max((row.time for row in ladder.rows if isinstance(row, Arrow)), default=start) - start,
+        "diagnoses": [_diagnosis(each, picture.times, start) for each in one.diagnoses],
     }
+
+
+def _diagnosis(one: Diagnosis, times: dict[int, int], start: int) -> dict[str, Any]:
+    """A diagnosis, and from when to when it holds if the capture has both ends."""
+    found: dict[str, Any] = {
+        "text": "".join(text for _, text in diagnosis_line(one)),
+        "packet": one.packet,
+        "trouble": is_trouble(one),
+        "who": one.whose_move,
+        "subject": printable(one.subject),
+    }
+    if one.packet in times:
+        begin = times[one.packet]
+        end = times.get(one.ended_packet, begin + round(max(one.seconds, 0) * 1e9))
+        found |= {"from": begin - start, "until": end - start}
+    return found
 
 
 def _row(row: Row, start: int) -> dict[str, Any]:

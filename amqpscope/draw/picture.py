@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol
 
+from amqpscope.draw.flow import FlowCharts
 from amqpscope.draw.states import StatePaths
 from amqpscope.draw.survey import ConnectionKey, Survey, SurveyedConnection, connection_key
 from amqpscope.input.capture import Capture
@@ -34,7 +35,8 @@ class FrameFilter(Protocol):
 class Picture:
     """What is drawn. ladders: with what the survey knows of their connections, the worst first.
 
-    paths: those of a connection through the state diagrams, if they were asked for and there are any.
+    paths, flows: those of a connection through the state diagrams, and its charts, if they were asked for and
+    there are any. times: of packets that diagnoses name (ns).
     """
 
     def __init__(
@@ -42,17 +44,21 @@ class Picture:
         survey: Survey,
         ladders: list[tuple[SurveyedConnection, Ladder]],
         paths: dict[ConnectionKey, StatePaths],
+        flows: dict[ConnectionKey, FlowCharts],
+        times: dict[int, int],
     ) -> None:
         self.survey = survey
         self.ladders = ladders
         self.paths = paths
+        self.flows = flows
+        self.times = times
 
 
 class PictureBuilder:
     """Takes the frames of a capture again; gives the ladders of some of its connections.
 
     chosen: the connections. wanted: the frames. most: frames of each that are drawn. fields: whether all
-    fields are kept, and state diagrams followed.
+    fields are kept, and state diagrams and the flow are followed.
     """
 
     def __init__(
@@ -70,7 +76,11 @@ class PictureBuilder:
         self._fields = fields
         self._names = LinkNames()
         self._builders: dict[ConnectionKey, LadderBuilder] = {}
-        self._paths: dict[ConnectionKey, StatePaths | None] = {}
+        self._begun: set[ConnectionKey] = set()
+        self._paths: dict[ConnectionKey, StatePaths] = {}
+        self._flows: dict[ConnectionKey, FlowCharts] = {}
+        self._packets = frozenset(packet for one in self._chosen.values() for packet in one.packets)
+        self._times: dict[int, int] = {}
 
     def read(self, capture: Capture, around: int = 0) -> Picture:
         """Read a capture to its end, which also gives the connections that are over. Raises CaptureError.
@@ -84,12 +94,16 @@ class PictureBuilder:
             key = connection_key(record.connection)
             if key not in self._chosen:
                 return
-            if self._fields and key not in self._paths:
-                self._begin_paths(key, record)
+            if self._fields:
+                if key not in self._begun:
+                    self._begin(key, record)
+                if record.packet in self._packets:
+                    self._times.setdefault(int(record.packet), int(record.time))
             link = self._names.of(record)
-            paths = self._paths.get(key)
-            if paths is not None:
-                paths.take(record)
+            if key in self._paths:
+                self._paths[key].take(record)
+            if key in self._flows:
+                self._flows[key].take(record)
             if not self._wanted.takes(record, link):
                 return
             if near is None:
@@ -108,13 +122,18 @@ class PictureBuilder:
             self._draw(near)
         return self._picture(around == 0)
 
-    def _begin_paths(self, key: ConnectionKey, record: FrameRecord) -> None:
-        """The first frame of a connection: from here on its state diagrams are followed."""
+    def _begin(self, key: ConnectionKey, record: FrameRecord) -> None:
+        """The first frame of a connection: from here on its state diagrams and its flow are followed."""
+        self._begun.add(key)
         protocol = PROTOCOLS.get(self._chosen[key].connection.protocol)
         paths = None if protocol is None else protocol.state_paths()
+        flow = None if protocol is None else protocol.flow_charts()
         if paths is not None:
             paths.follow(self._names, record)
-        self._paths[key] = paths
+            self._paths[key] = paths
+        if flow is not None:
+            flow.follow(self._names, record)
+            self._flows[key] = flow
 
     def _draw(self, near: FramesAround) -> None:
         """Draw the frames next to a packet, with links named anew: the connection may be over."""
@@ -145,7 +164,6 @@ class PictureBuilder:
             builder = self._builders.get(key)
             if builder is not None:
                 ladders.append((one, builder.ladder(whole)))
-        paths = {key: followed for key, followed in self._paths.items() if followed is not None}
-        for followed in paths.values():
+        for followed in self._paths.values():
             followed.finish()
-        return Picture(self._survey, ladders, paths)
+        return Picture(self._survey, ladders, self._paths, self._flows, self._times)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from amqpscope.cutting.stand_ins import StandIns
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
+    from amqpscope.draw.flow import FlowCharts
     from amqpscope.draw.states import StatePaths
     from amqpscope.model.finding import Finding
     from amqpscope.model.peer_name import PeerName
@@ -128,6 +129,11 @@ class Amqp091(Protocol):
         from amqpscope.draw.states091 import StatePaths091
 
         return StatePaths091()
+
+    def flow_charts(self) -> FlowCharts | None:
+        from amqpscope.draw.flow091 import FlowCharts091
+
+        return FlowCharts091()
 
     def judge(
         self,

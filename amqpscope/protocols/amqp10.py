@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from amqpscope.cutting.stand_ins import StandIns
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
+    from amqpscope.draw.flow import FlowCharts
     from amqpscope.draw.states import StatePaths
     from amqpscope.model.finding import Finding
     from amqpscope.model.peer_name import PeerName
@@ -111,6 +112,11 @@ class Amqp10(Protocol):
         from amqpscope.draw.states10 import StatePaths10
 
         return StatePaths10()
+
+    def flow_charts(self) -> FlowCharts | None:
+        from amqpscope.draw.flow10 import FlowCharts10
+
+        return FlowCharts10()
 
     def judge(
         self,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from amqpscope.cutting.stand_ins import StandIns
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
+    from amqpscope.draw.flow import FlowCharts
     from amqpscope.draw.states import StatePaths
     from amqpscope.model.finding import Finding
     from amqpscope.model.peer_name import PeerName
@@ -135,6 +136,10 @@ class Protocol(RuleSpace, ABC):
 
     def state_paths(self) -> StatePaths | None:
         """What follows a connection through the state diagrams, for pictures; None if there are none."""
+        return None
+
+    def flow_charts(self) -> FlowCharts | None:
+        """What charts credit, windows and unsettled messages, for pictures; None if there is nothing."""
         return None
 
     # Judging

@@ -217,3 +217,17 @@ def test_the_states_are_drawn(browser: Browser, tmp_path: Path, capsys: pytest.C
     browser.click(".path .steps li.error button")
     assert browser.value("document.getElementById('details').textContent").startswith("open, packet 8")
     assert browser.problems == [] and browser.requests == [page.as_uri()]
+
+
+@pytest.mark.chromium
+def test_the_flow_is_drawn(browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = drawn(CAPTURES / "situations" / "credit-starved.pcap", tmp_path, capsys)
+    opened(browser, page)
+    browser.click("#tab-flow")
+    titles = browser.value("[...document.querySelectorAll('figcaption b')].map((one) => one.textContent)")
+    assert any(title.startswith("credit of link jobs") for title in titles) and len(titles) == 4
+    # The starved link is shaded, the windows are not.
+    assert browser.value("document.querySelectorAll('.band.client').length") == 2
+    assert browser.value("document.querySelectorAll('.latencies tr').length") == 2
+    browser.press("ArrowLeft")
+    assert browser.problems == [] and browser.requests == [page.as_uri()]
