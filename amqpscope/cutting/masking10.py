@@ -52,6 +52,8 @@ class Masker10(Masker):
         # Of each channel and handle, what is there of a message under way.
         self._messages: dict[tuple[int, int], list[Place]] = {}
         self._octets = 0
+        # Channels and handles of messages of which not all octets can be masked as one.
+        self._given_up: set[tuple[int, int]] = set()
 
     def take(self, frame: Frame) -> list[Place]:
         octets = frame.raw
@@ -65,7 +67,7 @@ class Masker10(Masker):
         draft = bool(frame.dialect)
         walk = _Walk(octets[:payload], self.stand_ins, draft)
         places = [(offset, head + walk.sequence(start))]
-        if (frame.name == "transfer" and payload < size) or self._messages:
+        if (frame.name == "transfer" and payload < size) or self._messages or self._given_up:
             places += self._message(frame, offset + payload, octets[payload:])
         return places
 
@@ -79,13 +81,22 @@ class Masker10(Masker):
         """The part of a message that a transfer carries."""
         if frame.name != "transfer":
             if frame.name in ("detach", "end", "close"):
+                self._given_up.clear()
                 return self.finish()
             return []
         body = frame.body
         key = (int(frame.channel), int(getattr(body, "handle", None) or 0))
+        over = getattr(body, "more", None) is not True
+        if key in self._given_up:
+            if over:
+                self._given_up.discard(key)
+            return [(offset, self.stand_ins.body(payload))]
         self._messages.setdefault(key, []).append((offset, payload))
         self._octets += len(payload)
-        if getattr(body, "more", None) is not True or frame.missing or self._octets > MAX_MASKED_MESSAGE:
+        if over:
+            return self._ended(key)
+        if frame.missing or self._octets > MAX_MASKED_MESSAGE:
+            self._given_up.add(key)
             return self._ended(key)
         return []
 
@@ -209,9 +220,12 @@ class _Walk:
             code = self._octets[at]
             at += 1
         for _ in range(count):
+            before = at
             if at >= end:
                 return
             at = self._plain(code, at, end, masked, depth + 1)
+            if at == before:
+                return  # the elements have no octets, however many there are
 
     def _described(self, at: int, end: int, depth: int) -> int:
         """A described value: a composite, a section of a message, or somebody's own type."""
