@@ -775,8 +775,8 @@ MAX_CUT_PACKETS: Final = 20_000_000
 """Packets of a capture that `cut` takes a part of: 16 octets of memory for each, some 320 MB."""
 
 MAX_MASKED_MESSAGE: Final = 16 * 1024 * 1024
-"""Octets of the messages under way of one direction that `cut --anonymise` keeps until they are complete. What
-follows of such a message is masked as a body."""
+"""Octets of the messages under way of one direction that `cut --anonymise` keeps until they are complete.
+What follows of such a message is masked as a body."""
 
 MAX_ANONYMISED: Final = 16 * 1024 * 1024 * 1024
 """Octets of streams that `cut --anonymise` writes to a temporary file."""

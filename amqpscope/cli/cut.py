@@ -196,7 +196,7 @@ def cut(
             "--anonymise",
             rich_help_panel=_HIDE,
             help="Replace addresses, names, credentials, application data, ids and bodies by "
-            "stand-ins of the same size. TLS and WebSocket connections and packets without TCP are left out.",
+            "stand-ins of the same size. TLS connections and packets without TCP are left out.",
         ),
     ] = False,
     key: Annotated[

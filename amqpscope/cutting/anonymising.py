@@ -8,6 +8,7 @@ to no frame are zeros. Connections whose octets cannot be masked are left out.
 """
 
 from collections.abc import Collection
+from functools import partial
 from typing import Final, NamedTuple
 
 from amqpscope.analysis.connection import ConnectionAnalysis
@@ -19,6 +20,7 @@ from amqpscope.capture.sink import SegmentSink
 from amqpscope.capture.source import CaptureSource
 from amqpscope.cutting.masking import Masker, scrubbed
 from amqpscope.cutting.masking_proxy import masked_header
+from amqpscope.cutting.masking_websocket import WebSocketMasker
 from amqpscope.cutting.overlay import Overlay
 from amqpscope.cutting.stand_ins import StandIns
 from amqpscope.cutting.survey import Survey
@@ -34,6 +36,7 @@ __all__ = ["Anonymised", "anonymise"]
 _RAW_IP: Final = 101  # LINKTYPE_RAW
 _TCP: Final = 6
 _SYN: Final = 0x02
+_OUTER: Final = 2  # what carries direction 0 has this number
 _BEGIN: Final = 16  # octets of a stream that shows no frame
 _OPTIONS: Final = frozenset({2, 3, 4, 5, 8})  # segment size, window scale, SACK (2), time stamps
 
@@ -125,8 +128,9 @@ class _Masking:
 
 def _obstacle(connection: Connection) -> str:
     """Why a connection cannot be masked, "" if it can."""
-    if connection.websocket is not None:
-        return "WebSocket"
+    websocket = connection.websocket
+    if websocket is not None and (websocket.deflate or connection.proxied):
+        return "compressed WebSocket" if websocket.deflate else "WebSocket behind a PROXY header"
     if connection.tls is not None or connection.protocol == "tls":
         return "TLS"
     if connection.failed:
@@ -154,6 +158,8 @@ class _Rebuilding(SegmentSink):
         self._ports = ports
         # How far each direction is: what a sequence number is near to.
         self._near: dict[tuple[int, int], int] = {}
+        # Of each direction of WebSocket, the next octet and what masks it.
+        self._websockets: dict[tuple[int, int], tuple[int, WebSocketMasker]] = {}
 
     def run(self, path: str) -> None:
         """Read the capture and write all of it."""
@@ -186,8 +192,11 @@ class _Rebuilding(SegmentSink):
         self._near[place] = offset
         payload = b""
         if start < end:
-            otherwise = self._unread(connection, offset, segment.buf[start:end])
-            payload = self._masking.overlay.get(*place, offset, otherwise)
+            octets = segment.buf[start:end]
+            if connection.websocket is None:
+                payload = self._masked(connection, direction, offset, octets)
+            else:
+                payload = self._of_websocket(connection, direction, offset, octets)
         octets = self._datagram(segment, _tcp_header(segment), payload)
         packet = Packet()
         packet.number = len(self.numbers)
@@ -198,6 +207,27 @@ class _Rebuilding(SegmentSink):
         packet.wire = len(octets) + int(segment.cut)
         self.numbers.append(number)
         self._recorder.packet(packet)
+
+    def _masked(self, connection: Connection, direction: int, offset: int, octets: bytes) -> bytes:
+        """What stands for octets of a stream."""
+        otherwise = self._unread(connection, offset, octets)
+        return self._masking.overlay.get(connection.stream, direction, offset, otherwise)
+
+    def _of_websocket(self, connection: Connection, direction: int, offset: int, octets: bytes) -> bytes:
+        """What stands for octets of WebSocket: masked when they are the next ones, and remembered."""
+        overlay = self._masking.overlay
+        place = (connection.stream, direction)
+        outer = (connection.stream, _OUTER + direction)
+        known = self._websockets.get(place)
+        if known is None:
+            stand_ins = self._masking.stand_ins
+            inner = partial(self._masked, connection, direction)
+            known = (0, WebSocketMasker(stand_ins, inner))
+        following, masker = known
+        if offset <= following < offset + len(octets):
+            overlay.put(*outer, following, masker.take(octets[following - offset :]))
+            self._websockets[place] = (offset + len(octets), masker)
+        return overlay.get(*outer, offset, bytes(len(octets)))
 
     def _unread(self, connection: Connection, offset: int, octets: bytes) -> bytes:
         """What stands for octets that belong to no frame, from this offset of their stream on."""

@@ -11,7 +11,15 @@ from amqpscope.cutting.stand_ins import StandIns
 from amqpscope.limits import MAX_MASKED_MESSAGE
 from dissectors.amqp091 import methods
 from dissectors.amqp091.arguments import ArgumentField, MethodType
-from dissectors.amqp091.tables import LONG_STRING, NO_TAG, RABBITMQ, SHORT_STRING, fixed_width
+from dissectors.amqp091.tables import (
+    LONG_STRING,
+    NO_TAG,
+    PRINTED,
+    RABBITMQ,
+    SHORT_STRING,
+    fixed_width,
+    sound_table,
+)
 from dissectors.interface import Frame
 from dissectors.limits import MAX_DEPTH
 
@@ -93,6 +101,7 @@ class _Walk:
         self._masked = bytearray(octets)
         self._stand_ins = stand_ins
         self._end = len(octets)
+        self._dialect = RABBITMQ
         if octets and octets[-1] == 0xCE:  # the end of the frame: section 4.2.3
             self._end -= 1
 
@@ -142,6 +151,10 @@ class _Walk:
             return at + width
         start, stop = self._span(at, 1 if field.type == "shortstr" else 4, self._end)
         if field.type == "table":
+            if not sound_table(self._octets, start, stop, RABBITMQ) and sound_table(
+                self._octets, start, stop, PRINTED
+            ):
+                self._dialect = PRINTED
             self._table(start, stop, 0, True)
         elif field.name not in _STAYS:
             if field.secret or field.name in ("challenge", "response", "new-secret"):
@@ -183,7 +196,7 @@ class _Walk:
             raise MalformedError(at)
         tag = self._octets[at]
         at += 1
-        width = int(fixed_width(tag, RABBITMQ))
+        width = int(fixed_width(tag, self._dialect))
         if width >= 0:
             if at + width > end:
                 raise MalformedError(at)

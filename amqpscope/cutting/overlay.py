@@ -40,6 +40,7 @@ class Overlay:
         if self._end + len(octets) > MAX_ANONYMISED:
             raise CaptureError(f"more than {MAX_ANONYMISED >> 30} GiB to anonymise: choose a part")
         try:
+            self._file.seek(self._end)
             self._file.write(octets)
         except OSError as error:
             raise CaptureError(f"temporary file: {error.strerror or error}") from error
@@ -57,10 +58,7 @@ class Overlay:
         self._end += len(octets)
 
     def get(self, stream: int, direction: int, offset: int, otherwise: bytes) -> bytes:
-        """As many octets from `offset` on as `otherwise` has, which are given where there is no piece.
-
-        No piece may follow.
-        """
+        """As many octets from `offset` on as `otherwise` has, which are given where there is no piece."""
         size = len(otherwise)
         one = self._streams.get((stream, direction))
         if one is None:
