@@ -66,8 +66,10 @@ def key() -> Secrets:
     return found
 
 
-@pytest.mark.parametrize(("version", "suite"), SUITES)
-@pytest.mark.parametrize("extended", [True, False])
+@pytest.mark.parametrize(
+    ("version", "suite", "extended"),
+    [*((*one, True) for one in SUITES), *((*one, False) for one in SUITES[2:4])],
+)
 def test_frames_are_those_of_the_plain_conversation(
     key: Secrets, version: str, suite: str, extended: bool
 ) -> None:
@@ -146,7 +148,7 @@ def key_file(folder: Path, passphrase: str = "", kind: str = "rsa") -> Path:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-    key = rsa.generate_private_key(65537, 2048) if kind == "rsa" else ec.generate_private_key(ec.SECP256R1())
+    key = rsa.generate_private_key(65537, 1024) if kind == "rsa" else ec.generate_private_key(ec.SECP256R1())
     secret = serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else None
     path = folder / "key.pem"
     path.write_bytes(
