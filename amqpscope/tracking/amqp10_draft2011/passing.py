@@ -126,7 +126,7 @@ def _identity(properties: Properties) -> bytes:
         value = properties.odd.get(0)
     if isinstance(value, bytes):
         return _OCTETS + value
-    return _TEXT + value.encode() if isinstance(value, str) else b""
+    return _TEXT + value.encode("utf-8", "replace") if isinstance(value, str) else b""
 
 
 def _keys(code: i64, attributes: Map | None) -> list[int]:
