@@ -61,6 +61,13 @@ def test_a_ladder_in_svg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert all(float(one.get("y2") or 0) > float(one.get("y1") or 0) for one in lines)
 
 
+def test_the_picture_in_the_guide_is_up_to_date(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "ladder.svg"
+    assert amqpscope(capsys, "draw", EARLY, "-o", out).status == 0
+    kept = CAPTURES.parent / "docs" / "assets" / "ladder.svg"
+    assert kept.read_text("utf-8") == out.read_text("utf-8"), "the guide names the command that draws it"
+
+
 def test_arrows_that_cross(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The client's flow was in flight when the server sent its flow."""
     d = Dialogue()
