@@ -1,10 +1,9 @@
-"""Ctrl-C, and signals that ask the program to end, while Spark works.
+"""Ctrl-C, and signals that ask the program to end, while Spark or DuckDB works.
 
-A thread that waits for Java cannot be interrupted without leaving the
-connection to it in the middle of an answer. So a command that uses Spark runs
-in a thread of its own, and the main thread only waits for it: at Ctrl-C or
-SIGTERM it cancels Spark's jobs, which ends the command as any failure does,
-and it cleans up.
+A thread that waits for Java cannot be interrupted without leaving the connection to it in the middle of an
+answer, and a thread that waits for DuckDB may not notice. So a command that uses one of these runs in a
+thread of its own, and the main thread only waits for it: at Ctrl-C or SIGTERM it cancels what is at work
+there, which ends the command as any failure does, and it cleans up.
 """
 
 import contextlib
@@ -44,8 +43,23 @@ class _Work(threading.Thread):
             self.over.set()
 
 
-def interruptible(command: Callable[..., int]) -> Callable[..., int]:
-    """`command`, but so that Ctrl-C or SIGTERM ends it cleanly while it waits for Spark."""
+def _cancel_spark() -> None:
+    """End the jobs of Spark, if it has begun."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is not None:
+        with contextlib.suppress(Exception):  # it is being stopped: what was wanted
+            context.cancelAllJobs()
+
+
+def interruptible(
+    command: Callable[..., int], cancel: Callable[[], None] = _cancel_spark
+) -> Callable[..., int]:
+    """`command`, but so that Ctrl-C or SIGTERM ends it cleanly while it waits.
+
+    cancel: ends what the command waits for. It is called again and again, since the command may only begin.
+    """
 
     @functools.wraps(command)
     def wait(**given: Any) -> int:
@@ -55,7 +69,11 @@ def interruptible(command: Callable[..., int]) -> Callable[..., int]:
             try:
                 work.over.wait()
             except KeyboardInterrupt:
-                _cancel(work)
+                for _ in range(int(_PATIENCE / _AGAIN)):
+                    cancel()
+                    if work.over.wait(_AGAIN):
+                        break
+                work.error = None  # it holds what the command has opened
                 if work.status is None:
                     say(f"{'ended by a signal' if asked else 'interrupted'}; nothing was changed")
                     if asked:
@@ -88,16 +106,3 @@ def _ending_interrupts() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _cancel(work: _Work) -> None:
-    """End the work, also if it only begins its jobs."""
-    from pyspark import SparkContext
-
-    for _ in range(int(_PATIENCE / _AGAIN)):
-        context = SparkContext._active_spark_context
-        if context is not None:
-            with contextlib.suppress(Exception):  # it is being stopped: what was wanted
-                context.cancelAllJobs()
-        if work.over.wait(_AGAIN):
-            return

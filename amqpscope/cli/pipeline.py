@@ -1,14 +1,13 @@
-"""`amqpscope pipeline`: many captures into tables, on Spark. Spark is imported where it is needed."""
+"""`amqpscope pipeline`: many captures into tables, on Spark. Spark is imported where it is needed.
+
+The commands that read tables are in `lake`.
+"""
 
 import enum
-import importlib.util
-import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -33,9 +32,10 @@ from amqpscope.cli.judging import (
     given_of,
     today,
 )
-from amqpscope.cli.output import TextOrJson, say
+from amqpscope.cli.lake import FINE_OR_FAILURE, SQL_EPILOG, sql, summary, tables
+from amqpscope.cli.output import say
+from amqpscope.cli.spark_options import HOW_PANEL, Verbose, need_spark, spark_session
 from amqpscope.cli.status import Status, worst
-from amqpscope.cli.table_rows import print_table, row_objects
 from amqpscope.errors import FilterError
 from amqpscope.model.note import INTERNAL
 from amqpscope.policy.config_finding import ConfigFinding
@@ -46,8 +46,6 @@ from amqpscope.report.summary import protocol_name
 from dissectors.wording import count
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from amqpscope.pipeline.inputs import CaptureFile
     from amqpscope.pipeline.planner import Plan
 
@@ -77,25 +75,6 @@ table files. A SOURCE without any capture is a failure. If a SOURCE is
 missing, or no input can be read, the lake stays unchanged.
 """
 
-_SUMMARY_EPILOG = """\b
-Exit status: 0 fine, 2 a failure.
-"""
-
-_SQL_EPILOG = """\b
-Tables: files, connections, links, frames, deliveries, findings, diagnoses;
-`amqpscope pipeline tables` shows their columns.
-
-\b
-Example:
-  amqpscope pipeline sql lake "SELECT rule, peer, count(*) AS times
-      FROM findings GROUP BY ALL ORDER BY times DESC"
-
-\b
-Exit status: 0 fine, 2 a failure.
-"""
-
-_EXTRA = ("pyspark", "pyarrow", "pandas")
-
 _TROUBLES_SHOWN = 20
 
 
@@ -124,14 +103,12 @@ class ShuffleChoice(enum.StrEnum):
     payload = "payload"
 
 
-_HOW = "How the pipeline runs"
-
 Master = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
         show_default=False,
-        rich_help_panel=_HOW,
+        rich_help_panel=HOW_PANEL,
         help="Use this Spark master, for example spark://HOST:PORT or yarn. Default: "
         "local[*], all cores of this machine.",
     ),
@@ -141,27 +118,8 @@ Configuration = Annotated[
     typer.Option(
         "--conf",
         metavar="NAME=VALUE",
-        rich_help_panel=_HOW,
+        rich_help_panel=HOW_PANEL,
         help="Set this Spark property. The option may be repeated.",
-    ),
-]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", rich_help_panel=_HOW, help="Show Spark's log messages.")
-]
-Form = Annotated[
-    TextOrJson,
-    typer.Option(
-        "--format",
-        metavar="text|json",
-        show_default=False,
-        help="Set the output format. text: for people; json: for programs. [default: text]",
-    ),
-]
-LakeArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="LAKE",
-        help="Read the tables in this directory or at this URL, which `pipeline run --out` wrote.",
     ),
 ]
 
@@ -192,7 +150,7 @@ def run(
         typer.Option(
             "--set-by",
             metavar="directory|file|REGEX",
-            rich_help_panel=_HOW,
+            rich_help_panel=HOW_PANEL,
             help="Decide which files form one capture set. directory: all files of a "
             "directory; file: each file alone; REGEX: all files whose paths have the"
             " same text in the first group of REGEX.",
@@ -214,7 +172,7 @@ def run(
         PlanChoice,
         typer.Option(
             metavar="auto|chain|flow",
-            rich_help_panel=_HOW,
+            rich_help_panel=HOW_PANEL,
             help=(
                 "Choose the unit of parallel work. chain: one capture set; flow: one connection, "
                 "after a shuffle; auto: amqpscope chooses by the captures."
@@ -225,7 +183,7 @@ def run(
         ShuffleChoice,
         typer.Option(
             metavar="auto|references|payload",
-            rich_help_panel=_HOW,
+            rich_help_panel=HOW_PANEL,
             help="Choose what the flow plan shuffles. references: positions in the files,"
             " so parts of the files are read twice; payload: the packets' payload "
             "itself; auto: references for uncompressed local files, otherwise "
@@ -237,13 +195,15 @@ def run(
         typer.Option(
             metavar="MIB",
             min=1,
-            rich_help_panel=_HOW,
+            rich_help_panel=HOW_PANEL,
             help=("Split large files into parts of this size, in MiB."),
         ),
     ] = 128,
     explain: Annotated[
         bool,
-        typer.Option("--explain", rich_help_panel=_HOW, help="Show the plan and exit, without an analysis."),
+        typer.Option(
+            "--explain", rich_help_panel=HOW_PANEL, help="Show the plan and exit, without an analysis."
+        ),
     ] = False,
     configuration: Configuration = None,
     select: SelectOption = None,
@@ -273,12 +233,12 @@ def run(
         ),
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", rich_help_panel=_HOW, help="Show no progress.")
+        bool, typer.Option("--quiet", "-q", rich_help_panel=HOW_PANEL, help="Show no progress.")
     ] = False,
     verbose: Verbose = False,
 ) -> int:
     """Analyze captures and write tables of frames, findings, diagnoses and more."""
-    _need_extra()
+    need_spark()
     from amqpscope.cli.spark_progress import progress
     from amqpscope.pipeline import session
     from amqpscope.pipeline.capture_set import capture_sets, fit_to_replace
@@ -320,7 +280,7 @@ def run(
                 fit_to_replace(sets, allow_missing)
             if shown is not None:
                 shown.starts()
-            with _session(master, verbose, configuration) as spark:
+            with spark_session(master, verbose, configuration) as spark:
                 from amqpscope.pipeline.analysis import Analysis
 
                 planned = make_plan(sets, session.cores(spark), plan, octets, shuffle)
@@ -358,97 +318,16 @@ def run(
     return worst([*statuses, Status.FINDINGS] if any(remark.counts for remark in remarks) else statuses)
 
 
-@app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="Summarize a lake in a few tables.")
-@interruptible
-def summary(
-    lake: LakeArgument,
-    master: Master = None,
-    form: Form = TextOrJson.text,
-    configuration: Configuration = None,
-    verbose: Verbose = False,
-) -> int:
-    """Show how often rules are broken, by product, container, address and hour.
-
-    Also show how long settlements take.
-    """
-    _need_extra()
-    with _session(master, verbose, configuration) as spark:
-        from amqpscope.pipeline.lake import Lake
-        from amqpscope.pipeline.questions import QUESTIONS, ask, views
-
-        views(spark, lake)
-        answers: dict[str, Any] = {}
-        written = Lake(lake).tables()
-        for question in QUESTIONS:
-            if not set(question.tables).issubset(written):
-                continue
-            frame = ask(spark, question)
-            if form is TextOrJson.json:
-                answers[question.name] = row_objects(frame)
-            else:
-                print(f"── {question.title}")
-                print_table(frame)
-                print()
-        if form is TextOrJson.json:
-            print(json.dumps({"schema": "amqpscope/lake-summary/1", **answers}, indent=1))
-    return Status.FINE
-
-
-@app.command(cls=HelpfulCommand, epilog=_SQL_EPILOG, short_help="Query a lake with Spark SQL.")
-@interruptible
-def sql(
-    lake: LakeArgument,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="Run this SELECT statement.")],
-    master: Master = None,
-    form: Form = TextOrJson.text,
-    configuration: Configuration = None,
-    verbose: Verbose = False,
-) -> int:
-    """Run a query on the tables of a lake. With --format json, each row is one JSON object on a line
-    of its own.
-    """
-    _need_extra()
-    with _session(master, verbose, configuration) as spark:
-        from amqpscope.pipeline.questions import views
-
-        views(spark, lake)
-        from pyspark.errors import PySparkException
-
-        try:
-            frame = spark.sql(query)
-            if form is TextOrJson.json:
-                for row in row_objects(frame):
-                    print(json.dumps(row))
-            else:
-                print_table(frame)
-        except PySparkException as error:
-            raise FilterError(f"query: {_first_line(error)}") from error
-    return Status.FINE
-
-
-@app.command(cls=HelpfulCommand, epilog=_SUMMARY_EPILOG, short_help="Show the columns of the tables.")
-def tables() -> int:
-    """Show the columns of every table, with their types and meanings."""
-    _need_extra()
-    from amqpscope.pipeline.schemas import SCHEMA_VERSION, SEGMENTS, TABLES, describe
-
-    print(f"tables in version {SCHEMA_VERSION}; time stamps are UTC, sizes are octets")
-    for table in (*TABLES.values(), SEGMENTS):
-        print()
-        for line in describe(table):
-            print(line)
-    return Status.FINE
-
-
 def _print_plan(plan: "Plan") -> None:
     for line in plan.explain():
         print(printable(line))
 
 
-def _need_extra() -> None:
-    missing = [name for name in _EXTRA if importlib.util.find_spec(name) is None]
-    if missing:
-        raise FilterError(f"the pipeline needs {' and '.join(missing)}: pip install 'amqpscope[spark]'")
+app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Summarize a lake in a few tables.")(
+    summary
+)
+app.command(cls=HelpfulCommand, epilog=SQL_EPILOG, short_help="Query a lake with SQL.")(sql)
+app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Show the columns of the tables.")(tables)
 
 
 def _local_cores(master: str | None) -> int:
@@ -461,26 +340,6 @@ def _local_cores(master: str | None) -> int:
     if match.group(1) == "*":
         return os.cpu_count() or 1
     return max(int(match.group(1) or 1), 1)
-
-
-@contextmanager
-def _session(master: str | None, verbose: bool, configuration: list[str] | None) -> "Iterator[SparkSession]":
-    from amqpscope.pipeline import session
-
-    settings = {}
-    for setting in configuration or []:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise FilterError(f"--conf {setting}: must be NAME=VALUE")
-        settings[name] = value
-    spark = session.start(master, verbose, settings)
-    try:
-        yield spark
-    except Exception as error:
-        session.explain_lost(spark, error)
-        raise
-    finally:
-        session.stop(spark)
 
 
 def _statuses(counts: Counter[tuple[str, ...]], policy: Policy) -> list[Status]:
@@ -550,7 +409,3 @@ def _print_counts(out: str, counts: Counter[tuple[str, ...]]) -> None:
         found.append(f"{counts['suppressed',]} suppressed")
     nothing = "nothing wrong found" if _anything(counts) else "nothing to check"
     print(f"  {', '.join(found) or nothing}")
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -24,13 +24,31 @@ A *plan* is how the segments get to the workers:
 `inputs` finds the files and says what is wrong with them, `planner` chooses the plan and explains it;
 `chain` and `flow` are the two; `rows` makes rows of what comes out, `schemas` says what is in them, `lake`
 writes them. Of Spark know only `tasks` (what runs on its workers), `analysis` (which starts them),
-`source`, `session`, and what reads a lake.
+`source`, `session`, and what reads a lake with it. `questions` asks a lake; `engines` answers, with DuckDB
+or Spark.
 
-This is the only user of pyspark and pyarrow; nothing else of amqpscope imports it but its command.
+This is the only user of pyspark, duckdb and pyarrow; nothing else of amqpscope imports it but its command.
 """
 
-from amqpscope.pipeline.analysis import Analysis, analyse
-from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.source import register
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Analysis", "PipelineError", "analyse", "register"]
+from amqpscope.pipeline.failure import PipelineError
+
+if TYPE_CHECKING:
+    from amqpscope.pipeline import lake, session
+    from amqpscope.pipeline.analysis import Analysis, analyse
+    from amqpscope.pipeline.source import register
+
+__all__ = ["Analysis", "PipelineError", "analyse", "lake", "register", "session"]
+
+_LATER = {"Analysis": "analysis", "analyse": "analysis", "register": "source"}
+"""What is imported when somebody asks for it, and from where: a query of a small lake needs no Spark."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("lake", "session"):
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _LATER:
+        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

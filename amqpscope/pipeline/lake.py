@@ -229,16 +229,27 @@ class PartReader:
                             yield _with_partition(rows, path) if table.partitioned else rows
 
 
-def _with_partition(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
-    """Rows of a part with date and protocol, which only its path has."""
+def _partition(path: str) -> tuple[pa.Scalar, pa.Scalar]:
+    """The date and the protocol of all rows of a part, which only its path has."""
     date, protocol = path.split("/")[-3:-1]
-    values = (
+    return (
         pa.scalar(datetime.date.fromisoformat(date.partition("=")[2]), pa.date32()),
         pa.scalar(None if protocol.endswith(_NULL) else protocol.partition("=")[2], pa.string()),
     )
-    for name, value in zip(("date", "protocol"), values, strict=True):
+
+
+def _with_partition(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
+    """Rows of a part with date and protocol."""
+    for name, value in zip(("date", "protocol"), _partition(path), strict=True):
         rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
     return rows
+
+
+def _in_partition(path: str) -> pc.Expression:
+    """What is true of all rows of a part."""
+    date, protocol = _partition(path)
+    there = pc.field("protocol") == protocol if protocol.is_valid else pc.field("protocol").is_null()
+    return (pc.field("date") == date) & there
 
 
 _ROWS_AT_ONCE = 4096
@@ -310,20 +321,39 @@ class Lake:
         tables = self.written()["tables"]
         return [name for name in TABLES if name in tables]
 
+    def all_parts(self) -> dict[str, list[LakeFile]]:
+        """The files of each table that the last run wrote. PipelineError: see `written`."""
+        manifest = self.written()
+        parts: dict[str, list[LakeFile]] = {name: [] for name in TABLES if name in manifest["tables"]}
+        for part in (LakeFile(**part) for part in manifest["parts"]):
+            place = f"{_RUN}{manifest['run']}/{part.table}/"
+            if part.table not in parts or not part.path.startswith(place) or ".." in part.path.split("/"):
+                raise PipelineError(f"{self.name}/{LAKE_MANIFEST}: {part.path} is no file of {part.table}")
+            parts[part.table].append(part)
+        return parts
+
     def parts(self, name: str) -> list[LakeFile]:
         """The files of a table. PipelineError if the last run wrote no such table."""
         if name not in TABLES:
             raise PipelineError(f"{name}: there is no such table; the tables are {', '.join(TABLES)}")
-        manifest = self.written()
-        if name not in manifest["tables"]:
+        parts = self.all_parts()
+        if name not in parts:
             raise PipelineError(
                 f"{self.name}: the last run did not write the table {name} (`--tables` left it out)"
             )
-        parts = [LakeFile(**part) for part in manifest["parts"] if part["table"] == name]
-        for part in parts:
-            if not part.path.startswith(f"{_RUN}{manifest['run']}/{name}/") or ".." in part.path.split("/"):
-                raise PipelineError(f"{self.name}/{LAKE_MANIFEST}: {part.path} is no file of {name}")
-        return parts
+        return parts[name]
+
+    def dataset(self, name: str, parts: list[LakeFile]) -> Any:
+        """Files of a table as an Arrow dataset."""
+        from pyarrow import dataset
+
+        return dataset.FileSystemDataset.from_paths(
+            [f"{self._root}/{part.path}" for part in parts],
+            schema=TABLES[name].schema,
+            format=dataset.ParquetFileFormat(),
+            filesystem=self._system,
+            partitions=[_in_partition(part.path) for part in parts] if TABLES[name].partitioned else None,
+        )
 
     def troubles(self) -> list[tuple[str, str, str]]:
         """The inputs that were not read, or not to the end: capture, reason, detail."""

