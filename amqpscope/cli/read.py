@@ -305,6 +305,7 @@ def read(
         )
     else:
         writer = FramesJsonWriter(form is ReadFormat.json, bodies or verbose >= 2, linked)
+    writer.about = selection.of_connection
     statuses = []
     left = limit
     for one in captures:

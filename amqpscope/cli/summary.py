@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -36,7 +37,7 @@ from amqpscope.report.capture_summary import CaptureSummary
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.diagnosis_text import DiagnosisBacklog
 from amqpscope.report.line import Line
-from amqpscope.report.notes import note_lines
+from amqpscope.report.notes import any_connection, note_lines, notes_about
 from amqpscope.report.numbers_text import number_lines
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
@@ -128,6 +129,8 @@ def _summarise(
     text = form is TextOrJson.text
     with one.open(CaptureOptions(keep=False, ended=True, judge=True)) as capture:
         writer = _TextWriter(capture, wanted is not None) if text else _JsonWriter()
+        if wanted is not None:
+            writer.about = wanted.takes
 
         def over() -> None:
             findings = capture.take_findings()
@@ -180,10 +183,11 @@ class _Writer(ABC):
     """Writes the summary of a capture when all is read.
 
     reported: what is written of each connection, by their order. diagnoses: of all of them. taken:
-    connections that are shown; others: those that are not.
+    connections that are shown; others: those that are not. about: whether notes about one are wanted.
     """
 
     def __init__(self) -> None:
+        self.about: Callable[[Connection], bool] = any_connection
         self.reported = Backlog()
         self.taken = 0
         self.diagnoses = DiagnosisBacklog()
@@ -219,7 +223,8 @@ class _JsonWriter(_Writer):
         connections = (text for _, text in self.reported)
         diagnoses = self.diagnoses.json()
         missing = capture.connections_not_kept
-        for part in summary_json(capture.name, connections, diagnoses, capture.notes, missing):
+        notes = notes_about(capture.notes, self.about)
+        for part in summary_json(capture.name, connections, diagnoses, notes, missing):
             sys.stdout.write(part)
         sys.stdout.write("\n")
         self.reported.close()
@@ -308,7 +313,7 @@ class _TextWriter(_Writer):
                 print("\n" + "".join(self._details[order]), end="")
         else:
             self._write_many(listed, wrong)
-        for text, style, hang in note_lines(capture.notes):
+        for text, style, hang in note_lines(notes_about(capture.notes, self.about)):
             print(self._painter.paint([(style, f"note: {printable(text)}")], hang))
         self.reported.close()
         self.diagnoses.close()

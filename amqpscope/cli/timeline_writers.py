@@ -16,7 +16,7 @@ from amqpscope.report.frames_around import FramesAround
 from amqpscope.report.ladder import WIDTH, ladder
 from amqpscope.report.line import INDENT, Line
 from amqpscope.report.links import LinkNames
-from amqpscope.report.notes import note_lines
+from amqpscope.report.notes import note_lines, notes_about
 from amqpscope.report.painter import painter
 from amqpscope.report.printable import printable
 from amqpscope.report.settlements import Answered, SettlementLog
@@ -236,7 +236,7 @@ class TimelineWriter(FrameWriter):
         if self._sealed > MAX_SEALED_SHOWN:
             more = f"and {self._sealed - MAX_SEALED_SHOWN} more connections in TLS (summary --all shows them)"
             self._lines.append(more)
-        for text, style, hang in note_lines(capture.notes):
+        for text, style, hang in note_lines(notes_about(capture.notes, self.about)):
             self._lines.append(self._painter.paint([(style, f"note: {printable(text)}")], hang))
         self._write_all()
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 
 from amqpscope.analysis.connection import ConnectionAnalysis
 from amqpscope.cli.output import notes_to_stderr
@@ -12,6 +13,7 @@ from amqpscope.model.records import Connection, Counter, FrameRecord
 from amqpscope.report.frame_counts import Census
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
+from amqpscope.report.notes import any_connection, notes_about
 from amqpscope.report.printable import printable
 from amqpscope.report.settlements import SettlementLog
 from amqpscope.tracking.amqp10.identity import Link
@@ -24,8 +26,11 @@ class FrameWriter:
     """Writes the frames of several captures in one form.
 
     messages: wants messages put together. names: wants each frame's link. streaming: writes while reading.
-    judges: wants findings. links: wants to know which messages a frame answers.
+    judges: wants findings. links: wants to know which messages a frame answers. about: whether notes about a
+    connection are wanted.
     """
+
+    about: Callable[[Connection], bool] = staticmethod(any_connection)
 
     judges = False
     links = False
@@ -134,10 +139,10 @@ class FramesJsonWriter(FrameWriter):
     def finish(self, capture: Capture) -> None:
         self.flush()
         if self._whole:
-            notes = [_note_object(note) for note in capture.notes]
+            notes = [_note_object(note) for note in notes_about(capture.notes, self.about)]
             self._captures.append(json.dumps({"capture": capture.name, "error": None, "notes": notes}))
         else:
-            notes_to_stderr(capture.name, capture.notes)
+            notes_to_stderr(capture.name, notes_about(capture.notes, self.about))
 
     def fail(self, name: str, reason: str) -> None:
         self.flush()
@@ -216,7 +221,7 @@ class CensusWriter(FrameWriter):
         else:
             for line in _table(capture.name, connections, census):
                 print(line)
-        notes_to_stderr(capture.name, capture.notes)
+        notes_to_stderr(capture.name, notes_about(capture.notes, self.about))
 
 
 def _table(name: str, connections: int, census: Census) -> list[str]:

@@ -1,10 +1,12 @@
 """Notes about a capture as lines of text, folded by code."""
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from amqpscope.model.note import Note
+from amqpscope.model.records import Connection
 
-__all__ = ["NoteLine", "note_lines"]
+__all__ = ["NoteLine", "any_connection", "note_lines", "notes_about"]
 
 _SHOWN = 3
 
@@ -18,6 +20,16 @@ class NoteLine(NamedTuple):
     text: str
     style: str = "note"
     hang: int = 6
+
+
+def any_connection(_: Connection) -> bool:
+    """For `notes_about`, where no connection was chosen."""
+    return True
+
+
+def notes_about(notes: list[Note], about: Callable[[Connection], bool]) -> list[Note]:
+    """The notes about the connections that were chosen, and those about the capture as a whole."""
+    return [note for note in notes if note.connection is None or about(note.connection)]
 
 
 def note_lines(notes: list[Note]) -> list[NoteLine]:

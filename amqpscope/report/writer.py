@@ -11,7 +11,7 @@ from amqpscope.model.records import Connection, FrameRecord
 from amqpscope.policy.config_finding import RunConclusion
 from amqpscope.policy.judging import Hearer
 from amqpscope.report.diagnosis_text import DiagnosisBacklog, is_trouble
-from amqpscope.report.notes import note_lines
+from amqpscope.report.notes import any_connection, note_lines, notes_about
 from amqpscope.report.outcome import nothing_to, outcome
 from amqpscope.report.suppressed import Suppressed
 from amqpscope.report.verdict import FindingCounts
@@ -41,7 +41,7 @@ class FindingWriter(Hearer):
         self.tally = FindingCounts()
         self.set_aside = Suppressed()
         self.ignored = 0
-        self.about: Callable[[Connection], bool] = _any
+        self.about: Callable[[Connection], bool] = any_connection
         self.filtered = ""
         # Diagnoses of the capture that are no mere facts; and all of them, for people.
         self.troubles = 0
@@ -63,7 +63,7 @@ class FindingWriter(Hearer):
         """What is to be said of the capture itself."""
         if self.capture is None:
             return []
-        return [note for note in self.capture.notes if note.connection is None or self.about(note.connection)]
+        return notes_about(self.capture.notes, self.about)
 
     def outcome(self, reason: str) -> str:
         """What became of the capture, in a line. reason: why it was not read to its end, or ""."""
@@ -115,10 +115,6 @@ class FindingWriter(Hearer):
 
     def fail(self, reason: str) -> None:
         self.close("", reason.removeprefix(f"{self.name}: ") or "unreadable")
-
-
-def _any(connection: Connection) -> bool:
-    return True
 
 
 class Writers(Hearer):

@@ -108,11 +108,27 @@ def test_filters_leave_out_in_every_form_and_decide_the_status(
     assert text.status == status
 
 
-def test_notes_about_other_connections_stay_out(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "note: capture/duplicate" in amqpscope(capsys, "check", "night.pcap").out
-    assert "capture/duplicate" not in amqpscope(capsys, "check", "--connection", "18", "night.pcap").out
-    result = amqpscope(capsys, "check", "--connection", "18", "--format", "ndjson", "night.pcap")
-    assert "capture/duplicate" not in result.err
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["check"],
+        ["check", "--format", "ndjson"],
+        ["read"],
+        ["read", "--count"],
+        ["read", "--format", "json"],
+        ["read", "--format", "ndjson"],
+        ["summary"],
+        ["summary", "--format", "json"],
+    ],
+    ids=" ".join,
+)
+def test_notes_about_other_connections_stay_out(
+    command: list[str], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    everything = amqpscope(capsys, *command, "night.pcap")
+    assert "capture/duplicate" in everything.out + everything.err
+    result = amqpscope(capsys, *command, "--connection", "18", "night.pcap")
+    assert "capture/duplicate" not in result.out + result.err
 
 
 def test_a_baseline_of_a_part_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from amqpscope.pipeline.questions import QUESTIONS
 SOURCES = [
     *sorted(CAPTURES.glob("r*.pcap"))[::3],
     *sorted(CAPTURES.glob("p*.pcap"))[::5],
-    *sorted((CAPTURES / "rules" / "diag").rglob("*.pcap")),
+    *sorted((CAPTURES / "rules" / "diag").rglob("*.pcap"))[::6],
 ]
 
 
@@ -84,7 +84,8 @@ def test_no_java(lake: Path) -> None:
         check=True,
         env={name: value for name, value in os.environ.items() if name not in ("PATH", "JAVA_HOME")},
     )
-    assert result.stdout.splitlines()[-3:] == [" n", str(len(SOURCES)), "[]"]
+    lines = [line.strip() for line in result.stdout.splitlines()]
+    assert lines[-3:] == ["n", str(len(SOURCES)), "[]"]
     assert result.stderr == "" and sorted(lake.rglob("*")) == before
 
 
@@ -184,7 +185,7 @@ def test_values(lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pyt
     ]
     result = sql(capsys, lake, query)
     assert result.status == 0 and "\x1b" not in result.out
-    for nothing in ("", "  ", "-- no more"):
+    for nothing in ("", "  ", "/* nothing */"):
         assert sql(capsys, lake, nothing).err.endswith("give a SELECT statement\n")
 
 
