@@ -46,14 +46,15 @@ class ForeignDecoder(StreamDecoder):
     """Gives out the octets of one direction as skipped ones.
 
     protocol: what they are of; label: what people call it. begins: they are the first of their stream; else a
-    protocol header stood before them.
+    protocol header stood before them. first: the first of these octets, eight at most.
     """
 
-    def __init__(self, protocol: str = "", label: str = "", begins: bool = True) -> None:
+    def __init__(self, protocol: str = "", label: str = "", begins: bool = True, first: bytes = b"") -> None:
         super().__init__(False, 0)
         self.protocol: str = protocol
         self.label: str = label
         self.begins: bool = begins
+        self.first: bytes = first
         self.opaque = True
 
     def flush(self) -> None:
@@ -64,9 +65,10 @@ class ForeignDecoder(StreamDecoder):
         if self.begins and self.protocol != "tls":
             # TLS may carry AMQP.
             self.begins = False
-            frame.add_problem(
-                Problem(FOREIGN, 0, "", f"the stream is {self.label}, which is not read as AMQP")
-            )
+            seen = _shown(self.first, self.protocol == "http")
+            what = f"the stream begins with {seen}: it is" if seen else "the stream is"
+            reason = f"{what} {self.label}, which is not read as AMQP"
+            frame.add_problem(Problem(FOREIGN, 0, "", reason))
         else:
             frame.add_problem(Problem("skipped", 0, "", f"octets of {self.label}"))
 
@@ -91,11 +93,19 @@ class ForeignDecoder(StreamDecoder):
         return False
 
     def dump_protocol(self) -> tuple[object, ...]:
-        return (self.protocol, self.label, self.begins)
+        return (self.protocol, self.label, self.begins, self.first)
 
     @staticmethod
     def load(state: tuple[object, ...]) -> "ForeignDecoder":
         """A decoder that goes on where `dump` left off. Raises ValueError on another version's state."""
         decoder = ForeignDecoder()
-        decoder.protocol, decoder.label, decoder.begins = decoder.restore(state)
+        decoder.protocol, decoder.label, decoder.begins, decoder.first = decoder.restore(state)
         return decoder
+
+
+def _shown(octets: bytes, words: bool) -> str:
+    """The first octets of a stream for people. words: show more than the first word: no secret is there."""
+    text = octets.split(b"\n")[0].rstrip(b"\r")
+    if not text or any(octet < 0x20 or octet > 0x7E for octet in text):
+        return octets.hex(" ")
+    return '"' + (text if words else text.partition(b" ")[0]).decode("ascii") + '"'

@@ -276,7 +276,7 @@ class Detection:
         self._rest(False)
         if not self.whole:
             return None
-        foreign = ForeignDecoder(self.protocol, label(self.protocol), self.headed == self.origin)
+        foreign = ForeignDecoder(self.protocol, label(self.protocol), self.headed == self.origin, held[:8])
         foreign.offset = self.headed
         foreign.feed(held, 0, len(held))
         self.foreign = foreign

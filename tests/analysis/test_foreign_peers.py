@@ -234,6 +234,30 @@ def test_the_exit_status_says_that_a_peer_speaks_no_amqp(
     assert (result.status, "amqp091/F-PROTO-HDR" in result.out) == (1, True)
 
 
+@pytest.mark.parametrize(
+    ("octets", "seen"),
+    [
+        (b"GET /health HTTP/1.1\r\n\r\n", '"GET /hea": it is HTTP'),
+        (b"EHLO client.example.org\r\n", '"EHLO": it is SMTP or FTP'),
+        (b"PING\r\n", '"PING": it is Redis'),
+        (b"\x10\x10\x00\x04MQTT\x04\x02\x00\x3c\x00\x04abcd", "10 10 00 04 4d 51 54 54: it is MQTT"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("server", "rule"), [("0-9-1", "amqp091/F-PROTO-HDR"), ("AMQP", "amqp10/C-HDR-FORM")]
+)
+def test_the_message_shows_what_was_seen(
+    octets: bytes, seen: str, server: str, rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first eight octets at most, and of text only the first word where a secret may follow."""
+    path = tmp_path / "asked.pcap"
+    path.write_bytes(converse(("client", octets), ("server", HEADERS[server])))
+    for command in ("check", "read"):
+        out = command_line(capsys, command, path).out
+        assert f"{rule} by the client in packet 4: the stream begins with {seen}" in out, command
+        assert "client.example.org" not in out
+
+
 def test_amqp_of_a_version_that_is_not_decoded_has_one_status_everywhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,7 +20,7 @@ from amqpscope.pipeline.questions import QUESTIONS
 SOURCES = [
     *sorted(CAPTURES.glob("r*.pcap"))[::3],
     *sorted(CAPTURES.glob("p*.pcap"))[::5],
-    *sorted((CAPTURES / "rules" / "diag").rglob("*.pcap"))[::6],
+    *sorted((CAPTURES / "rules" / "diag").glob("*/troubled.pcap"))[::6],
 ]
 
 

@@ -13,7 +13,7 @@ from amqpscope.model.records import FrameRef
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.amqp091.proof import proved
 from amqpscope.rules.declaration import Rules
-from amqpscope.tracking.amqp091.endpoint import Endpoint091, begins_otherwise
+from amqpscope.tracking.amqp091.endpoint import Endpoint091, another_beginning
 from dissectors.interface import Problem
 from dissectors.protocol_header import ProtocolHeader
 
@@ -36,19 +36,16 @@ def judge_first_frame(case: Case091) -> None:
                 int(header.protocol_id), int(header.major), int(header.minor), int(header.revision)
             )
             wrong_protocol_header(case, wrong, None)
-        elif begins_otherwise(frame):
-            wrong_protocol_header(case, _NO_HEADER, None)
+        else:
+            wrong_protocol_header(case, another_beginning(frame), None)
     elif isinstance(frame.body, ProtocolHeader) and peer.opening is not None:
         wrong_protocol_header(case, _wrong_opening(peer), peer.opening)
 
 
-_NO_HEADER: Final = "the stream begins with neither a protocol header nor a frame"
-
-
 def _wrong_opening(client: Endpoint091) -> str:
     """What is wrong with the beginning of the client's stream, "" if nothing is known to be wrong."""
-    if not client.began_well:
-        return _NO_HEADER
+    if client.misbegun:
+        return client.misbegun
     for by_client, protocol, major, minor, revision in client.view.headers:
         if by_client:
             return _wrong_revision(protocol, major, minor, revision)

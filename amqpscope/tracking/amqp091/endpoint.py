@@ -45,8 +45,8 @@ __all__ = [
     "CHANNEL",
     "NOTHING",
     "Endpoint091",
+    "another_beginning",
     "as_read",
-    "begins_otherwise",
     "completed_publish",
     "out_of_order",
     "unreadable",
@@ -121,9 +121,12 @@ class Disorder:
     """Arrives after a frame that is out of order: the state of its channel is in doubt."""
 
 
-def begins_otherwise(frame: Frame) -> bool:
-    """Whether these first octets of a stream are neither a protocol header nor a frame."""
-    return any(problem.code in (NO_HEADER, FOREIGN) for problem in frame.problems)
+def another_beginning(frame: Frame) -> str:
+    """What these first octets of a stream are, "" if they are a protocol header or a frame."""
+    for problem in frame.problems:
+        if problem.code in (NO_HEADER, FOREIGN):
+            return problem.reason
+    return ""
 
 
 def _ours(header: ProtocolHeader) -> bool:
@@ -141,8 +144,8 @@ class Endpoint091(Recipient):
     peer: `client` or `server`. whole: its stream was captured from the start without a hole, and so was what
     it can have received. view: the connection as it could know it. sent_end: octets of its stream so far.
     frames: how many it sent. opening: the place of its first frame, if its stream was captured from the
-    start; began_well: the stream began with a protocol header or a frame. unfinished: the frame in which its
-    stream ended. pending: the fault of the other peer on which it has to react.
+    start; misbegun: what its stream began with, "" if with a protocol header or a frame. unfinished: the
+    frame in which its stream ended. pending: the fault of the other peer on which it has to react.
 
     last_time, last_packet: of its last frame's last octet (ns), first octet. silent_since, silent_until: its
     longest silence between two frames (ns).
@@ -165,7 +168,7 @@ class Endpoint091(Recipient):
         self.returning: i64 = -1
         self.frames: i64 = 0
         self.opening: FrameRef | None = None
-        self.began_well: bool = True
+        self.misbegun: str = ""
         self.unfinished: FrameRef | None = None
         self.pending: PendingReaction = PendingReaction()
         self.last_time: i64 = 0
@@ -267,7 +270,7 @@ class Endpoint091(Recipient):
         self.sent_end = end
         if self.frames == 0 and record.started:
             self.opening = FrameRef.of(record)
-            self.began_well = not begins_otherwise(frame)
+            self.misbegun = another_beginning(frame)
         self.frames += 1
         if frame.problems and frame.problems[-1].code == "incomplete":
             self.unfinished = FrameRef.of(record)
@@ -358,7 +361,7 @@ class Endpoint091(Recipient):
     def dump(self) -> tuple[object, ...]:
         """All of it as plain values."""
         return (
-            (self.peer, self.whole, int(self.frames), self.began_well, self.torn),
+            (self.peer, self.whole, int(self.frames), self.misbegun, self.torn),
             tuple(None if spot is None else spot.dump() for spot in (self.opening, self.unfinished)),
             (self.pending.kind, int(self.pending.end), int(self.pending.packet)),
             (int(self.last_time), int(self.last_packet), int(self.closed_could), int(self.broken_at)),
@@ -371,11 +374,11 @@ class Endpoint091(Recipient):
     @staticmethod
     def load(state: tuple[Any, ...]) -> "Endpoint091":
         """The object of what `dump` returned."""
-        (peer, whole, frames, began_well, torn), spots, pending_error, last, silent, times = state[:6]
+        (peer, whole, frames, misbegun, torn), spots, pending_error, last, silent, times = state[:6]
         view, reception = state[6:]
         endpoint = Endpoint091(peer)
         endpoint.torn = torn
-        endpoint.began_well = began_well
+        endpoint.misbegun = misbegun
         opening, unfinished = spots
         endpoint.pending.kind, endpoint.pending.end, endpoint.pending.packet = pending_error
         endpoint.opening = None if opening is None else FrameRef.load(opening)
