@@ -30,9 +30,9 @@ Tables: files, connections, links, frames, deliveries, findings, diagnoses;
 `amqpscope pipeline tables` shows their columns.
 
 \b
-The query is in the SQL of DuckDB (duckdb.org/docs/sql), which can read nothing
-but these tables. With --master, --conf or a lake of more than 4 GiB, it is in
-the SQL of Spark (spark.apache.org/docs/latest/sql-ref.html).
+The query is in the SQL of DuckDB (duckdb.org/docs/sql), which can read only
+these tables. With --master, --conf or a lake of more than 4 GiB, it is in the
+SQL of Spark (spark.apache.org/docs/latest/sql-ref.html).
 
 \b
 Example:
