@@ -88,7 +88,10 @@ def summary(
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
-    """Show rules broken by product, container, address and hour, and how long settlements take."""
+    """Show how often rules are broken, by product, container, address and hour.
+
+    Also show how long settlements take.
+    """
 
     def show(engine: "Engine") -> None:
         from amqpscope.pipeline.questions import QUESTIONS
