@@ -19,5 +19,6 @@ def main() -> None:
     from amqpscope.cli.main import run
 
     status = run(sys.argv[1:])
-    gc.freeze()  # the process ends and returns all memory: nothing has to be collected first
+    if "duckdb" not in sys.modules:  # at the end, it complains of all that is left of it
+        gc.freeze()  # the process ends and returns all memory: nothing has to be collected first
     sys.exit(status)
