@@ -40,9 +40,9 @@ original. If the part of a connection does not show the same certain
 findings, the whole connection stays.
 
 \b
---anonymise replaces names, credentials and data by stand-ins of the same size,
-and writes packets without their link layer. The end of the run states what was
-replaced, what was kept and what was left out.
+--anonymise replaces names, credentials and data by stand-ins of the same
+size, and writes packets without their link layer. The end of the run states
+what was replaced, what was kept and what was left out.
 
 \b
 The file is read twice. Standard input is first copied to a temporary file.

@@ -25,7 +25,7 @@ PHRASES: Final = (
 """What stays as a whole, as regular expressions."""
 
 _COMMON: Final = """
-    accept accepted access ack acknowledged acknowledgement action activemq after age alive all
+    accept accepted access ack acknowledgements acknowledged acknowledgement action activemq after age alive all
     allowed already alternate amq amqp amqps and annotation annotations anonymous another any apache
     app application arg argument arguments artemis at attached attempted authentication
     authorization auto azure bad basic batch bcc bearer been bind binding bindings blocked body
