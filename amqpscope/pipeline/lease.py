@@ -65,9 +65,17 @@ class Lease:
         time.sleep(_SETTLED)
         self._run = run
         self.check()
+        self._clear()
         self._over.clear()
         self._renewing = threading.Thread(target=self._keep, daemon=True)
         self._renewing.start()
+
+    def _clear(self) -> None:
+        """Delete what runs have left that were killed as they took the lease."""
+        now = self._system.get_file_info(self._path).mtime_ns or 0
+        for found in self._system.get_file_info(fs.FileSelector(self._root)):
+            if found.base_name.startswith(f"{LEASE}-") and now - (found.mtime_ns or 0) > STALE * 1e9:
+                self._system.delete_file(found.path)
 
     def check(self) -> None:
         """Raise PipelineError if another run has taken the lease over."""

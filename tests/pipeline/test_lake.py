@@ -254,6 +254,16 @@ class TestLease:
             committed(lake) == [f"run-{other}", f"run-{other}"] or Lake(str(lake)).written()["run"] == other
         )
 
+    def test_left_by_a_killed_run(self, tmp_path: Path) -> None:
+        """A run that was killed as it took the lease leaves a file, which goes when nobody can need it."""
+        lake = tmp_path / "lake"
+        commit(lake)
+        for name, age in (("_lease-0123456789ab", 70), ("_lease-ba9876543210", 0)):
+            (lake / name).write_text("{}")
+            os.utime(lake / name, (time.time() - age, time.time() - age))
+        commit(lake)
+        assert [path.name for path in lake.glob("_lease*")] == ["_lease-ba9876543210"]
+
     def test_renewed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(lease_of_lakes, "RENEWED_EVERY", 0.01)
         one = Lake(str(tmp_path / "lake"))
