@@ -3,7 +3,6 @@
 import os
 from typing import Final
 
-from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
@@ -11,6 +10,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from amqpscope.errors import FilterError
 from amqpscope.layers.secrets import ServerKey
+from amqpscope.layers.tls.handshake import parsed_certificate
 
 __all__ = ["PASSPHRASE", "server_key"]
 
@@ -30,7 +30,7 @@ class _RsaKey(ServerKey):
 
     def fits(self, certificate: bytes) -> bool:
         try:
-            public = x509.load_der_x509_certificate(certificate).public_key()
+            public = parsed_certificate(certificate).public_key()
             return bool(public.public_numbers() == self._public)
         except Exception:  # a hostile certificate raises what it likes
             return False

@@ -6,6 +6,7 @@ import io
 import ssl
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from amqpscope.errors import FilterError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.input.key_log import tls_secrets
 from amqpscope.layers.secrets import Secrets
+from amqpscope.layers.tls.handshake import certificate
 from amqpscope.policy.configuration import Configuration
 from amqpscope.pytest_plugin.fixture import AmqpCapture
 
@@ -232,3 +234,19 @@ def test_from_a_configuration_and_in_tests(
     assert [one.code for one in amqpscope.diagnose(path, tls_key=[KEY])] == [
         one.code for one in amqpscope.diagnose(io.BytesIO(Read(talk()).octets))
     ]
+
+
+def test_an_odd_certificate_makes_no_noise() -> None:
+    """A serial number of 0 is no concern of whoever reads the capture."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    from amqpscope.input.server_keys import server_key
+
+    der = x509.load_pem_x509_certificate(Path(KEY).read_bytes()).public_bytes(Encoding.DER)
+    odd = der.replace(b"\x02\x01\x07", b"\x02\x01\x00", 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read = certificate(odd)
+        assert odd != der and read is not None and read.subject == "CN=broker.example"
+        assert server_key(KEY).fits(odd) and not server_key(KEY).fits(odd[:50])

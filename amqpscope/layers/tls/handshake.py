@@ -4,7 +4,8 @@ here.
 Nothing is judged: what does not fit ends the reading of a message, and what was read of it stands.
 """
 
-from typing import Final
+import warnings
+from typing import Any, Final
 
 from amqpscope.limits import MAX_TLS_NAMES
 from amqpscope.model.tls_facts import Certificate
@@ -26,6 +27,7 @@ __all__ = [
     "certificate",
     "certificates",
     "client_hello",
+    "parsed_certificate",
     "protocols",
     "read_extensions",
     "server_hello",
@@ -194,6 +196,15 @@ def certificates(body: bytes, tls13: bool) -> bytes | None:
     return octets if octets and len(octets) == size else None
 
 
+def parsed_certificate(der: bytes) -> Any:
+    """A certificate as `cryptography` has it, without warnings about it; raises what that raises."""
+    from cryptography import x509
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return x509.load_der_x509_certificate(der)
+
+
 def certificate(der: bytes) -> Certificate | None:
     """What a certificate says; None if it is none, or the package `cryptography` is not there."""
     try:
@@ -202,7 +213,7 @@ def certificate(der: bytes) -> Certificate | None:
         return None
     names: list[str] = []
     try:
-        read = x509.load_der_x509_certificate(der)
+        read = parsed_certificate(der)
         subject, issuer = read.subject.rfc4514_string(), read.issuer.rfc4514_string()
         begins, ends = read.not_valid_before_utc.timestamp(), read.not_valid_after_utc.timestamp()
         listed = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
