@@ -130,13 +130,17 @@ class _Begun:
         self.headers: i64 = 0
 
 
+# mypyc: null object, of a side that has sent nothing about the opening. Nothing writes to it.
+_NOT_BEGUN: Final = _Begun()
+
+
 class OpeningWatch:
     """Watches how one connection opens."""
 
     def __init__(self, notebook: Notebook) -> None:
         self.notebook: Notebook = notebook
-        self.client: _Begun = _Begun()
-        self.server: _Begun = _Begun()
+        self.client: _Begun = _NOT_BEGUN
+        self.server: _Begun = _NOT_BEGUN
         # Frames of the client behind the last header.
         self.went_on: i64 = 0
         # The login: what is offered and chosen; the packets of both, of what was refused and of the tune.
@@ -153,13 +157,14 @@ class OpeningWatch:
             return
         frame = record.frame
         body = frame.body
-        own = self.client if side == 0 else self.server
         if isinstance(body, ProtocolHeader):
+            own = self._begun(side)
             own.header = body
             own.packet = record.packet
             own.headers += 1
             self.went_on = 0
         elif frame.kind == "skipped":
+            own = self._begun(side)
             own.skipped = own.skipped or record.packet
         elif side == 0:
             self.went_on += 1
@@ -188,6 +193,17 @@ class OpeningWatch:
             self.answered = True
         elif isinstance(body, ConnectionTune):
             self.answered = True
+
+    def _begun(self, side: i64) -> _Begun:
+        """How a side begins, to be written to."""
+        begun = self.client if side == 0 else self.server
+        if begun is _NOT_BEGUN:
+            begun = _Begun()
+            if side == 0:
+                self.client = begun
+            else:
+                self.server = begun
+        return begun
 
     def _refused(self, record: FrameRecord, subject: str, whose: str, figures: dict[str, object]) -> None:
         self.answered = True

@@ -36,6 +36,21 @@ _LATER = (
 """Errors of a link that was attached, and not refused."""
 
 
+class _Asked:
+    """An attach that began a link: which peer sent it, and where. used: whether anything was sent since then.
+
+    answer: the attach that answers it, and whether that has no terminus, which announces a refusal.
+    """
+
+    __slots__ = ("answer", "mark", "peer", "used")
+
+    def __init__(self, peer: str, mark: Position) -> None:
+        self.peer = peer
+        self.mark = mark
+        self.answer: tuple[Position, bool] | None = None
+        self.used = False
+
+
 class Following10(Following, Listener10):
     """Follows an AMQP 1.0 connection by its events."""
 
@@ -47,11 +62,8 @@ class Following10(Following, Listener10):
         self._links: Recent[Link, Thing] = Recent()
         self._begun = 0
         self._idle: dict[str, int] = {}
-        # Of a link: the attach that began it and who said it; what answers that, and whether it has no
-        # terminus, which announces that the link is refused; whether anything was sent on it since.
-        self._asked: dict[Thing, tuple[str, Position]] = {}
-        self._answered: dict[Thing, tuple[Position, bool]] = {}
-        self._used: set[Thing] = set()
+        # By link.
+        self._asked: dict[Thing, _Asked] = {}
 
     def patience(self, peer: str) -> tuple[str, int]:
         return "the idle-time-out", self._idle.get(peer, 0) * 1_000_000
@@ -99,11 +111,11 @@ class Following10(Following, Listener10):
             name = f"link {name_text(link.name)} ({link.sender} sends)"
             thing = self.about = self.begin(name, around, record)
             self._links.put(link, thing)
-            self._asked[thing] = (record.peer, Position.of(record))
+            self._asked[thing] = _Asked(record.peer, Position.of(record))
             self.goes_on(record)
-        elif thing in self._asked and self._asked[thing][0] != record.peer:
+        elif thing in self._asked and self._asked[thing].peer != record.peer:
             terminus = body.target if body.role else body.source
-            self._answered[thing] = (Position.of(record), terminus is None and not body.odd)
+            self._asked[thing].answer = (Position.of(record), terminus is None and not body.odd)
 
     def link_detached(self, record: FrameRecord, body: Detach, link: Link) -> None:
         thing = self._links.get(link)
@@ -117,7 +129,8 @@ class Following10(Following, Listener10):
     def delivery_started(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         if self._is_about(delivery.session, delivery.link) is not None:
             self.goes_on(record)
-            self._used.add(self.about)
+            if self.about in self._asked:
+                self._asked[self.about].used = True
 
     def delivery_continued(self, record: FrameRecord, body: Transfer, delivery: OpenDelivery) -> None:
         self.delivery_started(record, body, delivery)
@@ -142,13 +155,12 @@ class Following10(Following, Listener10):
         peer = record.peer
         cause = None
         asked = self._asked.pop(link, None)
-        answered = self._answered.pop(link, None)
-        if asked is not None and asked[0] != peer and link not in self._used and body.error is not None:
+        if asked is not None and asked.peer != peer and not asked.used and body.error is not None:
+            answered = asked.answer
             sure = answered is None or answered[1]
             soon = answered is not None and int(record.time) - answered[0].time <= REFUSAL_TIME
             if sure or (soon and _condition(body.error) not in _LATER):
-                cause = CauseStep("the attach of the refused link", asked[1], None, 0, sure)
-        self._used.discard(link)
+                cause = CauseStep("the attach of the refused link", asked.mark, None, 0, sure)
         how = f"was {'closed' if body.closed else 'detached'} by the {peer}{_with(body.error)}"
         self.end(link, how, _condition(body.error), record, cause)
 
