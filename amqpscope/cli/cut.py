@@ -40,9 +40,9 @@ original. If the part of a connection does not show the same certain
 findings, the whole connection stays.
 
 \b
---anonymise replaces names, credentials and data by stand-ins of the same
-size, and writes packets without their link layer. The end of the run states
-what was replaced, what was kept and what was left out.
+--anonymise replaces names, credentials and data by values of the same size,
+and writes packets without their link layer. The end of the run states what
+was replaced, what was kept and what was left out.
 
 \b
 The file is read twice. Standard input is first copied to a temporary file.
@@ -72,9 +72,10 @@ CUT_NAME = "cut.pcapng"
 """The cut in the folder of a report."""
 
 _COLORING = """\
-@amqpscope: error@frame.comment matches "^error "@[65535,52428,52428][32768,0,0]
-@amqpscope: warning@frame.comment matches "^warning "@[65535,61166,47802][26214,16384,0]
-@amqpscope: possible or note@frame.comment matches "^(possible|note) "@[58082,60909,65535][0,0,26214]
+@amqpscope: error@frame.comment matches "^error
+"@[65535,52428,52428][32768,0,0] @amqpscope: warning@frame.comment matches
+"^warning "@[65535,61166,47802][26214,16384,0] @amqpscope: possible or
+note@frame.comment matches "^(possible|note) "@[58082,60909,65535][0,0,26214]
 """
 
 _KEPT = (
@@ -195,8 +196,8 @@ def cut(
         typer.Option(
             "--anonymise",
             rich_help_panel=_HIDE,
-            help="Replace addresses, names, credentials, application data, ids and bodies by "
-            "stand-ins of the same size. TLS connections and packets without TCP are left out.",
+            help="Replace addresses, names, credentials, application data, ids and bodies by other values of "
+            "the same size. TLS connections and packets without TCP are left out.",
         ),
     ] = False,
     key: Annotated[
@@ -206,8 +207,8 @@ def cut(
             metavar="KEY",
             rich_help_panel=_HIDE,
             show_default=False,
-            help="Derive the stand-ins from this key: the same key gives the same stand-ins in each run. "
-            "[default: a random key]",
+            help="Derive the replacements from this key: the same key gives the same replacements in each "
+            "run. [default: a random key]",
         ),
     ] = None,
     ports: Annotated[

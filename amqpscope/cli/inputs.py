@@ -106,8 +106,8 @@ KeyLogOption = Annotated[
         metavar="FILE",
         show_default=False,
         help=(
-            "Decrypt TLS with the secrets in this file. Many programs write such a file if the "
-            "environment variable SSLKEYLOGFILE is set. The option may be "
+            "Decrypt TLS with the secrets in this file. Many programs write a file with their TLS secrets "
+            "if the environment variable SSLKEYLOGFILE is set. The option may be "
             "repeated."
         ),
     ),

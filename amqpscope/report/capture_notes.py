@@ -78,12 +78,12 @@ CAPTURE_NOTES: Final = (
     CaptureNote(
         ("capture/duplicate",),
         "Packets were captured twice, at two capture points.",
-        "The second copies are skipped. They do not count as retransmissions.",
+        "The second copies are skipped. Second copies do not count as retransmissions.",
     ),
     CaptureNote(
         ("capture/link-type", "capture/interface"),
         "Packets have an unknown link layer, or belong to an unknown interface.",
-        "These packets are not read. With `--via tshark`, they may be readable.",
+        "amqpscope does not read the packets. With `--via tshark`, the packets may be readable.",
     ),
     CaptureNote(
         ("capture/joined",),

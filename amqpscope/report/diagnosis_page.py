@@ -61,7 +61,11 @@ def page_of_diagnosis(kind: Kind, pairs: CapturePairs, alone: bool = False) -> s
     spoken = ", ".join(f"AMQP {one}" for one in kind.protocols) or "any protocol"
     weight = "This diagnosis reports a problem." if kind.trouble else "This diagnosis reports no problem."
     there = "" if alone else f" [All diagnoses](../{PAGE})."
-    blocks = [f"# {kind.code}", f"{weight} It applies to {spoken}.{there}", escaped(kind.sentence)]
+    blocks = [
+        f"# {kind.code}",
+        f"{weight} This diagnosis applies to {spoken}.{there}",
+        escaped(kind.sentence),
+    ]
     facts = []
     for head, words in kind.sections().items():
         if head == "Threads":
@@ -93,7 +97,8 @@ def index_of_diagnoses() -> str:
         lines.append(f"| [{kind.name}]({kind.name}/{PAGE}) | {escaped(kind.sentence)} |")
     blocks = [
         "# The diagnoses",
-        "A diagnosis says who waits for whom, since when, and why. It accuses no peer of breaking a rule. "
+        "A diagnosis says who waits for whom, since when, and why. A diagnosis accuses no peer of breaking "
+        "a rule. "
         "`amqpscope summary` and `amqpscope check` show diagnoses, and `amqpscope rules explain "
         f"diag/credit-none` explains one. [All rules](../{PAGE}).",
         "\n".join(lines),

@@ -648,7 +648,9 @@ class ValueReader:
             self.problem(code, start, f"the {what} counts {count} items, but has room for {read}")
         elif self.pos < self.end:
             self.problem(
-                code, start, f"{self.end - self.pos} octets are left after the {count} items of the {what}"
+                code,
+                start,
+                f"behind its {count} items, the {what} has further octets ({self.end - self.pos})",
             )
 
     def list_items(self, count: i64, start: i64, found: i64) -> list[object]:

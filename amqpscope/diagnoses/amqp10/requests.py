@@ -21,9 +21,9 @@ UNANSWERED: Final = declare(
     ("1.0",),
     """A peer is alive, but does not answer a request.
 
-    What it means: A begin, attach, detach, end or close needs the same frame as its answer. A drain needs the
-    use of all credit or a flow, and an echo needs a flow. The peer has acknowledged the request and sends
-    other frames.
+    What it means: A begin, attach, detach, end or close needs the same frame as its answer. The answer to a
+    drain is the use of all credit, or a flow. The answer to an echo is a flow. The peer has acknowledged the
+    request and sends other frames.
     Usual causes: A library or a broker has no handler for the request: a server without a handshaker, an
     application that forgets to close a link, or a drain that is not implemented.
     Who has to act: The peer that was asked.

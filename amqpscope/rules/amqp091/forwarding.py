@@ -337,8 +337,8 @@ def not_said_to_come_again(content: Content, before: Content) -> Finding:
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
     How to mend it: Mark a message as delivered at its first delivery. Set the redelivered bit on every later
-    delivery. This includes deliveries after a basic.reject or basic.nack with requeue, and deliveries after a
-    channel or connection has ended.
+    delivery. Deliveries after a basic.reject or basic.nack with requeue, and deliveries after a channel or
+    connection has ended, need the bit, too.
     """
     message = (
         f"the message was delivered before, in packet {int(before.spot.packet)}, but redelivered is not set"

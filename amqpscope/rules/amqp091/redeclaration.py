@@ -158,7 +158,7 @@ def queue_declared_otherwise(
     Why it matters: Two programs, or two versions of one program, do not agree on the properties of the queue.
     The program that declares later fails.
     Silent when: the capture lacks octets of the connection. The finding is certain only if this connection
-    itself declared the queue with the other properties. Otherwise, the server may have refused the
+    itself declared the queue with the other properties. On other connections, the server may have refused the
     declaration for another reason.
     How to mend it: Declare the queue with the same durable, exclusive, auto-delete and arguments in all
     programs. To change properties, delete the queue first or use a new name. To check only whether the queue

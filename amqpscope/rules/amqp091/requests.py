@@ -35,8 +35,9 @@ def answer_to_nothing(case: Case091) -> None:
     Demands: A peer may send a reply method only as the answer to a request that waits for it.
     Source: GS:2.2.1; G:all classes
     Evidence: the requests on the channel that are not answered yet
-    Why it matters: The receiver may take the reply for the answer to its next request of that kind. Then the
-    receiver assigns all later replies wrongly. Another receiver closes the connection with 503.
+    Why it matters: The receiver may take the reply for the answer to its next request of that kind. After one
+    missing reply, the receiver assigns all later replies wrongly. Another receiver closes the connection with
+    503.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Send each reply method exactly once, and only for a request of the same channel that is
     still unanswered. Applications must not let several threads use one channel at the same time.

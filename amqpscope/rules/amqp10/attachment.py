@@ -282,7 +282,7 @@ def input_for_a_failed_link(case: Case10, link: LinkEnd) -> None:
     """A peer sends a frame other than detach for a link that the other peer has detached with an error.
 
     Demands: After one peer has detached a link with an error, the other peer must not send anything but
-    detach for the link. This also applies to frames that name a delivery of the link by its delivery-id.
+    detach for the link. The rule also applies to frames that name a delivery of the link by its delivery-id.
     Source: transport.xml section links > Link Errors
     Evidence: a detach with an error, and a later flow, transfer or disposition of the other peer for that
     link

@@ -267,7 +267,7 @@ def reserved_annotation(case: Case10, section: str, key: object) -> None:
     that do not begin with `x-`.
 
     Demands: A peer must not define annotation keys of its own that are ulongs, or symbols that do not begin
-    with `x-`. Such keys are reserved for specifications.
+    with `x-`. Annotation keys that are ulongs or do not begin with `x-` are reserved for specifications.
     Source: messaging.xml section message-format > annotations
     Evidence: annotation keys that no known specification defines
     Why it matters: A receiver that does not recognize an annotation must detach the link, unless the key

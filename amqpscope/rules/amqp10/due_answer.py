@@ -168,7 +168,7 @@ L_ERRANT_REACT: Final = RULES.rule(
 session for this input.
 
 Demands: A peer that detached a link with an error must end the session with errant-link when further input
-for the link arrives. This also applies to input that was already on its way.
+for the link arrives. The rule also applies to input that was already on its way.
 Source: transport.xml section links > Link Errors
 Evidence: the frames that the peer sends after the late input
 Why it matters: The other peer sent this input to a link endpoint that no longer exists. Without an end of the

@@ -368,7 +368,7 @@ def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
     does not attach the link again and close it.
 
     Demands: If a peer sends detach with closed=false while the other peer's detach with closed=true is on its
-    way, the peer must attach the link again. Then it must send a detach with closed=true.
+    way, the peer must attach the link again. After the attach, the peer must send a detach with closed=true.
     Source: transport.xml section links > Closing a Link
     Evidence: a detach with closed=true that crosses a detach with closed=false, and the frames after them
     Why it matters: The other peer waits to learn that the link is closed at both ends. The other peer may
@@ -416,7 +416,8 @@ def link_never_drained(case: Case10, link: LinkEnd) -> None:
     link-credit in a flow.
 
     Demands: When a receiver asks to drain the link and the sender has nothing left to send, the sender must
-    raise its delivery-count until no link-credit is left. Then it must send a flow.
+    raise its delivery-count until no link-credit is left. After raising its delivery-count, the sender must
+    send a flow.
     Source: transport.xml section links > Flow Control
     Evidence: a receiver's flow with drain=true, and the sender's later flows and transfers
     Why it matters: The receiver waits for the flow which shows that the link is drained. A receive call of

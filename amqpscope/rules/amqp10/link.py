@@ -257,7 +257,7 @@ def name_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     not captured.
     Only possible because: The {peer} may move its own link to the new handle, which is allowed.
     How to mend it: Give every link a name of its own per direction, for example with a counter or a random
-    part. Do not derive the name from the address alone when you create several links to it.
+    part. Do not derive the name from the address alone when you create several links to one address.
     """
     if body.name is None or body.role is None:
         return
@@ -516,8 +516,8 @@ def receiver_with_delivery_count_never_reached(case: Case10, link: LinkEnd, body
     received since.
     Source: transport.xml section performatives > flow.delivery-count
     Evidence: the delivery-count of the receiver's flows, and the number of deliveries
-    Why it matters: The sender adds link-credit to this delivery-count. A delivery-count that is too high
-    grants more messages than the receiver means to accept.
+    Why it matters: The sender adds the link-credit of the receiver's flow to the delivery-count of this flow.
+    A delivery-count that is too high grants more messages than the receiver means to accept.
     Silent when: the attach of the sender or octets since that attach were not captured. The finding is only
     possible, not certain, when the sender attached again and the receiver may not yet have read the new
     attach.

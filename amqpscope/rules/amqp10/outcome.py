@@ -72,7 +72,7 @@ def disposition_of_an_aborted_delivery(case: Case10, number: i64, certainty: i64
     and may ignore it or report an error.
     Silent when: the disposition also names other deliveries, or when octets were not captured. The finding is
     only possible, not certain, when the peer may not yet have read the abort.
-    How to mend it: When a transfer has aborted=true, treat the delivery as settled. Both ends remove the
+    How to mend it: When a transfer has aborted=true, treat the delivery as settled. Both peers remove the
     delivery from the unsettled deliveries at once, and send no disposition for its delivery-id.
     """
     case.report(

@@ -91,8 +91,8 @@ def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     its last hyphen.
     Source: messaging.xml section message-format > annotations
     Evidence: the keys of the annotations, and the receiver's answer
-    Why it matters: A receiver that does not know an annotation key must detach the link. Otherwise, the
-    effect of the annotation is lost.
+    Why it matters: A receiver that does not know an annotation key must detach the link. If the receiver
+    keeps the link, the effect of the annotation is lost.
     Silent when: the key begins with `x-`, when the sender settled the delivery, or when a part of the message
     was not captured.
     Only possible because: The {peer} may know the key of the annotation.
@@ -119,9 +119,9 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     rejected.
 
     Demands: A receiver that cannot store a durable message should reject the message with precondition-failed
-    if rejected is an allowed outcome. Otherwise, the receiver should detach the link with
-    precondition-failed. The final specification makes these demands in lower case, and csprd02 makes these
-    demands with SHOULD and MUST.
+    if rejected is an allowed outcome. If rejected is not an allowed outcome, the receiver should detach the
+    link with precondition-failed. The final specification makes these demands in lower case, and csprd02
+    makes these demands with SHOULD and MUST.
     Source: messaging.xml section message-format > header.durable
     Evidence: the outcomes of the source, the receiver's disposition, and the error of the detach
     Why it matters: A rejected message leaves the link open for other messages. The detach stops all

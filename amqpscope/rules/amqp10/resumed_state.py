@@ -72,7 +72,7 @@ def resumed_unsettled_with_both_outcomes(case: Case10, link: LinkEnd, theirs: ob
     (SHOULD in the draft csprd02).
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 12)
     Evidence: both unsettled maps, and the settled flag of the transfer with resume=true
-    Why it matters: Both peers agree, but both go on keeping the state of the delivery.
+    Why it matters: The peers agree on the outcome, but both go on keeping the state of the delivery.
     Silent when: one of the attaches was not captured.
     Only possible because: A later disposition may settle the delivery.
     How to mend it: When both unsettled maps list the same outcome for a delivery, set settled=true on the

@@ -241,8 +241,8 @@ def lifetime_policy_that_is_none(case: Case10, what: str, value: object) -> None
     Silent when: a part of the frame was not captured.
     Possible because: The type of the value may be a lifetime-policy that another party has defined.
     How to mend it: Encode lifetime-policy as one of the described types delete-on-close, delete-on-no-links,
-    delete-on-no-messages or delete-on-no-links-or-messages. Their descriptors are `0x2b` to `0x2e`, and each
-    value is an empty list. Do not send the lifetime-policy as a symbol or a string.
+    delete-on-no-messages or delete-on-no-links-or-messages. The descriptors of these types are `0x2b` to
+    `0x2e`, and each value is an empty list. Do not send the lifetime-policy as a symbol or a string.
     """
     message = f"the {what}'s lifetime-policy has the type {sent_name(value)}, which is no lifetime-policy"
     case.report(M_LIFETIME_VALUE, message, CERTAIN, {"lifetime_policy": sent_name(value)})

@@ -336,8 +336,8 @@ T_ARR_FIT: Final = RULES.rule(
 )
 """A peer sends an array whose elements use fewer or more octets than the size of the array states.
 
-Demands: An array must have a size, a count and one element constructor. Then as many elements as the count
-says must follow, and fill exactly the size.
+Demands: An array must have a size, a count and one element constructor. After the constructor, the array must
+have as many elements as the count states, and they must fill exactly the size.
 Source: types.xml section encodings > Array
 Evidence: the size and count of the array, and the octets of its elements
 Why it matters: Size and count of the array contradict each other. Receivers that follow the size and

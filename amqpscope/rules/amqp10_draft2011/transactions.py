@@ -218,8 +218,8 @@ def work_in_no_transaction(case: CaseDraft2011, txn_id: bytes, why: str) -> None
     declared and not yet discharged.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1, 5.1.1 and 5.2.5
     Evidence: the txn-id of the frame, and the txn-ids of all declares and discharges before
-    Why it matters: The resource cannot assign the work to a transaction. It may refuse the work, or do it
-    outside of any transaction.
+    Why it matters: The resource cannot assign the work to a transaction. The resource may refuse the work, or
+    do it outside of any transaction.
     Silent when: octets of either peer were not captured, the connection has no link to a coordinator, or a
     declare or discharge before has no txn-id.
     Only possible because: The transaction may have been declared on another connection of the same container.
@@ -330,8 +330,8 @@ def another_transaction_named(case: CaseDraft2011, named: bytes, posted: bytes |
     associated, if it is associated with one.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the txn-id in the controller's transfer, and the txn-id in the resource's disposition
-    Why it matters: The controller takes the outcome for provisional within the wrong transaction. It may
-    count work that is never committed.
+    Why it matters: The controller takes the outcome for provisional within the wrong transaction. The
+    controller may count work that is never committed.
     Silent when: octets of either peer were not captured, or the disposition has no txn-id.
     How to mend it: Keep the txn-id of each transfer, and state it with the outcome.
     """

@@ -31,8 +31,8 @@ Source: RFC 6455, section 4.2.2; AMQP WebSocket Binding 1.0, section 2.1
 Evidence: Sec-WebSocket-Protocol of the request and of the response
 Why it matters: Browsers and most libraries close such a connection before any AMQP frame.
 Silent when: the names differ only in upper and lower case, or when the handshake was not captured whole.
-How to mend it: On the server, choose one of the names in the request. Otherwise, send no
-Sec-WebSocket-Protocol. On the client, offer `amqp`.
+How to mend it: On the server, choose one of the names in the request. If the server supports none of the
+names in the request, send no Sec-WebSocket-Protocol. On the client, offer `amqp`.
 """
 
 
