@@ -22,7 +22,7 @@ from amqpscope.pipeline.files import ranges
 from amqpscope.pipeline.flow import FilePiece, blocks_of
 from amqpscope.pipeline.planner import make_plan
 from amqpscope.pipeline.rows import Rows
-from amqpscope.report.findings import finding_object
+from amqpscope.report.findings import decided_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
 
@@ -76,7 +76,7 @@ def merged(paths: list[Path]) -> Found:
         for block in capture.blocks():
             lines += form.lines(block)
             found += capture.take_findings()
-        reported = [json.loads(json.dumps(finding_object(finding, ""))) for finding in found]
+        reported = [json.loads(json.dumps(decided_object(finding, ""))) for finding in found]
     return [_plain(one) for one in reported], [_plain(json.loads(line)) for line in lines]
 
 
