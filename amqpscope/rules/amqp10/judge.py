@@ -74,7 +74,7 @@ from dissectors.amqp10.performatives import (
     Transfer,
 )
 from dissectors.amqp10.transactions import Declared
-from dissectors.amqp10.values import Map
+from dissectors.amqp10.values import Map, Raw
 from dissectors.foreign import FOREIGN
 from dissectors.interface import Problem
 from dissectors.tls import TlsHello
@@ -146,6 +146,9 @@ class Judge10(Judge):
         if frame.problems and frame.garbled():
             case.misread(frame, record.direction)
         self.saw(record, case.found)
+        if frame.dialect and not self.expects(frame.dialect):
+            # What a frame says in another dialect is not followed.
+            record = record.with_frame(frame.with_body(Raw(b"")))
         if case.ledger.active or attaches_control(frame.body):
             if not case.ledger.active:
                 case.ledger = Ledger()

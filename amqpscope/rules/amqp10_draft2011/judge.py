@@ -88,7 +88,7 @@ class JudgeDraft2011(Judge10):
         delivery = None if link is None else link.open
         self.own.sent = record
         frame = record.frame
-        super().take(record.with_frame(frame if me.draft else translated(frame, delivery is not None)))
+        super().take(record.with_frame(translated(frame, delivery is not None) if frame.dialect else frame))
         if session is not None and link is not None and delivery is not None:
             # A disposition may name all transfers of a message or only one, so it is not followed whether
             # it is settled.
