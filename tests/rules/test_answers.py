@@ -11,7 +11,7 @@ from support.commands import amqpscope as commands
 from support.conversation import Conversation
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
-from support.sampling import share
+from support.sampling import examples, share
 
 import amqpscope
 from amqpscope.limits import MAX_KEPT_EXCERPTS
@@ -430,7 +430,7 @@ def test_what_is_said_of_answers_is_true() -> None:
                 assert (finding.reaction.packet, finding.reaction.frame) in [error[2:] for error in others]
             elif not finding.reaction.frame and not finding.reaction.other_error and finding.reaction.awaited:
                 assert [error for error in others if error[2] >= finding.packet] == [], (path, finding)
-    assert findings > 50
+    assert findings > examples(50)
 
 
 def test_little_is_kept_of_a_long_condition() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from support.sampling import share
+from support.sampling import examples, share
 
 import amqpscope
 from amqpscope.model.finding import Finding
@@ -126,7 +126,7 @@ def places(path: Path, damage: Callable[[Packets, int], Packets], count: int) ->
 def test_nobody_is_at_fault_for_damage(damage: Callable[[Packets, int], Packets]) -> None:
     noted = 0
     innocent = share(CLEAN, 4, damage.__name__)
-    assert len(innocent) > 150
+    assert len(innocent) > examples(150)
     for path in innocent:
         octets = path.read_bytes()
         packets = packets_of(octets)

@@ -13,7 +13,7 @@ from support.dialogue091 import Dialogue091
 from support.judged import Trickle
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS, mischievous, so_many
-from support.sampling import share, thorough
+from support.sampling import examples, share, thorough
 
 import amqpscope
 from amqpscope.analysis.connection import ConnectionAnalysis
@@ -72,7 +72,7 @@ def test_any_conversation(protocol: str) -> None:
         assert in_pieces(octets, SIZES) == expected, number
         assert carried(octets, [400, 90, 1200]) == expected, number
     # A fault is often the end of a conversation of 0-9-1: there are fewer than of 1.0.
-    assert found > (160 if protocol == "amqp10" else 24) // PROTOCOLS[protocol].one_in
+    assert found > examples(160 if protocol == "amqp10" else 15) // PROTOCOLS[protocol].one_in
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)

@@ -14,7 +14,7 @@ from support.judged import judged
 from support.legal import NAMES, Said
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS, so_many
-from support.sampling import thorough
+from support.sampling import examples, thorough
 
 from amqpscope.rules.catalogue import severity
 
@@ -61,4 +61,4 @@ def test_the_other_peer_is_accused_of_nothing(protocol: str, batch: int) -> None
             if innocent and finding.certain and severity(finding.rule) == "error":
                 wrong.append(f"{conversation.seed}, {once.done}: {finding}")
     assert not wrong, "\n".join(wrong[:20])
-    assert len(done) > 10 // PROTOCOLS[protocol].one_in
+    assert len(done) > examples(10) // PROTOCOLS[protocol].one_in

@@ -14,7 +14,7 @@ import pytest
 from support.judged import judged
 from support.network import Tap, captured, converse
 from support.protocols import PROTOCOLS, so_many
-from support.sampling import thorough
+from support.sampling import examples, thorough
 
 from amqpscope.model.finding import Finding
 from amqpscope.rules.catalogue import severity
@@ -70,4 +70,4 @@ def test_findings_of_a_prefix_are_a_prefix_of_the_findings(protocol: str) -> Non
                     assert (finding.rule, finding.peer) in accused, (n, packets, finding)
     if any(rule.startswith(protocol) for rule in checked()):
         # A fault is often the end of a conversation of 0-9-1.
-        assert compared > (100 if protocol == "amqp10" else 20) // PROTOCOLS[protocol].one_in
+        assert compared > examples(100 if protocol == "amqp10" else 20) // PROTOCOLS[protocol].one_in

@@ -15,7 +15,7 @@ import pytest
 from support.judged import judged
 from support.network import Captured, Conversation, Tap, captured, converse
 from support.protocols import PROTOCOLS, mischievous, so_many
-from support.sampling import thorough
+from support.sampling import examples, thorough
 
 from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp10 import reaction
@@ -91,7 +91,7 @@ def test_there_is_something_to_find(protocol: str) -> None:
     wanted = {f"{protocol}/{rule}" for rule, _ in PROTOCOLS[protocol].faults.values()} & checked().keys()
     # A fault is often the end of a conversation of 0-9-1, and of the draft only a few are tried.
     least = {"amqp10": 50, "amqp091": len(wanted) // 8}
-    assert len(rules) > least.get(protocol, len(wanted) // 16)
+    assert len(rules) > examples(least.get(protocol, len(wanted) // 16))
     assert any(not certain for _, certain in rules) or not wanted
 
 

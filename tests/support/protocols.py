@@ -38,9 +38,16 @@ PROTOCOLS = {name: one for name, one in _ALL.items() if one.faults}
 """By the namespace of their rules: those that are judged."""
 
 
+_FEWEST = 4
+"""Conversations of a protocol that are always tried, if CI tries so many: fewer may have no fault."""
+
+
 def so_many(protocol: str, conversations: int) -> int:
     """How many conversations of a protocol are tried, if CI tries so many of others. All if thorough."""
-    return conversations if thorough() else examples(max(1, conversations // _ALL[protocol].one_in))
+    if thorough():
+        return conversations
+    so_many_in_ci = max(1, conversations // _ALL[protocol].one_in)
+    return max(examples(so_many_in_ci), min(so_many_in_ci, _FEWEST))
 
 
 def mischievous(seed: str, protocol: str, **how: Any) -> Conversation:

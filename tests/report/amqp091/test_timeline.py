@@ -124,8 +124,8 @@ def test_a_message_that_is_cut_short() -> None:
     octets += amqp.say("basic.ack", 1, delivery_tag=1)
     assert reported(octets) == [
         "basic.ack      #1 ends a message not all of which is there: 3 of 5 octets",
-        "      ! F-CONTENT-NO-METHOD basic.ack: basic.ack was sent where 2 octets of the body of "
-        "basic.publish are due (at octet 0)",
+        "      ! F-CONTENT-NO-METHOD basic.ack: basic.ack is sent, but 2 octets of the body of "
+        "basic.publish are still missing (at octet 0)",
     ]
 
 
