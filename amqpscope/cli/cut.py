@@ -72,10 +72,9 @@ CUT_NAME = "cut.pcapng"
 """The cut in the folder of a report."""
 
 _COLORING = """\
-@amqpscope: error@frame.comment matches "^error
-"@[65535,52428,52428][32768,0,0] @amqpscope: warning@frame.comment matches
-"^warning "@[65535,61166,47802][26214,16384,0] @amqpscope: possible or
-note@frame.comment matches "^(possible|note) "@[58082,60909,65535][0,0,26214]
+@amqpscope: error@frame.comment matches "^error "@[65535,52428,52428][32768,0,0]
+@amqpscope: warning@frame.comment matches "^warning "@[65535,61166,47802][26214,16384,0]
+@amqpscope: possible or note@frame.comment matches "^(possible|note) "@[58082,60909,65535][0,0,26214]
 """
 
 _KEPT = (

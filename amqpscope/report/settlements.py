@@ -104,6 +104,10 @@ class _Followed:
         self.open: OrderedDict[object, _Begun] = OrderedDict()
         self.answered: Answered | None = None
 
+    def next_frame(self) -> None:
+        """Another frame comes, which answers nothing yet."""
+        self.answered = None
+
     def begin(self, key: object, begun: _Begun) -> None:
         self.open[key] = begun
         if len(self.open) > MAX_NAMED_DELIVERIES:
@@ -188,7 +192,7 @@ class SettlementLog:
         if known is None:
             known = self._follow(connection)
         followed, conversation = known
-        followed.answered = None
+        followed.next_frame()
         link = self._names.of(record)
         if conversation is not None:
             conversation.take(record)
