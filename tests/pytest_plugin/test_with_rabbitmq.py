@@ -59,7 +59,8 @@ def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
     report = part(text, "test_careless_acknowledgements")
     first, *rest = report.splitlines()
     assert re.fullmatch(
-        r"error amqp091/B-ACK-DUP by the client in packet \d+: the client has already settled delivery-tag 2", first
+        r"error amqp091/B-ACK-DUP by the client in packet \d+: the client has already settled delivery-tag 2",
+        first,
     ), report
     assert re.fullmatch(
         r".*/recorded/test_careless_shop.*\.pcapng: 1 error, .* in \d+ frames on 1 connection", rest[0]
