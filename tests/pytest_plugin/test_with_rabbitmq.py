@@ -67,7 +67,7 @@ def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
     )
     for words in (
         r"^── connection 0 ── client 127\.0\.0\.1:\d+ \S.* → server 127\.0\.0\.1:5672 \S",
-        r"^    rule      A client settles each delivery only once, by basic\.ack, basic\.reject or "
+        r"^    rule      A client must settle each delivery only once, by basic\.ack, basic\.reject or "
         r"basic\.nack\. \(MUST NOT\)$",
         r"^    source    AMQP 0-9-1, basic\.ack <https://\S+#basic\.ack>$",
         r"^    where     channel 2, delivery 2$",
