@@ -136,7 +136,8 @@ def _places(row: dict[str, Any]) -> list[tuple[str, int]]:
 
 def _without_place(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
     """Rows without what tells the file and its own numbers."""
-    places = ("capture", "packet", "packets", "last_packet", "settled_packet", "notes", "message", "errors")
+    packets = ("packet", "packets", "last_packet", "settled_packet", "ended_packet")
+    places = ("capture", *packets, "notes", "message", "errors")
 
     def without(row: dict[str, Any]) -> dict[str, Any]:
         row = {name: value for name, value in row.items() if name not in places}
