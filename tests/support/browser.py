@@ -121,16 +121,35 @@ class Browser:
             )
 
     def click(self, selector: str) -> None:
-        """Click the middle of an element."""
-        place = self.value(
-            f"(() => {{ const one = document.querySelector({json.dumps(selector)}); one.scrollIntoView("
-            "{block: 'center', behavior: 'instant'}); const box = one.getBoundingClientRect();"
-            " return [box.x + box.width / 2, box.y + box.height / 2]; })()"
+        """Click the middle of an element, when the mouse is there and the layout has come to rest."""
+        place = None
+        for _ in range(100):
+            before, place = place, self._place(selector)
+            if place is not None and place == before:
+                break
+            if place is not None:
+                self._mouse("mouseMoved", place)
+        else:
+            raise AssertionError(f"{selector} does not come to rest, or something covers it")
+        self._mouse("mousePressed", place, button="left", clickCount=1)
+        self._mouse("mouseReleased", place, button="left", clickCount=1)
+
+    def _place(self, selector: str) -> tuple[float, float] | None:
+        """The middle of an element after two frames were painted, or None if something covers it."""
+        found = self.value(
+            "(async () => {"
+            f" const one = document.querySelector({json.dumps(selector)});"
+            " one.scrollIntoView({block: 'center', behavior: 'instant'});"
+            " for (let at = 0; at < 2; at += 1) await new Promise((done) => requestAnimationFrame(done));"
+            " const box = one.getBoundingClientRect();"
+            " const x = box.x + box.width / 2, y = box.y + box.height / 2;"
+            " return one.contains(document.elementFromPoint(x, y)) ? [x, y] : null; })()"
         )
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call(
-                "Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1
-            )
+        return None if found is None else (found[0], found[1])
+
+    def _mouse(self, kind: str, place: tuple[float, float], **parameters: Any) -> None:
+        """One event of the mouse."""
+        self.call("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], **parameters)
 
     def __enter__(self) -> Browser:
         return self
