@@ -282,8 +282,8 @@ def check(
         connection,
         link=link,
         address=address,
-        first=parse_bound("--from", first) if first is not None else None,
-        last=parse_bound("--to", last) if last is not None else None,
+        first=parse_bound("--from", first),
+        last=parse_bound("--to", last),
         certain=certain,
     )
     wanted = None if selection.everything else selection

@@ -19,7 +19,7 @@ from amqpscope.cutting.anonymising import Anonymised
 from amqpscope.cutting.cut import CutResult, CutSource, Disguise, Wish
 from amqpscope.cutting.cut import cut as cut_capture
 from amqpscope.errors import CaptureError, FilterError
-from amqpscope.policy.replacement import Replacement
+from amqpscope.policy.replacement import Replacement, replace_text
 from dissectors.wording import count
 
 __all__ = ["EPILOG", "cut"]
@@ -71,6 +71,7 @@ _NEAR = 100
 CUT_NAME = "cut.pcapng"
 """The cut in the folder of a report."""
 
+# Each line is a rule, in the form that Wireshark imports.
 _COLORING = """\
 @amqpscope: error@frame.comment matches "^error "@[65535,52428,52428][32768,0,0]
 @amqpscope: warning@frame.comment matches "^warning "@[65535,61166,47802][26214,16384,0]
@@ -222,8 +223,8 @@ def cut(
         connection,
         link=link,
         address=address,
-        first=parse_bound("--from", first) if first is not None else None,
-        last=parse_bound("--to", last) if last is not None else None,
+        first=parse_bound("--from", first),
+        last=parse_bound("--to", last),
     )
     if around is not None and not selection.everything:
         raise FilterError(f"--around: cannot be combined with {selection.words.split()[0]}")
@@ -253,10 +254,7 @@ def cut(
             shown = source if disguise is None else source._replace(secrets=None)
             write_report(report, output, shown, disguise is not None)
     if coloring is not None:
-        _write_coloring(coloring)
-    named = selection.connection
-    if named is not None and not named.met:
-        say(f"{source.name}: {named.missing() or f'no connection {connection}'}")
+        replace_text(coloring, _COLORING)
     notes_to_stderr(source.name, result.notes)
     _report(output, result)
     return Status.FINE
@@ -275,14 +273,6 @@ def _checked_output(path: str, output: str | None, report: str | None) -> str:
 
         new_folder(report)
     return output or os.path.join(report or "", CUT_NAME)
-
-
-def _write_coloring(path: str) -> None:
-    """Write coloring rules for Wireshark."""
-    file = Replacement(path)
-    text = file.open()
-    text.write(_COLORING)
-    file.complete()
 
 
 @contextmanager

@@ -23,17 +23,16 @@ _MOST = 10
 _README = """\
 # A report of amqpscope
 
-- `cut.pcapng`: the capture. Each finding is a comment on its packet (in
-Wireshark: `frame.comment`). - `findings.md`: what `amqpscope check
-cut.pcapng` reports. - `page.html`: the conversation as a page that loads
-nothing. - `versions.txt`: the versions of amqpscope, of Python and of the
-system. {anonymised} `amqpscope triage cut.pcapng` shows what is wrong and who
-has to act.
+- `cut.pcapng`: the capture. Each finding is a comment on its packet (in Wireshark: `frame.comment`).
+- `findings.md`: what `amqpscope check cut.pcapng` reports.
+- `page.html`: the conversation as a page that loads nothing.
+- `versions.txt`: the versions of amqpscope, of Python and of the system.
+{anonymised}
+`amqpscope triage cut.pcapng` shows what is wrong and who has to act.
 """
 
 _ANONYMISED = """
-The capture is anonymised: names, addresses, credentials and data are
-stand-ins of the same size.
+The capture is anonymised: names, addresses, credentials and data are replaced by values of the same size.
 """
 
 

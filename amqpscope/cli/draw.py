@@ -1,7 +1,6 @@
 """`amqpscope draw`: a capture as a picture."""
 
 import enum
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -25,6 +24,7 @@ from amqpscope.draw.picture import Picture, PictureBuilder
 from amqpscope.draw.survey import Survey, survey
 from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.replay import ReplayableCapture
+from amqpscope.policy.replacement import replace_text
 from dissectors.wording import count
 
 __all__ = ["EPILOG", "draw"]
@@ -146,8 +146,8 @@ def draw(
     selection = Selection(
         connection,
         link=link,
-        first=parse_bound("--from", first) if first is not None else None,
-        last=parse_bound("--to", last) if last is not None else None,
+        first=parse_bound("--from", first),
+        last=parse_bound("--to", last),
     )
     write = _form(out, scale is Scale.time)
     captures = inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key))
@@ -175,7 +175,7 @@ def draw(
             picture = builder.read(capture, around or 0)
         if not picture.ladders:
             raise CaptureError(_nothing_drawn(surveyed, selection, around))
-        _write(out, write(picture))
+        replace_text(out, write(picture))
         for text in surveyed.notes:
             say(f"{surveyed.name}: {text}")
         if material.mishaps:
@@ -220,21 +220,10 @@ def _form(out: str, to_scale: bool) -> Callable[[Picture], str]:
 
 
 def _nothing_drawn(surveyed: Survey, selection: Selection, around: int | None) -> str:
-    missing = "" if selection.connection is None else selection.connection.missing()
+    missing = selection.missing()
     if around and not missing:
         return f"{surveyed.name}: --around {around}: no frame begins in this packet"
     return f"{surveyed.name}: {missing or 'no frame matches the options'}"
-
-
-def _write(out: str, text: str) -> None:
-    """Write a file whole or not at all. Raises CaptureError."""
-    part = f"{out}.part"
-    try:
-        with open(part, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(part, out)
-    except OSError as error:
-        raise CaptureError(f"{out}: {error.strerror or error}") from error
 
 
 def _report(out: str, picture: Picture) -> None:

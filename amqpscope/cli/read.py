@@ -276,8 +276,8 @@ def read(
         link,
         address,
         parse_names(",".join(only)) if only else None,
-        parse_bound("--from", first) if first is not None else None,
-        parse_bound("--to", last) if last is not None else None,
+        parse_bound("--from", first),
+        parse_bound("--to", last),
     )
     if limit is not None and limit < 1:
         raise FilterError(f"--limit {limit}: must be at least 1")
@@ -402,9 +402,8 @@ def _read_one(
                 return Status.FAILURE if capture.failed else Status.FINE, left
             status = capture_status(capture, allow_empty)
             if status is Status.FINE and seen and not shown:
-                missing = "" if selection.connection is None else selection.connection.missing()
                 others = f"no frame of {seen} matches the filter options"
-                say(f"{capture.name}: {missing or others}")
+                say(f"{capture.name}: {selection.missing() or others}")
             return status, left
     except CaptureError as error:
         writer.fail(name, str(error))

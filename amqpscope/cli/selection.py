@@ -54,11 +54,13 @@ class Bound:
         self.text = text
 
 
-def parse_bound(option: str, text: str) -> Bound:
+def parse_bound(option: str, text: str | None) -> Bound | None:
     """`1234` a packet; `+1.5` seconds after the first frame; an ISO 8601 date and time, UTC unless it says.
 
-    Raises FilterError, which names the option, on anything else.
+    None if the option was not given. Raises FilterError, which names the option, on anything else.
     """
+    if text is None:
+        return None
     if re.fullmatch(r"[0-9]{1,18}", text):
         return Bound("packet", int(text), text)
     relative = re.fullmatch(r"\+([0-9]{1,9})(?:\.([0-9]{1,9}))?s?", text)
@@ -231,6 +233,10 @@ class Selection:
         if self.connection is not None:
             self.connection.forget(connection)
         self._channels_going_on -= len(self._going_on.pop(connection, ()))
+
+    def missing(self) -> str:
+        """That this capture lacks the connection asked for; "" if it has it, or if none was asked for."""
+        return "" if self.connection is None else self.connection.missing()
 
     def takes(self, record: FrameRecord, link: Link | None) -> bool:
         """Whether this frame, of this link, is asked for."""

@@ -95,7 +95,7 @@ def cut(source: CutSource, wish: Wish, out: str, disguise: Disguise | None = Non
         notes = capture.notes
     choice = _chosen(survey, wish)
     if not choice.packets:
-        raise CaptureError(f"{source.name}: no packet matches the options")
+        raise CaptureError(f"{source.name}: {wish.selection.missing() or 'no packet matches the options'}")
     widened: list[int] = []
     with tempfile.TemporaryDirectory(prefix="amqpscope-") as folder:
         plain = os.path.join(folder, "cut.pcapng")

@@ -60,6 +60,8 @@ class FrameSelection(Protocol):
 
     def takes_finding(self, finding: Finding) -> bool: ...
 
+    def missing(self) -> str: ...
+
 
 class _Everything:
     """The selection that takes all."""
@@ -84,6 +86,9 @@ class _Everything:
 
     def takes_finding(self, finding: Finding) -> bool:
         return True
+
+    def missing(self) -> str:
+        return ""
 
 
 class KnownFinding(NamedTuple):

@@ -14,7 +14,7 @@ from amqpscope.errors import OutputError
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
-__all__ = ["Replacement"]
+__all__ = ["Replacement", "replace_text"]
 
 
 class Replacement:
@@ -100,6 +100,17 @@ class Replacement:
         if self._unfinished:
             with contextlib.suppress(OSError):
                 os.unlink(self._unfinished)
+
+
+def replace_text(path: str, text: str) -> None:
+    """Write a whole text to the file at `path`. Raises OutputError; what was there before stays then."""
+    file = Replacement(path)
+    try:
+        file.open().write(text)
+    except BaseException:
+        file.abandon()
+        raise
+    file.complete()
 
 
 class _NamedFile(io.FileIO):
