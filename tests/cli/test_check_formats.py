@@ -69,7 +69,7 @@ def test_all_forms_hold_the_same_findings(
     result = amqpscope(capsys, "check", "--full", "--max-per-rule", 10**9, *outputs, *captures)
     assert result.status == 1
     reported = {form: reader((tmp_path / form).read_text()) for form, reader in READERS.items()}
-    assert sum(reported["json"].values()) > 100
+    assert sum(reported["json"].values()) > len(captures) // 2
     for form in READERS:
         assert reported[form] == reported["json"], form
 

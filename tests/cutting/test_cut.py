@@ -146,7 +146,7 @@ def test_standard_input_is_read_like_a_file(
         (["-o", "faults.pcap"], "--output faults.pcap: is the file that is read"),
         (["-o", "-"], "--output '-': must name a file"),
         (["-o", "x", "--around", "3", "--connection", "1"], "--around: cannot be combined with --connection"),
-        (["-o", "x", "--connection", "9999"], "faults.pcap: no connection 9999 (there is only 0)"),
+        (["-o", "x", "--connection", "9999"], "faults.pcap: no connection 9999 (there are 0 to 3)"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_nothing_is_written(
