@@ -7,6 +7,7 @@ relay.turns
 
 from __future__ import annotations
 
+import select
 import socket
 import ssl
 import threading
@@ -38,13 +39,12 @@ class Relay:
         self._listener.settimeout(PATIENCE)
         self.port = int(self._listener.getsockname()[1])
         self.turns: list[Turn] = []
-        self._lock = threading.Lock()
         self._tls = tls
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._thread = threading.Thread(target=self._accept, daemon=True)
         self._ends: list[socket.socket] = []
 
     def __enter__(self) -> Self:
-        self._threads[0].start()
+        self._thread.start()
         return self
 
     def __exit__(
@@ -55,31 +55,36 @@ class Relay:
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
         self._listener.close()
-        for thread in self._threads:
-            thread.join(PATIENCE)
+        self._thread.join(PATIENCE)
 
     def _accept(self) -> None:
         try:
             client, _ = self._listener.accept()
             if self._tls is not None:
-                # With a limit of time, its two threads do not wait inside OpenSSL.
                 client.settimeout(PATIENCE)
                 client = self._tls.wrap_socket(client, server_side=True)
             server = socket.create_connection(self._server, PATIENCE)
         except OSError:
             return
         self._ends = [client, server]
-        for direction, (one, other) in enumerate(((client, server), (server, client))):
-            thread = threading.Thread(target=self._pass, args=(direction, one, other), daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        # One thread for both directions: OpenSSL cannot read and write one connection at the same time.
+        with suppress(OSError, ValueError):  # closed meanwhile
+            self._hand_on(client, server)
 
-    def _pass(self, direction: int, one: socket.socket, other: socket.socket) -> None:
-        try:
-            while octets := one.recv(65536):
-                with self._lock:
+    def _hand_on(self, client: socket.socket, server: socket.socket) -> None:
+        """What either says to the other, until both have ended."""
+        ways = {client: (0, server), server: (1, client)}
+        while ways:
+            ready = [one for one in ways if isinstance(one, ssl.SSLSocket) and one.pending()]
+            ready = ready or select.select(list(ways), [], [], PATIENCE)[0]
+            if not ready:
+                return
+            for one in ready:
+                direction, other = ways[one]
+                octets = one.recv(65536)
+                if octets:
                     self.turns.append(Turn(direction, octets))
-                other.sendall(octets)
-            other.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
+                    other.sendall(octets)
+                else:
+                    del ways[one]
+                    other.shutdown(socket.SHUT_WR)
