@@ -17,7 +17,8 @@ from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import whole
 from amqpscope.pipeline.flow import BLOCKS, FilePiece
 from amqpscope.pipeline.inputs import shown
-from amqpscope.pipeline.lake import Lake, LakeFile
+from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.parts import LakeFile
 from amqpscope.pipeline.planner import CHAIN, SPLIT_OCTETS, TASK_OCTETS, Plan, make_plan
 from amqpscope.pipeline.references import AUTO
 from amqpscope.pipeline.rows import RowTerms

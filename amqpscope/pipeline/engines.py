@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from amqpscope.pipeline.failure import PipelineError
-from amqpscope.pipeline.lake import Lake, LakeFile, table
+from amqpscope.pipeline.lake import Lake, table
+from amqpscope.pipeline.parts import LakeFile
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -17,31 +17,29 @@ after it. What a run left that died before its commit is deleted by the next.
 """
 
 import contextlib
-import datetime
 import json
 import os
 import re
 import uuid
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.inputs import LAKE, LAKE_MANIFEST, file_system, plain, shown
 from amqpscope.pipeline.lease import LEASE, Lease
+from amqpscope.pipeline.parts import LakeFile, PartReader, in_partition, reading_tasks
 from amqpscope.pipeline.schemas import SCHEMA_VERSION, TABLES, TableSchema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["LAKE_SCHEMA", "Lake", "LakeFile", "PartWriter", "table"]
+__all__ = ["LAKE_SCHEMA", "Lake", "table"]
 
-LAKE_SCHEMA = f"{LAKE}2"
+LAKE_SCHEMA = f"{LAKE}3"
 
 LATEST = "latest"
 _STAGING = "_staging"
@@ -50,226 +48,8 @@ _RUN = "run-"
 _UNDER_WAY = re.compile(rf"{_STAGING}|{LEASE}.*|{_RUN}[0-9a-f]{{12}}|_{LATEST}")
 """What a run leaves in a lake that dies before its commit."""
 
-ROW_GROUP_ROWS = 1_000_000
-ROW_GROUP_OCTETS = 64 * 1024 * 1024
-"""Rows, and octets in memory, that a task gathers for a row group: the octets over all files it writes."""
-
-MAX_OPEN_PARTS = 24
-"""Files that a task writes at a time. More days and protocols make more files, not more memory."""
-
 _ATTEMPTS = 5
 """How often a directory is tried to be deleted that others write into."""
-
-_NULL = "__HIVE_DEFAULT_PARTITION__"  # what Spark and Hive call the directory of a null
-
-
-class LakeFile(NamedTuple):
-    """A file of a table, by its path below the lake."""
-
-    table: str
-    path: str
-    rows: int
-    octets: int
-
-
-class PartWriter:
-    """Writes batches into files of a staging directory, one a table, date and protocol.
-
-    stem: what the files of this task attempt are called, different from all others.
-    """
-
-    def __init__(self, staging: str, stem: str) -> None:
-        self._system, self._staging = file_system(staging)
-        self._stem = stem
-        self._open: dict[tuple[str, str], _OpenPart] = {}
-        self._held = 0  # octets of rows that are not written yet
-        self._parts: list[LakeFile] = []
-
-    def write(self, name: str, batch: pa.RecordBatch) -> None:
-        """One batch of a table."""
-        table = TABLES[name]
-        if not table.partitioned:
-            self._write(name, "", batch)
-            return
-        for directory, rows in _by_partition(batch):
-            self._write(name, directory, rows.select(table.stored.names))
-
-    def close(self) -> list[LakeFile]:
-        """Finish all files; gives them."""
-        for place in list(self._open):
-            self._finish(place)
-        return self._parts
-
-    def _write(self, name: str, directory: str, batch: pa.RecordBatch) -> None:
-        place = (name, directory)
-        part = self._open.pop(place, None)
-        if part is None:
-            if len(self._open) >= MAX_OPEN_PARTS:
-                self._finish(next(iter(self._open)))
-            folder = f"{name}/{directory}"
-            path = f"{folder}part-{self._stem}-{len(self._parts) + len(self._open)}.parquet"
-            self._make(folder)
-            stream = self._system.open_output_stream(f"{self._staging}/{path}")
-            part = _OpenPart(path, stream, batch.schema)
-        self._open[place] = part  # the one written last is the last
-        self._held += part.take(batch)
-        if part.waiting_rows >= ROW_GROUP_ROWS:
-            self._held -= part.write()
-        while self._held >= ROW_GROUP_OCTETS:
-            self._held -= max(self._open.values(), key=lambda one: one.waiting_octets).write()
-
-    def _make(self, folder: str) -> None:
-        """Make a folder in the staging directory; not that itself: where it is gone, the run was given up."""
-        if not isinstance(self._system, fs.LocalFileSystem):
-            self._system.create_dir(f"{self._staging}/{folder}", recursive=True)
-            return
-        path = self._staging
-        for name in folder.rstrip("/").split("/"):
-            path = f"{path}/{name}"
-            self._system.create_dir(path, recursive=False)
-
-    def _finish(self, place: tuple[str, str]) -> None:
-        part = self._open.pop(place)
-        self._held -= part.write()
-        self._parts.append(LakeFile(place[0], part.path, part.rows, part.close()))
-
-
-class _OpenPart:
-    """A Parquet file that is written, and the rows that wait for its next row group.
-
-    path: below the staging directory. rows: of the whole file.
-    """
-
-    def __init__(self, path: str, stream: Any, schema: pa.Schema) -> None:
-        self.path = path
-        self.rows = 0
-        self.waiting_rows = 0
-        self.waiting_octets = 0
-        self._waiting: list[pa.RecordBatch] = []
-        self._stream = stream
-        # Packets, offsets and times grow by little: what they grow by takes a few bits. Most texts repeat.
-        leaves = [leaf for field in schema for leaf in _leaves(field.name, field.type)]
-        packed = [path for path, kind in leaves if pa.types.is_integer(kind) or pa.types.is_timestamp(kind)]
-        self._writer = pq.ParquetWriter(
-            stream,
-            schema,
-            compression="zstd",
-            use_dictionary=[path for path, kind in leaves if pa.types.is_string(kind)],
-            column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
-        )
-
-    def take(self, batch: pa.RecordBatch) -> int:
-        """Let rows wait; gives their octets."""
-        octets = int(batch.nbytes)
-        self._waiting.append(batch)
-        self.rows += batch.num_rows
-        self.waiting_rows += batch.num_rows
-        self.waiting_octets += octets
-        return octets
-
-    def write(self) -> int:
-        """Write what waits as a row group; gives its octets."""
-        octets = self.waiting_octets
-        if self._waiting:
-            self._writer.write_table(pa.Table.from_batches(self._waiting), ROW_GROUP_ROWS)
-        self._waiting.clear()
-        self.waiting_rows = self.waiting_octets = 0
-        return octets
-
-    def close(self) -> int:
-        """Finish the file; gives its octets."""
-        self._writer.close()
-        octets = int(self._stream.tell())
-        self._stream.close()
-        return octets
-
-
-def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
-    """The columns that Parquet makes of a column, by their paths in the file."""
-    if pa.types.is_list(kind):
-        yield from _leaves(f"{path}.list.element", kind.value_type)
-    elif pa.types.is_struct(kind):
-        for field in kind:
-            yield from _leaves(f"{path}.{field.name}", field.type)
-    else:
-        yield path, kind
-
-
-def _by_partition(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
-    """The rows of each date and protocol, and their directory."""
-    dates, protocols = batch.column("date"), batch.column("protocol")
-    if len(pc.unique(dates)) == 1 and len(pc.unique(protocols)) == 1:
-        return [(_directory(dates[0].as_py(), protocols[0].as_py()), batch)]
-    rows: dict[str, list[int]] = {}
-    for row, (date, protocol) in enumerate(zip(dates.to_pylist(), protocols.to_pylist(), strict=True)):
-        rows.setdefault(_directory(date, protocol), []).append(row)
-    return [(directory, batch.take(pa.array(indices))) for directory, indices in rows.items()]
-
-
-def _directory(date: object, protocol: str | None) -> str:
-    # The names of protocols are our own: no character in them that a path would mind.
-    return f"date={date}/protocol={protocol or _NULL}/"
-
-
-class PartReader:
-    """Reads parts of a table on Spark's workers. tasks: the parts that each task reads, by its number."""
-
-    def __init__(self, lake: "Lake", name: str, tasks: list[list[str]]) -> None:
-        self._tasks = [[(path, lake.place(path)) for path in task] for task in tasks]
-        self._name = name
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        table = TABLES[self._name]
-        for numbers in batches:
-            for number in numbers.column(0).to_pylist():
-                for path, place in self._tasks[number]:
-                    system, inner = file_system(place)
-                    with system.open_input_file(inner) as file:
-                        for rows in pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE):
-                            yield _with_partition(rows, path) if table.partitioned else rows
-
-
-def _partition(path: str) -> tuple[pa.Scalar, pa.Scalar]:
-    """The date and the protocol of all rows of a part, which only its path has."""
-    date, protocol = path.split("/")[-3:-1]
-    return (
-        pa.scalar(datetime.date.fromisoformat(date.partition("=")[2]), pa.date32()),
-        pa.scalar(None if protocol.endswith(_NULL) else protocol.partition("=")[2], pa.string()),
-    )
-
-
-def _with_partition(rows: pa.RecordBatch, path: str) -> pa.RecordBatch:
-    """Rows of a part with date and protocol."""
-    for name, value in zip(("date", "protocol"), _partition(path), strict=True):
-        rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
-    return rows
-
-
-def _in_partition(path: str) -> pc.Expression:
-    """What is true of all rows of a part."""
-    date, protocol = _partition(path)
-    there = pc.field("protocol") == protocol if protocol.is_valid else pc.field("protocol").is_null()
-    return (pc.field("date") == date) & there
-
-
-_ROWS_AT_ONCE = 4096
-
-
-def _tasks(parts: list[LakeFile]) -> list[list[str]]:
-    """The paths of parts, as many at a time as are worth a task."""
-    tasks: list[list[str]] = []
-    octets = _OCTETS_OF_A_TASK
-    for part in sorted(parts, key=lambda part: -part.octets):
-        if octets + part.octets > _OCTETS_OF_A_TASK or len(tasks[-1]) >= _PARTS_OF_A_TASK:
-            tasks.append([])
-            octets = 0
-        tasks[-1].append(part.path)
-        octets += part.octets
-    return tasks
-
-
-_OCTETS_OF_A_TASK = 16 * 1024 * 1024
-_PARTS_OF_A_TASK = 64
 
 
 class Lake:
@@ -352,7 +132,7 @@ class Lake:
             schema=TABLES[name].schema,
             format=dataset.ParquetFileFormat(),
             filesystem=self._system,
-            partitions=[_in_partition(part.path) for part in parts] if TABLES[name].partitioned else None,
+            partitions=[in_partition(part.path) for part in parts] if TABLES[name].partitioned else None,
         )
 
     def troubles(self) -> list[tuple[str, str, str]]:
@@ -533,9 +313,9 @@ def table(spark: "SparkSession", lake: str, name: str) -> "DataFrame":
         return spark.createDataFrame([], schema)
     root = at.for_spark()
     if root is None:
-        tasks = _tasks(parts)
+        tasks = reading_tasks(parts, at.place)
         numbers = spark.range(0, len(tasks), 1, len(tasks))
-        return numbers.mapInArrow(PartReader(at, name, tasks), schema)
+        return numbers.mapInArrow(PartReader(tasks), schema)
     top = parts[0].path.partition("/")[0]
     reader = spark.read.schema(schema).option("basePath", f"{root}/{top}/{name}")
     paths = [f"{root}/{part.path}" for part in parts]

@@ -3,7 +3,7 @@
 Frames and findings have the names of `read --format ndjson` and `check --format ndjson`. A time stands
 twice: as a timestamp in microseconds, which Spark can compute with, and exact in nanoseconds since 1970
 (`_ns`). What has no fixed form, fields and messages, is JSON text. `date` (of the row's time, UTC) and
-`protocol` are the names of directories, not columns of the files.
+`protocol` are columns of the files, and the names of their directories, too.
 
 `SCHEMA_VERSION` counts up when a column changes its name, type or meaning; new columns may come without.
 """
@@ -24,11 +24,12 @@ TIME = pa.timestamp("us", tz="UTC")
 
 
 class ColumnSchema(NamedTuple):
-    """A column of a table."""
+    """A column of a table. repeats: it has few different numbers."""
 
     name: str
     type: pa.DataType
     meaning: str
+    repeats: bool = False
 
 
 class TableSchema(NamedTuple):
@@ -41,16 +42,10 @@ class TableSchema(NamedTuple):
 
     @property
     def schema(self) -> pa.Schema:
-        """All columns, also those that are directories."""
+        """The columns, the meaning of each as its comment."""
         return pa.schema(
             [pa.field(one.name, one.type, metadata={"comment": one.meaning}) for one in self.columns]
         )
-
-    @property
-    def stored(self) -> pa.Schema:
-        """The columns that files have."""
-        schema = self.schema
-        return pa.schema(list(schema)[:-2]) if self.partitioned else schema
 
 
 _SET = ColumnSchema("capture_set", TEXT, "name of the capture set: the files that form one capture")
@@ -209,9 +204,9 @@ _FRAMES = TableSchema(
             " body, heartbeat, unknown, skipped",
         ),
         ColumnSchema("name", TEXT, "name of the frame: transfer, sasl-init, basic.publish, ..."),
-        ColumnSchema("channel", SMALL, "AMQP channel, null if the frame has none"),
+        ColumnSchema("channel", SMALL, "AMQP channel, null if the frame has none", True),
         ColumnSchema("offset", WHOLE, "offset of the frame in the sender's stream, in octets"),
-        ColumnSchema("size", WHOLE, "size of the frame in octets"),
+        ColumnSchema("size", WHOLE, "size of the frame in octets", True),
         ColumnSchema(
             "fields",
             TEXT,
@@ -230,7 +225,7 @@ _FRAMES = TableSchema(
             "file",
         ),
         ColumnSchema("missing", WHOLE, "octets of the frame that were not captured, if any"),
-        ColumnSchema("payload", WHOLE, "octets of message content in a transfer or body"),
+        ColumnSchema("payload", WHOLE, "octets of message content in a transfer or body", True),
         ColumnSchema("link", TEXT, "name of the link that the frame is about"),
         ColumnSchema("address", TEXT, "address of that link"),
         ColumnSchema(
@@ -256,7 +251,7 @@ _DELIVERIES = TableSchema(
         *_time("time", "time of that packet"),
         _CONNECTION,
         ColumnSchema("sender", TEXT, "peer that sends: client or server"),
-        ColumnSchema("channel", SMALL, "channel of the sender"),
+        ColumnSchema("channel", SMALL, "channel of the sender", True),
         ColumnSchema("link", TEXT, "name of the link; in 0-9-1 the consumer-tag"),
         ColumnSchema(
             "address",
@@ -271,8 +266,8 @@ _DELIVERIES = TableSchema(
             "of the publish for confirms",
         ),
         ColumnSchema("delivery_tag", TEXT, "delivery-tag in hex; AMQP 1.0 only"),
-        ColumnSchema("transfers", WHOLE, "number of transfer or body frames"),
-        ColumnSchema("payload", WHOLE, "octets of the message"),
+        ColumnSchema("transfers", WHOLE, "number of transfer or body frames", True),
+        ColumnSchema("payload", WHOLE, "octets of the message", True),
         ColumnSchema("complete", YES, "the end of the message was captured"),
         ColumnSchema("aborted", YES, "the sender aborted the delivery"),
         ColumnSchema(

@@ -22,7 +22,7 @@ from amqpscope.pipeline.chain import read_set
 from amqpscope.pipeline.failure import PipelineError
 from amqpscope.pipeline.files import ranges
 from amqpscope.pipeline.flow import BLOCKS, FilePiece
-from amqpscope.pipeline.lake import PartWriter
+from amqpscope.pipeline.parts import PartWriter
 from amqpscope.pipeline.planner import Plan
 from amqpscope.pipeline.rows import USUAL_TERMS, Rows, RowTerms
 from amqpscope.pipeline.schemas import TABLES

@@ -21,7 +21,9 @@ from support.lakes import CAPTURES, contents, in_spark, written
 from amqpscope.pipeline import PipelineError, analyse, tasks
 from amqpscope.pipeline import lake as lakes
 from amqpscope.pipeline import lease as lease_of_lakes
-from amqpscope.pipeline.lake import Lake, LakeFile, PartWriter
+from amqpscope.pipeline import parts as lake_parts
+from amqpscope.pipeline.lake import Lake
+from amqpscope.pipeline.parts import LakeFile, PartWriter
 from amqpscope.pipeline.schemas import TABLES
 
 SOURCES = sorted(CAPTURES.glob("rhea-*.pcap"))
@@ -68,7 +70,7 @@ def test_directories_are_readable_by_anyone(spark: Any, tmp_path: Path) -> None:
         assert dict(plain.dtypes)["date"] == "date" and dict(plain.dtypes)["protocol"] == "string"
     frames = lakes.table(spark, str(lake), "frames")
     assert frames.schema["packet"].metadata["comment"].startswith("packet with the frame's first octet")
-    assert pq.read_schema(next(iter(parts(lake / "latest" / "frames")))).equals(TABLES["frames"].stored)
+    assert pq.read_schema(next(iter(parts(lake / "latest" / "frames")))).equals(TABLES["frames"].schema)
 
 
 @pytest.mark.parametrize("plan", ["chain", "flow"])
@@ -291,7 +293,7 @@ def test_other_peoples_directories(tmp_path: Path) -> None:
 
 def test_many_days(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """More dates and protocols than files may be open: all rows are written, few at a time are open."""
-    monkeypatch.setattr(lakes, "MAX_OPEN_PARTS", 3)
+    monkeypatch.setattr(lake_parts, "MAX_OPEN_PARTS", 3)
     schema = TABLES["links"].schema
     writer = PartWriter(str(tmp_path), "stem")
     most = 0
@@ -320,18 +322,23 @@ def test_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         rows = []
         for number in range(start, start + 1000):
             row = dict.fromkeys(schema.names)
-            row |= {"packet": number, "time_ns": first + number * 1000, "address": f"queue-{number % 3}"}
+            row |= {
+                "packet": number,
+                "time_ns": first + number * 1000,
+                "address": f"queue-{number % 3}",
+                "payload": number % 5,
+            }
             rows.append(row | {"protocol": protocol, "date": datetime.date(2026, 1, 31)})
         return pa.RecordBatch.from_pylist(rows, schema=schema)
 
-    monkeypatch.setattr(lakes, "ROW_GROUP_ROWS", 4000)
-    monkeypatch.setattr(lakes, "ROW_GROUP_OCTETS", 10 * batch("amqp10", 0).nbytes)
+    monkeypatch.setattr(lake_parts, "ROW_GROUP_ROWS", 4000)
+    monkeypatch.setattr(lake_parts, "ROW_GROUP_OCTETS", 10 * batch("amqp10", 0).nbytes)
     writer = PartWriter(str(tmp_path), "stem")
     for number in range(9):
         writer.write("deliveries", batch("amqp10", number * 1000))
     for number in range(12):
         writer.write("deliveries", batch(f"protocol-{number}", 0))
-        assert writer._held < lakes.ROW_GROUP_OCTETS
+        assert writer._held < lake_parts.ROW_GROUP_OCTETS
     made = writer.close()
     assert writer._held == 0
     files = [pq.ParquetFile(tmp_path / part.path) for part in made]
@@ -342,7 +349,7 @@ def test_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = [whole.metadata.row_group(0).column(n) for n in range(whole.metadata.num_columns)]
     encodings = {column.path_in_schema: column.encodings for column in columns}
     assert "DELTA_BINARY_PACKED" in encodings["packet"] and "DELTA_BINARY_PACKED" in encodings["time_ns"]
-    assert "RLE_DICTIONARY" in encodings["address"]
+    assert "RLE_DICTIONARY" in encodings["address"] and "RLE_DICTIONARY" in encodings["payload"]
     sizes = {column.path_in_schema: column.total_uncompressed_size for column in columns}
     assert sizes["packet"] < 1000
 

@@ -1,0 +1,233 @@
+"""The Parquet files of a lake: how workers write the parts of a table, and read them again."""
+
+import datetime
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from amqpscope.pipeline.inputs import file_system
+from amqpscope.pipeline.schemas import TABLES, TableSchema
+
+__all__ = ["LakeFile", "PartReader", "PartWriter", "in_partition", "reading_tasks"]
+
+ROW_GROUP_ROWS = 1_000_000
+ROW_GROUP_OCTETS = 64 * 1024 * 1024
+"""Rows, and octets in memory, that a task gathers for a row group: the octets over all files it writes."""
+
+_ZSTD_LEVEL = 3
+
+MAX_OPEN_PARTS = 24
+"""Files that a task writes at a time. More days and protocols make more files, not more memory."""
+
+_NULL = "__HIVE_DEFAULT_PARTITION__"  # what Spark and Hive call the directory of a null
+
+
+class LakeFile(NamedTuple):
+    """A file of a table, by its path below the lake."""
+
+    table: str
+    path: str
+    rows: int
+    octets: int
+
+
+class PartWriter:
+    """Writes batches into files of a staging directory, one a table, date and protocol.
+
+    stem: what the files of this task attempt are called, different from all others.
+    """
+
+    def __init__(self, staging: str, stem: str) -> None:
+        self._system, self._staging = file_system(staging)
+        self._stem = stem
+        self._open: dict[tuple[str, str], _OpenPart] = {}
+        self._held = 0  # octets of rows that are not written yet
+        self._parts: list[LakeFile] = []
+
+    def write(self, name: str, batch: pa.RecordBatch) -> None:
+        """One batch of a table."""
+        table = TABLES[name]
+        if not table.partitioned:
+            self._write(name, "", batch)
+            return
+        for directory, rows in _by_partition(batch):
+            self._write(name, directory, rows)
+
+    def close(self) -> list[LakeFile]:
+        """Finish all files; gives them."""
+        for place in list(self._open):
+            self._finish(place)
+        return self._parts
+
+    def _write(self, name: str, directory: str, batch: pa.RecordBatch) -> None:
+        place = (name, directory)
+        part = self._open.pop(place, None)
+        if part is None:
+            if len(self._open) >= MAX_OPEN_PARTS:
+                self._finish(next(iter(self._open)))
+            folder = f"{name}/{directory}"
+            path = f"{folder}part-{self._stem}-{len(self._parts) + len(self._open)}.parquet"
+            self._make(folder)
+            stream = self._system.open_output_stream(f"{self._staging}/{path}")
+            part = _OpenPart(path, stream, TABLES[name])
+        self._open[place] = part  # the one written last is the last
+        self._held += part.take(batch)
+        if part.waiting_rows >= ROW_GROUP_ROWS:
+            self._held -= part.write()
+        while self._held >= ROW_GROUP_OCTETS:
+            self._held -= max(self._open.values(), key=lambda one: one.waiting_octets).write()
+
+    def _make(self, folder: str) -> None:
+        """Make a folder in the staging directory; not that itself: where it is gone, the run was given up."""
+        if not isinstance(self._system, fs.LocalFileSystem):
+            self._system.create_dir(f"{self._staging}/{folder}", recursive=True)
+            return
+        path = self._staging
+        for name in folder.rstrip("/").split("/"):
+            path = f"{path}/{name}"
+            self._system.create_dir(path, recursive=False)
+
+    def _finish(self, place: tuple[str, str]) -> None:
+        part = self._open.pop(place)
+        self._held -= part.write()
+        self._parts.append(LakeFile(place[0], part.path, part.rows, part.close()))
+
+
+class _OpenPart:
+    """A Parquet file that is written, and the rows that wait for its next row group.
+
+    path: below the staging directory. rows: of the whole file.
+    """
+
+    def __init__(self, path: str, stream: Any, table: TableSchema) -> None:
+        self.path = path
+        self.rows = 0
+        self.waiting_rows = 0
+        self.waiting_octets = 0
+        self._waiting: list[pa.RecordBatch] = []
+        self._stream = stream
+        self._writer = _writer(stream, table)
+
+    def take(self, batch: pa.RecordBatch) -> int:
+        """Let rows wait; gives their octets."""
+        octets = int(batch.nbytes)
+        self._waiting.append(batch)
+        self.rows += batch.num_rows
+        self.waiting_rows += batch.num_rows
+        self.waiting_octets += octets
+        return octets
+
+    def write(self) -> int:
+        """Write what waits as a row group; gives its octets."""
+        octets = self.waiting_octets
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting), ROW_GROUP_ROWS)
+        self._waiting.clear()
+        self.waiting_rows = self.waiting_octets = 0
+        return octets
+
+    def close(self) -> int:
+        """Finish the file; gives its octets."""
+        self._writer.close()
+        octets = int(self._stream.tell())
+        self._stream.close()
+        return octets
+
+
+def _writer(stream: Any, table: TableSchema) -> Any:
+    """Writes a table as Parquet.
+
+    Numbers that repeat, and texts, have a dictionary. The other numbers (packets, offsets, times) grow by
+    little: what they grow by takes a few bits.
+    """
+    dictionary, packed = [], []
+    for column in table.columns:
+        for path, kind in _leaves(column.name, column.type):
+            if pa.types.is_string(kind) or column.repeats:
+                dictionary.append(path)
+            elif pa.types.is_integer(kind) or pa.types.is_timestamp(kind):
+                packed.append(path)
+    return pq.ParquetWriter(
+        stream,
+        table.schema,
+        compression="zstd",
+        compression_level=_ZSTD_LEVEL,
+        use_dictionary=dictionary,
+        column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
+    )
+
+
+def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    """The columns that Parquet makes of a column, by their paths in the file."""
+    if pa.types.is_list(kind):
+        yield from _leaves(f"{path}.list.element", kind.value_type)
+    elif pa.types.is_struct(kind):
+        for field in kind:
+            yield from _leaves(f"{path}.{field.name}", field.type)
+    else:
+        yield path, kind
+
+
+def _by_partition(batch: pa.RecordBatch) -> list[tuple[str, pa.RecordBatch]]:
+    """The rows of each date and protocol, and their directory."""
+    dates, protocols = batch.column("date"), batch.column("protocol")
+    if len(pc.unique(dates)) == 1 and len(pc.unique(protocols)) == 1:
+        return [(_directory(dates[0].as_py(), protocols[0].as_py()), batch)]
+    rows: dict[str, list[int]] = {}
+    for row, (date, protocol) in enumerate(zip(dates.to_pylist(), protocols.to_pylist(), strict=True)):
+        rows.setdefault(_directory(date, protocol), []).append(row)
+    return [(directory, batch.take(pa.array(indices))) for directory, indices in rows.items()]
+
+
+def _directory(date: object, protocol: str | None) -> str:
+    # The names of protocols are our own: no character in them that a path would mind.
+    return f"date={date}/protocol={protocol or _NULL}/"
+
+
+class PartReader:
+    """Reads parts of a table on Spark's workers. tasks: the places of the parts that each task reads."""
+
+    def __init__(self, tasks: list[list[str]]) -> None:
+        self._tasks = tasks
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for numbers in batches:
+            for number in numbers.column(0).to_pylist():
+                for place in self._tasks[number]:
+                    system, inner = file_system(place)
+                    with system.open_input_file(inner) as file:
+                        yield from pq.ParquetFile(file).iter_batches(_ROWS_AT_ONCE)
+
+
+def in_partition(path: str) -> pc.Expression:
+    """What is true of all rows of a part: the date and the protocol, which its path names."""
+    date, protocol = path.split("/")[-3:-1]
+    there = pc.field("protocol").is_null()
+    if not protocol.endswith(_NULL):
+        there = pc.field("protocol") == pa.scalar(protocol.partition("=")[2])
+    day = datetime.date.fromisoformat(date.partition("=")[2])
+    return (pc.field("date") == pa.scalar(day, pa.date32())) & there
+
+
+_ROWS_AT_ONCE = 4096
+
+
+def reading_tasks(parts: list[LakeFile], place: Callable[[str], str]) -> list[list[str]]:
+    """The places of parts, as many at a time as are worth a task. place: gives that of a path."""
+    tasks: list[list[str]] = []
+    octets = _OCTETS_OF_A_TASK
+    for part in sorted(parts, key=lambda part: -part.octets):
+        if octets + part.octets > _OCTETS_OF_A_TASK or len(tasks[-1]) >= _PARTS_OF_A_TASK:
+            tasks.append([])
+            octets = 0
+        tasks[-1].append(place(part.path))
+        octets += part.octets
+    return tasks
+
+
+_OCTETS_OF_A_TASK = 16 * 1024 * 1024
+_PARTS_OF_A_TASK = 64
