@@ -765,6 +765,9 @@ MAX_STATE_PATHS: Final = 60
 MAX_PATH_STEPS: Final = 60
 """Steps of such a path. Real ones have ten; who opens and closes a channel all the time has more."""
 
+MAX_MAP_LINES: Final = 60
+"""Links, consumers and publishers that a page maps of each connection. The others are counted."""
+
 MAX_DRAWN_CONNECTIONS: Final = 40
 """Connections of a page: the worst ones. The others are counted."""
 

@@ -31,8 +31,8 @@ __all__ = ["EPILOG", "draw"]
 
 EPILOG = """\b
 The suffix of OUT chooses the form:
-  .html  a page that a browser opens without a network: what is wrong, the
-         ladders of the worst connections, and each frame whole
+  .html  a page that a browser opens without a network: what is wrong, and
+         the ladder, states, flow and map of the worst connections
   .svg   the ladder of a connection, light or dark as the reader prefers
   .md    the ladder in Markdown, as a sequence diagram of Mermaid
   .txt   the ladder as text

@@ -1,9 +1,9 @@
 """The charts of AMQP 1.0: credit and unsettled deliveries of each link, and the windows of each session."""
 
 from amqpscope.draw.flow import FlowCharts, ahead
+from amqpscope.draw.words import wire_name
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.links import LinkNames
-from amqpscope.report.printable import cut, printable
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.performatives import Attach, Begin, Disposition, Flow, Transfer
@@ -106,8 +106,8 @@ class _Events(Listener10):
     def _draw_credit(self, record: FrameRecord, link: Link) -> None:
         credit = self._credit(link)
         if credit.limit >= 0:
-            title = f"credit of link {_name(link)}, which the {link.sender} may send on"
-            chart = self._charts.chart(("credit", link), title, _name(link))
+            title = f"credit of link {wire_name(link.name)}, which the {link.sender} may send on"
+            chart = self._charts.chart(("credit", link), title, wire_name(link.name))
             chart.step(int(record.time), ahead(credit.limit, credit.count))
 
     def _draw_window(self, record: FrameRecord, session: Session, peer: str) -> None:
@@ -119,13 +119,9 @@ class _Events(Listener10):
             chart.step(int(record.time), ahead(window.limit, window.next))
 
     def _unsettled(self, record: FrameRecord, link: Link, change: int) -> None:
-        title = f"unsettled deliveries of link {_name(link)}"
-        chart = self._charts.chart(("unsettled", link), title, _name(link))
+        title = f"unsettled deliveries of link {wire_name(link.name)}"
+        chart = self._charts.chart(("unsettled", link), title, wire_name(link.name))
         chart.add(int(record.time), change)
-
-
-def _name(link: Link) -> str:
-    return cut(printable(link.name[:80]), 60)
 
 
 def _other(peer: str) -> str:

@@ -346,7 +346,20 @@
     by("picture").replaceChildren(...flowView({ make, svg, goTo }, now()));
   }
 
-  const VIEWS = { ladder: ["Ladder", ladder], states: ["States", states], flow: ["Flow", flow] };
+  let wires = () => {}; // draws the lines of the map again, after the layout has changed
+
+  function map() {
+    const open = (number) => {
+      setConnection(number);
+      show("ladder");
+    };
+    const [elements, connect] = mapView({ make, svg, goTo, counted, open }, data.connections, state.connection);
+    by("picture").replaceChildren(...elements);
+    wires = connect;
+    wires();
+  }
+
+  const VIEWS = { ladder: ["Ladder", ladder], states: ["States", states], flow: ["Flow", flow], map: ["Map", map] };
 
   function show(view) {
     if (state.view === view) return;
@@ -426,7 +439,10 @@
       const row = event.target.closest('.ladder [role="option"][id]');
       if (row && state.chosen < 0) details(now().rows[Number(row.id.slice(4))]);
     });
-    const again = () => { if (state.view === "ladder" && by("rows")) arrows(by("rows")); };
+    const again = () => {
+      if (state.view === "ladder" && by("rows")) arrows(by("rows"));
+      if (state.view === "map") wires();
+    };
     window.addEventListener("resize", again);
     window.addEventListener("beforeprint", again);
   }

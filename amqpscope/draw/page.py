@@ -29,7 +29,7 @@ from dissectors.wording import are, count
 
 __all__ = ["page_html", "rows_of_each"]
 
-_SCRIPTS: Final = ("states.js", "flow.js", "page.js")
+_SCRIPTS: Final = ("states.js", "flow.js", "map.js", "page.js")
 """The files of the page's script, in their order."""
 
 _ROW: Final = 900
@@ -135,7 +135,7 @@ def _capture(picture: Picture, connections: list[dict[str, Any]]) -> dict[str, A
 
 
 def _connection(one: SurveyedConnection, ladder: Ladder, picture: Picture) -> dict[str, Any]:
-    paths, flow = picture.paths.get(one.key), picture.flows.get(one.key)
+    paths, flow, drawn = picture.paths.get(one.key), picture.flows.get(one.key), picture.maps.get(one.key)
     start = min((row.time for row in ladder.rows if isinstance(row, (Arrow, Fold))), default=0)
     return {
         "stream": int(one.connection.stream),
@@ -148,6 +148,7 @@ def _connection(one: SurveyedConnection, ladder: Ladder, picture: Picture) -> di
         "paths": [] if paths is None else paths.json(),
         "morePaths": 0 if paths is None else paths.more,
         "flow": {"charts": [], "more": False, "latencies": []} if flow is None else flow.json(start),
+        "map": {} if drawn is None else drawn.json(one.findings),
         "last": max((row.time for row in ladder.rows if isinstance(row, Arrow)), default=start) - start,
         "diagnoses": [_diagnosis(each, picture.times, start) for each in one.diagnoses],
     }

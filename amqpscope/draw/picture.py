@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from amqpscope.draw.flow import FlowCharts
+from amqpscope.draw.map import ConnectionMap
 from amqpscope.draw.states import StatePaths
 from amqpscope.draw.survey import ConnectionKey, Survey, SurveyedConnection, connection_key
 from amqpscope.input.capture import Capture
@@ -35,8 +36,8 @@ class FrameFilter(Protocol):
 class Picture:
     """What is drawn. ladders: with what the survey knows of their connections, the worst first.
 
-    paths, flows: those of a connection through the state diagrams, and its charts, if they were asked for and
-    there are any. times: of packets that diagnoses name (ns).
+    paths, flows, maps: of each connection the paths through the state diagrams, the charts and the map, if
+    they were asked for and there are any. times: of packets that diagnoses name (ns).
     """
 
     def __init__(
@@ -45,12 +46,14 @@ class Picture:
         ladders: list[tuple[SurveyedConnection, Ladder]],
         paths: dict[ConnectionKey, StatePaths],
         flows: dict[ConnectionKey, FlowCharts],
+        maps: dict[ConnectionKey, ConnectionMap],
         times: dict[int, int],
     ) -> None:
         self.survey = survey
         self.ladders = ladders
         self.paths = paths
         self.flows = flows
+        self.maps = maps
         self.times = times
 
 
@@ -58,7 +61,7 @@ class PictureBuilder:
     """Takes the frames of a capture again; gives the ladders of some of its connections.
 
     chosen: the connections. wanted: the frames. most: frames of each that are drawn. fields: whether all
-    fields are kept, and state diagrams and the flow are followed.
+    fields are kept, and state diagrams, the flow and the map are followed.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class PictureBuilder:
         self._begun: set[ConnectionKey] = set()
         self._paths: dict[ConnectionKey, StatePaths] = {}
         self._flows: dict[ConnectionKey, FlowCharts] = {}
+        self._maps: dict[ConnectionKey, ConnectionMap] = {}
         self._packets = frozenset(packet for one in self._chosen.values() for packet in one.packets)
         self._times: dict[int, int] = {}
 
@@ -104,6 +108,8 @@ class PictureBuilder:
                 self._paths[key].take(record)
             if key in self._flows:
                 self._flows[key].take(record)
+            if key in self._maps:
+                self._maps[key].take(record)
             if not self._wanted.takes(record, link):
                 return
             if near is None:
@@ -123,17 +129,21 @@ class PictureBuilder:
         return self._picture(around == 0)
 
     def _begin(self, key: ConnectionKey, record: FrameRecord) -> None:
-        """The first frame of a connection: from here on its state diagrams and its flow are followed."""
+        """The first frame of a connection: from here on its state diagrams, flow and map are followed."""
         self._begun.add(key)
         protocol = PROTOCOLS.get(self._chosen[key].connection.protocol)
-        paths = None if protocol is None else protocol.state_paths()
-        flow = None if protocol is None else protocol.flow_charts()
+        if protocol is None:
+            return
+        paths, flow, drawn = protocol.state_paths(), protocol.flow_charts(), protocol.connection_map()
         if paths is not None:
             paths.follow(self._names, record)
             self._paths[key] = paths
         if flow is not None:
             flow.follow(self._names, record)
             self._flows[key] = flow
+        if drawn is not None:
+            drawn.follow(self._names, record)
+            self._maps[key] = drawn
 
     def _draw(self, near: FramesAround) -> None:
         """Draw the frames next to a packet, with links named anew: the connection may be over."""
@@ -166,4 +176,6 @@ class PictureBuilder:
                 ladders.append((one, builder.ladder(whole)))
         for followed in self._paths.values():
             followed.finish()
-        return Picture(self._survey, ladders, self._paths, self._flows, self._times)
+        for drawn in self._maps.values():
+            drawn.finish()
+        return Picture(self._survey, ladders, self._paths, self._flows, self._maps, self._times)

@@ -3,9 +3,9 @@
 from typing import Final
 
 from amqpscope.draw.states import Diagram, StatePaths
+from amqpscope.draw.words import wire_name
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.links import LinkNames
-from amqpscope.report.printable import printable
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, Session
 from amqpscope.tracking.amqp10.states import CONNECTION, LINK, SESSION
@@ -65,5 +65,4 @@ class _Events(Listener10):
 
     def _link(self, record: FrameRecord, link: Link, action: str) -> None:
         number = self._links.setdefault(link, len(self._links))
-        name = printable(link.name[:60])
-        self._paths.exchange(record, ("link", number), _LINK, f"link {name}", action)
+        self._paths.exchange(record, ("link", number), _LINK, f"link {wire_name(link.name)}", action)

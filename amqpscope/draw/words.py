@@ -1,14 +1,15 @@
 """The words that all pictures share."""
 
 from amqpscope.model.finding import Finding
+from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, Connection, endpoint
 from amqpscope.protocols import label
 from amqpscope.report.findings import message_of
-from amqpscope.report.printable import printable
+from amqpscope.report.printable import cut, printable
 from amqpscope.report.verdict import kind
 from amqpscope.report.who import who
 
-__all__ = ["finding_text", "heading_text", "offset_text", "peer_text"]
+__all__ = ["finding_text", "heading_text", "offset_text", "peer_text", "wire_name"]
 
 
 def heading_text(connection: Connection) -> str:
@@ -35,3 +36,8 @@ def offset_text(nanoseconds: int) -> str:
     sign = "-" if nanoseconds < 0 else "+"
     whole, rest = divmod(abs(nanoseconds) // 1000, 1_000_000)
     return f"{sign}{whole}.{rest:06d}"
+
+
+def wire_name(text: str | None) -> str:
+    """The name of a link, queue or address as a label: without a password, and not too long."""
+    return "" if text is None else cut(printable(without_password(text[:256])), 60)

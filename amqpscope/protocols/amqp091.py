@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.draw.flow import FlowCharts
+    from amqpscope.draw.map import ConnectionMap
     from amqpscope.draw.states import StatePaths
     from amqpscope.model.finding import Finding
     from amqpscope.model.peer_name import PeerName
@@ -134,6 +135,11 @@ class Amqp091(Protocol):
         from amqpscope.draw.flow091 import FlowCharts091
 
         return FlowCharts091()
+
+    def connection_map(self) -> ConnectionMap | None:
+        from amqpscope.draw.map091 import ConnectionMap091
+
+        return ConnectionMap091()
 
     def judge(
         self,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.draw.flow import FlowCharts
+    from amqpscope.draw.map import ConnectionMap
     from amqpscope.draw.states import StatePaths
     from amqpscope.model.finding import Finding
     from amqpscope.model.peer_name import PeerName
@@ -117,6 +118,11 @@ class Amqp10(Protocol):
         from amqpscope.draw.flow10 import FlowCharts10
 
         return FlowCharts10()
+
+    def connection_map(self) -> ConnectionMap | None:
+        from amqpscope.draw.map10 import ConnectionMap10
+
+        return ConnectionMap10()
 
     def judge(
         self,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from amqpscope.diff.forms import CanonicalFrameTable
     from amqpscope.diff.transcript import Names, Room, Transcript
     from amqpscope.draw.flow import FlowCharts
+    from amqpscope.draw.map import ConnectionMap
     from amqpscope.draw.states import StatePaths
     from amqpscope.model.finding import Finding
     from amqpscope.model.peer_name import PeerName
@@ -140,6 +141,10 @@ class Protocol(RuleSpace, ABC):
 
     def flow_charts(self) -> FlowCharts | None:
         """What charts credit, windows and unsettled messages, for pictures; None if there is nothing."""
+        return None
+
+    def connection_map(self) -> ConnectionMap | None:
+        """What maps links, queues and addresses, for pictures; None if there is nothing."""
         return None
 
     # Judging

@@ -5,37 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from support.dialogue import Dialogue
+from support.pictures import picture_of
 
 from amqpscope.draw.flow import Chart, FlowCharts, ahead
-from amqpscope.draw.picture import PictureBuilder
-from amqpscope.draw.survey import survey
-from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.limits import MAX_CHART_POINTS
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 
 
-class Everything:
-    """Every frame is drawn."""
-
-    def takes(self, record: object, link: object) -> bool:
-        return True
-
-    def takes_finding(self, finding: object) -> bool:
-        return True
-
-    def start(self, time: int) -> None:
-        pass
-
-
 def charts(path: Path) -> FlowCharts:
     """Those of the worst connection of a capture."""
-    options = CaptureOptions(judge=True, keep=False, ended=True)
-    with Capture(str(path), options) as capture:
-        surveyed = survey(capture)
-    with Capture(str(path), options) as capture:
-        builder = PictureBuilder(surveyed, surveyed.connections[:1], Everything(), fields=True)
-        (found,) = builder.read(capture).flows.values()
+    (found,) = picture_of(path).flows.values()
     return found
 
 

@@ -220,6 +220,24 @@ def test_the_states_are_drawn(browser: Browser, tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.chromium
+def test_the_map_is_drawn(browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = drawn(CAPTURES / "amqplib-routing.pcap", tmp_path, capsys)
+    opened(browser, page)
+    browser.click("#tab-map")
+    shown = browser.value("[...document.querySelectorAll('.place')].map((one) => one.textContent)")
+    assert "queue lost: 1 out" in shown and "exchange unrouted: to queue lost" in shown
+    wires = browser.value(
+        "[...document.querySelectorAll('.wires path:not(.head)')].map((one) => one.getAttribute('class'))"
+    )
+    assert wires.count("client") == 1 and wires.count("server") == 2 and wires.count("bound") == 4
+    browser.click(".map .line button")
+    assert browser.value("document.getElementById('details').textContent").startswith(
+        "basic.consume-ok, packet"
+    )
+    assert browser.problems == [] and browser.requests == [page.as_uri()]
+
+
+@pytest.mark.chromium
 def test_the_flow_is_drawn(browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = drawn(CAPTURES / "situations" / "credit-starved.pcap", tmp_path, capsys)
     opened(browser, page)
