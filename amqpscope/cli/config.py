@@ -80,6 +80,11 @@ DEFAULTS: dict[str, object] = {
     "output": [],
     "baseline": None,
     "max-per-rule": 3,
+    "tls-keylog": [],
+    "tls-key": [],
+    "diagnoses": True,
+    "diagnosis-limits": {},
+    "fail-on-diagnosis": [],
 }
 
 
@@ -161,6 +166,8 @@ def _here() -> str:
 def _value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, dict):
+        return ", ".join(f"{word(str(name))} = {one:g}" for name, one in value.items()) or "none"
     if isinstance(value, list):
         return ", ".join(word(str(one)) for one in value) or "none"
     if value is None:

@@ -307,7 +307,7 @@ _FINDINGS = TableSchema(
         ColumnSchema("requirement", TEXT, "requirement level in the specification (MUST, SHOULD, ...)"),
         ColumnSchema("message", TEXT, "the finding in one sentence, with its values"),
         ColumnSchema("spec", TEXT, "document and section of the specification"),
-        ColumnSchema("edition", TEXT, "edition of the specification"),
+        ColumnSchema("edition", TEXT, "edition of the specification (final, csd01, csprd02, draft2011)"),
         ColumnSchema("profile", TEXT, "profile of a product that lowered the severity, null if none did"),
         ColumnSchema("overridden", TEXT, "severity of the rule, if the configuration sets another one"),
         ColumnSchema(

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER, Connection
+from amqpscope.protocols import protocol_of
 from amqpscope.report.cases import Cases, Shown
 from amqpscope.report.findings import evidence_of, expected_condition, link_name, message_of, overridden
 from amqpscope.report.line import Line
@@ -399,7 +400,8 @@ def _where(finding: Finding) -> str:
     if finding.link_sender:
         parts.append(f"link {in_quotes(link_name(finding), _LONGEST)} ({finding.link_sender} sends)")
     if finding.delivery_id >= 0:
-        parts.append(f"delivery {finding.delivery_id}")
+        term = protocol_of(finding.connection.protocol).terms.get("delivery-id", "delivery")
+        parts.append(f"{term.removesuffix('-id')} {finding.delivery_id}")
     offset = finding.evidence.get("offset")
     path = finding.evidence.get("path")
     if isinstance(offset, int) and isinstance(path, str):

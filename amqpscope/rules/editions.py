@@ -1,15 +1,19 @@
-"""Which text a verdict follows: the final AMQP 1.0 of October 2011, or one of two later drafts at OASIS.
+"""Which text a verdict follows: the final AMQP 1.0 of October 2011, one of two later drafts at OASIS, or the
+earlier draft of April 2011.
 
 The drafts csd01 (21 February 2012) and csprd02 (29 May 2012) contain only Part 3, Messaging. They clarify the
 wording and change a few rules; the wire format is the same. For types, transport, transactions and security,
 only the final text exists here, so findings about them always follow the final text. Rules judge by all texts
 at once, and this module keeps the findings that hold under the chosen text.
+
+The draft of April 2011 is a dialect with rules of its own: nobody chooses it here, its findings name it.
 """
 
 from typing import Final
 
 from amqpscope.errors import FilterError
 from amqpscope.model.finding import Finding
+from amqpscope.protocols import PROTOCOLS
 from amqpscope.rules.catalogue import editions, rule
 
 __all__ = ["CSD01", "CSPRD02", "EDITIONS", "FINAL", "following", "known", "shown_in"]
@@ -45,6 +49,10 @@ def shown_in(name: str) -> str:
 
 def _follows(finding: Finding, edition: str) -> bool:
     name = finding.rule
+    protocol = PROTOCOLS.get(name.partition("/")[0])
+    if protocol is not None and protocol.dialect:
+        finding.assessment = finding.assessment.by_edition(protocol.dialect)
+        return True
     if edition == FINAL:
         if name == "amqp10/M-CT-NONDATA":
             return str(finding.evidence.get("content_type", "")).lower() not in _WRAPPED

@@ -24,6 +24,7 @@ from amqpscope.schemas.shapes import (
 __all__ = ["COMMON", "SCHEMAS", "document"]
 
 SEVERITY: Final = any_of("error", "warning", "note")
+CERTAINTY: Final = any_of("certain", "possible")
 PACKET: Final = record({"capture": TEXT, "packet": INDEX})
 REFERENCES: Final = listed(record({"text": TEXT, "address": TEXT}))
 SEEN: Final = record({"packet": INDEX, "name": TEXT})
@@ -71,12 +72,12 @@ _FRAME: Final[dict[str, Schema]] = {
 _FINDING: Final[dict[str, Schema]] = {
     "rule": said(TEXT, "the rule's id with its namespace, such as amqp10/L-CREDIT"),
     "severity": SEVERITY,
-    "certainty": any_of("certain", "possible"),
+    "certainty": CERTAINTY,
     "requirement": said(nullable(TEXT), "the level in the specification"),
     "message": said(TEXT, "one sentence with the values"),
     "spec": said(nullable(TEXT), "document and section"),
     "references": said(nullable(REFERENCES), "the public addresses of these sections"),
-    "edition": said(nullable(TEXT), "the edition of the specification: final, csd01 or csprd02"),
+    "edition": said(nullable(TEXT), "the edition of the specification: final, csd01, csprd02 or draft2011"),
     "profile": said(nullable(TEXT), "the profile that makes the finding a note"),
     "capture": said(nullable(TEXT), "the file"),
     "packet": said(nullable(INDEX), "the packet of the offending frame's first octet"),
@@ -757,10 +758,58 @@ SCHEMAS: Final[dict[str, Schema]] = {
         },
         "`rules profiles --format json`",
     ),
-    "lake-summary": {
-        **record({}, "`pipeline summary --format json`: for each question the rows of its answer"),
-        "additionalProperties": listed(mapped(ANY)),
-    },
+    "lake-summary": record(
+        {
+            f"{question}?": listed(record(columns))
+            for question, columns in {
+                "diagnoses": {
+                    "code": TEXT,
+                    "whose_move": nullable(TEXT),
+                    **dict.fromkeys(("times", "connections"), INDEX),
+                    "longest": nullable(NUMBER),
+                },
+                "files": {
+                    "status": TEXT,
+                    "reason": nullable(TEXT),
+                    "files": INDEX,
+                    **dict.fromkeys(("octets", "packets"), nullable(INDEX)),
+                },
+                "connections": {
+                    "protocol": nullable(TEXT),
+                    **dict.fromkeys(("connections", "frames", "messages", "missing"), INDEX),
+                },
+                "rules": {
+                    "rule": TEXT,
+                    "severity": SEVERITY,
+                    "certainty": CERTAINTY,
+                    "product": nullable(TEXT),
+                    **dict.fromkeys(("findings", "connections"), INDEX),
+                },
+                "containers": {
+                    "container": nullable(TEXT),
+                    "severity": SEVERITY,
+                    **dict.fromkeys(("findings", "rules"), INDEX),
+                },
+                "addresses": {
+                    "address": nullable(TEXT),
+                    **dict.fromkeys(("findings", "rules"), INDEX),
+                },
+                "hours": {"hour": nullable(TIME), "severity": SEVERITY, "findings": INDEX},
+                "latency": {
+                    "address": nullable(TEXT),
+                    "sender": PEER,
+                    **dict.fromkeys(("deliveries", "settled"), INDEX),
+                    **dict.fromkeys(("p50", "p95", "p99"), nullable(NUMBER)),
+                },
+                "errors": {
+                    **dict.fromkeys(("condition", "in", "peer", "product"), nullable(TEXT)),
+                    "times": INDEX,
+                },
+            }.items()
+        },
+        "`pipeline summary --format json`: for each question the rows of its answer. A question about a "
+        "table that the lake does not have is left out",
+    ),
 }
 """Each object by its name in `schema`, without that field."""
 

@@ -357,20 +357,20 @@ class Grounds10(Grounds, Listener10):
             mark = None if delivery is None else sender.deliveries.get(delivery)
             if delivery is None or mark is None:
                 by = "the other peer" if body.role else "the same peer"
-                what = f"no delivery {number} of {by} was captured on the session"
+                what = f"no delivery-id {number} of {by} was captured on the session"
                 found.append(Ground(LACKS, what, None, ("delivery-id",)))
                 continue
             what = (
-                f"delivery {number}"
+                f"delivery-id {number}"
                 if len(named) == 1
-                else f"delivery {number}, the {which} in the disposition"
+                else f"delivery-id {number}, the {which} in the disposition"
             )
             add_known(found, GRANTS, what, mark, ("delivery-id",))
             link = None if delivery.link is None else sender.links.get(delivery.link)
             if delivery.link is not None and link is not None and link not in links:
                 links.append(link)
                 add_known(found, SETS_UP, f"link {name_text(delivery.link.name)} was attached", link.attach)
-            what = f"the same peer had already settled delivery {number}"
+            what = f"the same peer had already settled delivery-id {number}"
             add_known(found, FORBIDS, what, way.settled.get(delivery), ("delivery-id",))
 
     def of_end(self, direction: int, by_client: bool) -> list[Ground]:

@@ -106,7 +106,7 @@ def configuration() -> str:
     for key in KEYS:
         words = _TABLES.get(key) or escaped(helps[f"--{key}"].partition(" [default")[0])
         default = DEFAULTS.get(key)
-        rows.append((f"`{key}`", f"`{_toml(default)}`" if default is not None else "", words))
+        rows.append((f"`{key}`", f"`{_toml(default)}`" if default not in (None, {}) else "", words))
     return (
         "# Configuration keys\n\nThe keys of `amqpscope.toml`, and of the table `[tool.amqpscope]` in `pyproject.toml`. "
         "[Configuration](../guides/configuration.md) shows a whole file. `amqpscope config show` prints what holds in "

@@ -10,6 +10,8 @@ import pytest
 from support.commands import Result, amqpscope, unprintable
 from support.scripted import SCRIPTED
 
+from amqpscope.policy.configuration import KEYS
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -198,6 +200,8 @@ def test_show_without_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert reported["schema"] == "amqpscope/configuration/1"
     assert reported["file"] is None
     assert {one["from"] for one in reported["settings"].values()} == {"default"}
+    # These two are shown by themselves.
+    assert set(reported["settings"]) == set(KEYS) - {"severity", "allow"}
     assert reported["settings"]["fail-on"] == {"value": "error", "from": "default", "line": None}
 
 
@@ -208,6 +212,16 @@ def test_show_tells_all_but_a_baseline_that_is_not_there(
     result = amqpscope(capsys, "config", "show")
     assert (result.status, result.err) == (2, "amqpscope: known.json: No such file or directory\n")
     assert "baseline known.json amqpscope.toml, line 1" in [" ".join(line.split()) for line in result.lines]
+
+
+def test_show_has_the_limits_of_diagnoses(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("amqpscope.toml").write_text(
+        'tls-key = ["server.pem"]\n[diagnosis-limits]\n"credit-none.seconds" = 20\n', encoding="utf-8"
+    )
+    shown = [" ".join(line.split()) for line in amqpscope(capsys, "config", "show").lines]
+    assert "diagnosis-limits credit-none.seconds = 20 amqpscope.toml, line 2" in shown
+    assert "diagnoses true default" in shown
+    assert any(line.startswith("tls-key ") and "server.pem amqpscope.toml, line 1" in line for line in shown)
 
 
 def test_show_tells_where_it_is_from(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.closed_schemas import validator
 from support.commands import amqpscope
 from support.lakes import CAPTURES
 from support.scripted import SCRIPTED
@@ -97,6 +98,7 @@ def test_questions(lent: None, tmp_path: Path, capsys: pytest.CaptureFixture[str
     result = run(capsys, "summary", lake, "--format", "json")
     answers = json.loads(result.out)
     assert result.status == 0 and result.err == ""
+    assert [error.message for error in validator("lake-summary").iter_errors(answers)] == []
     assert {"amqp10/C-CLOSE-LAST"} <= {row["rule"] for row in answers["rules"]}
     assert {"RabbitMQ 3.10.8"} <= {row["product"] for row in answers["rules"]}
     assert all(answers[name] for name in ("files", "connections", "containers", "hours", "latency", "errors"))

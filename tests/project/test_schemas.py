@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import io
 import json
 import re
@@ -16,6 +15,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from support.closed_schemas import closed, validator
 
 from amqpscope.cli.main import run
 from amqpscope.model.tls_facts import Certificate, TlsAlert, TlsFacts
@@ -58,27 +58,6 @@ reason = "known"
 peer = "server"
 expires = 2099-01-31
 """
-
-
-def closed(part: Any) -> Any:
-    """The same schema, which takes no field that it does not name."""
-    if isinstance(part, list):
-        return [closed(one) for one in part]
-    if not isinstance(part, dict):
-        return part
-    made = {name: closed(one) for name, one in part.items()}
-    if "properties" in part and "type" in part and "additionalProperties" not in part:
-        made["additionalProperties"] = False
-    return made
-
-
-@functools.cache
-def validator(name: str, part: str = "") -> jsonschema.Draft202012Validator:
-    """Of an object, or of one of its parts that others have, too."""
-    whole = closed(schema(name))
-    if part:
-        whole = {"$defs": whole["$defs"], "$ref": f"#/$defs/{part}"}
-    return jsonschema.Draft202012Validator(whole)
 
 
 def printed(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:

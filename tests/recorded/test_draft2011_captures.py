@@ -128,3 +128,15 @@ def test_every_command_takes_them() -> None:
 def test_no_recorded_capture_is_taken_for_the_draft(path: Path) -> None:
     with path.open("rb") as file:
         assert [record.packet for record in amqpscope.read(file) if record.frame.dialect] == []
+
+
+def test_a_finding_names_the_draft_as_its_edition(capsys: pytest.CaptureFixture[str]) -> None:
+    [found] = map(json.loads, amqpscope_run(capsys, "check", "--format", "ndjson", STORY).lines)
+    assert (found["rule"], found["edition"]) == ("amqp10-draft2011/M-FRAG-OFFSET", "draft2011")
+
+
+def test_why_and_check_call_a_delivery_a_transfer(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = amqpscope_run(capsys, "why", STORY, "20").lines
+    assert "  grants      transfer-id 1, the last in the disposition (arrived, perhaps not read)" in lines
+    [where] = [one for one in amqpscope_run(capsys, "check", STORY).lines if one.startswith("    where ")]
+    assert "transfer 2" in where and "delivery" not in where

@@ -50,7 +50,7 @@ def test_deliveries_of_both_peers_with_one_id_are_two(
     assert "forbids" not in [one["effect"] for one in why(capsys, tmp_path, d, said)["grounds"]]
     forbidding = [one for one in why(capsys, tmp_path, d, again)["grounds"] if one["effect"] == "forbids"]
     assert [(one["what"], one["packet"]) for one in forbidding] == [
-        ("the client had already settled delivery 0", d.packet_number(said))
+        ("the client had already settled delivery-id 0", d.packet_number(said))
     ]
 
 
