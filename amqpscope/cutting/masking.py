@@ -11,7 +11,7 @@ from typing import Final
 from amqpscope.cutting.stand_ins import StandIns
 from dissectors.interface import Frame
 
-__all__ = ["MalformedError", "Masker", "Place", "scrubbed"]
+__all__ = ["MalformedError", "Masker", "Place", "in_places", "scrubbed"]
 
 Place = tuple[int, bytes]
 """An offset in a stream, and the octets that stand there in the anonymised capture."""
@@ -40,6 +40,16 @@ class Masker:
     def finish(self) -> list[Place]:
         """No frame follows: the rest."""
         return []
+
+
+def in_places(masked: bytes, parts: list[Place]) -> list[Place]:
+    """What was masked as one, cut into the places of its parts."""
+    places: list[Place] = []
+    at = 0
+    for offset, octets in parts:
+        places.append((offset, masked[at : at + len(octets)]))
+        at += len(octets)
+    return places
 
 
 def scrubbed(octets: bytes, stand_ins: StandIns) -> bytes:

@@ -6,7 +6,7 @@ strings and tables are masked, but for those in `_STAYS`; numbers and bits stay.
 
 from typing import Final
 
-from amqpscope.cutting.masking import MalformedError, Masker, Place, scrubbed
+from amqpscope.cutting.masking import MalformedError, Masker, Place, in_places, scrubbed
 from amqpscope.cutting.stand_ins import StandIns
 from amqpscope.limits import MAX_MASKED_MESSAGE
 from dissectors.amqp091 import methods
@@ -84,13 +84,7 @@ class Masker091(Masker):
         self._octets -= len(whole)
         if whole:
             self.stand_ins.count("bodies")
-        masked = self.stand_ins.body(whole)
-        places: list[Place] = []
-        at = 0
-        for offset, octets in parts:
-            places.append((offset, masked[at : at + len(octets)]))
-            at += len(octets)
-        return places
+        return in_places(self.stand_ins.body(whole), parts)
 
 
 class _Walk:

@@ -7,7 +7,7 @@ binaries, maps and values of any type are masked; numbers, booleans and symbols 
 
 from typing import Final
 
-from amqpscope.cutting.masking import MalformedError, Masker, Place, scrubbed
+from amqpscope.cutting.masking import MalformedError, Masker, Place, in_places, scrubbed
 from amqpscope.cutting.stand_ins import StandIns
 from amqpscope.limits import MAX_MASKED_MESSAGE
 from dissectors.amqp10 import registry
@@ -105,13 +105,7 @@ class Masker10(Masker):
         parts = self._messages.pop(key)
         whole = b"".join(octets for _, octets in parts)
         self._octets -= len(whole)
-        masked = _Walk(whole, self.stand_ins, False).sequence(0)
-        places: list[Place] = []
-        at = 0
-        for offset, octets in parts:
-            places.append((offset, masked[at : at + len(octets)]))
-            at += len(octets)
-        return places
+        return in_places(_Walk(whole, self.stand_ins, False).sequence(0), parts)
 
 
 class _Walk:
