@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from amqpscope.cli.inputs import (
+    CaptureArgument,
     DialectOption,
     KeyLogOption,
     Merge,
@@ -27,7 +28,7 @@ from amqpscope.input.replay import ReplayableCapture
 from amqpscope.policy.replacement import replace_text
 from dissectors.wording import count
 
-__all__ = ["EPILOG", "draw"]
+__all__ = ["EPILOG", "draw", "draw_capture"]
 
 EPILOG = """\b
 The suffix of OUT chooses the form:
@@ -149,11 +150,21 @@ def draw(
         first=parse_bound("--from", first),
         last=parse_bound("--to", last),
     )
-    write = _form(out, scale is Scale.time)
     captures = inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key))
     if len(captures) > 1:
         raise FilterError(f"draw: give one of the {len(captures)} captures, or merge them with --merge")
-    one = captures[0]
+    return draw_capture(captures[0], out, selection, around or 0, scale is Scale.time)
+
+
+def draw_capture(
+    one: CaptureArgument, out: str, selection: Selection, around: int = 0, to_scale: bool = False
+) -> Status:
+    """Draw a capture into a file, whose suffix names the form.
+
+    around: draw only the frames next to this packet; 0 for all. to_scale: in SVG, distances are as the times
+    between frames. Raises CaptureError, FilterError, OutputError.
+    """
+    write = _form(out, to_scale)
     if one.refusal:
         raise CaptureError(one.refusal)
     if any(same_file(path, out) for path in one.paths if path != "-"):
@@ -162,7 +173,7 @@ def draw(
         one.paths, via=one.via, dialect=one.dialect, secrets=one.secrets, meter=meter
     ) as material:
         with material.capture(judge=True, ended=True) as capture:
-            surveyed = survey(capture, selection.connection, around or 0)
+            surveyed = survey(capture, selection.connection, around)
         if surveyed.nothing:
             say(f"{surveyed.name}: {surveyed.nothing}")
             return Status.NO_AMQP
@@ -172,7 +183,7 @@ def draw(
         page = out.lower().endswith(".html")
         with material.capture(judge=False, ended=True) as capture:
             builder = _page_of(surveyed, selection) if page else _ladder_of(surveyed, selection)
-            picture = builder.read(capture, around or 0)
+            picture = builder.read(capture, around)
         if not picture.ladders:
             raise CaptureError(_nothing_drawn(surveyed, selection, around))
         replace_text(out, write(picture))
@@ -219,7 +230,7 @@ def _form(out: str, to_scale: bool) -> Callable[[Picture], str]:
     raise FilterError(f"--output {out}: the name must end in .html, .svg, .md or .txt")
 
 
-def _nothing_drawn(surveyed: Survey, selection: Selection, around: int | None) -> str:
+def _nothing_drawn(surveyed: Survey, selection: Selection, around: int) -> str:
     missing = selection.missing()
     if around and not missing:
         return f"{surveyed.name}: --around {around}: no frame begins in this packet"

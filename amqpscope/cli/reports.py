@@ -59,7 +59,8 @@ class Reports:
         annotated: str | None = None,
     ) -> None:
         self._form = declared(form)
-        self._options = ReportOptions(policy.terms, most, detail)
+        again = [] if any("-" in one.paths for one in captures) else captures
+        self._options = ReportOptions(policy.terms, most, detail, again)
         self._selection = selection
         self._annotated = annotated
         self._files: list[Replacement] = []

@@ -23,9 +23,9 @@ from amqpscope.cli.inputs import (
     secrets_of,
 )
 from amqpscope.cli.output import TextOrJson, progress, say
-from amqpscope.cli.selection import WantedConnection
+from amqpscope.cli.selection import Selection, WantedConnection
 from amqpscope.cli.status import Status, worst
-from amqpscope.errors import CaptureError
+from amqpscope.errors import CaptureError, FilterError
 from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.limits import MAX_SUMMARY_DETAILS, MAX_SUMMARY_ROWS
 from amqpscope.model.diagnosis import Diagnosis
@@ -89,6 +89,15 @@ def summary(
             "object per capture, one per line. [default: text]",
         ),
     ] = TextOrJson.text,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE.html",
+            help="Also draw the capture into this file: a page for a browser, as `amqpscope draw` writes it.",
+        ),
+    ] = None,
     merge: Merge = False,
     via: Via = None,
     dialect: DialectOption = None,
@@ -104,7 +113,10 @@ def summary(
     """Show the peers, the links and the traffic of each connection, and how and why the connection ended."""
     wanted = None if connection is None else WantedConnection(connection)
     statuses = []
-    for one in inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key)):
+    captures = inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key))
+    if output is not None:
+        _may_draw(captures, output)
+    for one in captures:
         try:
             statuses.append(_summarise(one, wanted, everything, form, allow_empty))
         except CaptureError as error:
@@ -113,7 +125,22 @@ def summary(
             statuses.append(Status.FAILURE)
     if wanted is not None and not wanted.met and Status.FINE in statuses:
         statuses.append(Status.FAILURE)
+    if output is not None and statuses == [Status.FINE]:
+        from amqpscope.cli.draw import draw_capture  # brings all that draws
+
+        sys.stdout.flush()
+        statuses.append(draw_capture(captures[0], output, Selection(connection)))
     return worst(statuses)
+
+
+def _may_draw(captures: list[CaptureArgument], output: str) -> None:
+    """Check that a page can be drawn of what is summarised. Raises FilterError."""
+    if not output.lower().endswith(".html"):
+        raise FilterError(f"--output {output}: the name must end in .html")
+    if len(captures) != 1 or "-" in captures[0].paths:
+        raise FilterError(
+            "--output: a page shows one capture, and reads the capture again (give one file, or --merge)"
+        )
 
 
 def _summarise(

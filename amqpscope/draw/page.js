@@ -448,8 +448,12 @@
   }
 
   overview();
-  tabs();
-  listen();
-  setConnection(0);
+  if (data.connections.length) {
+    tabs();
+    listen();
+    setConnection(0);
+  } else {
+    for (const one of document.querySelectorAll("#tools, #view, footer")) one.hidden = true;
+  }
   document.documentElement.dataset.ready = "yes";
 })();

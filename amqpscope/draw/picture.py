@@ -1,7 +1,7 @@
 """The second reading of a capture that is drawn: the ladders of the connections that were chosen."""
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Final, Protocol
 
 from amqpscope.draw.flow import FlowCharts
 from amqpscope.draw.map import ConnectionMap
@@ -17,7 +17,7 @@ from amqpscope.report.ladder_model import Ladder, LadderBuilder
 from amqpscope.report.links import LinkNames
 from amqpscope.tracking.amqp10.identity import Link
 
-__all__ = ["FrameFilter", "Picture", "PictureBuilder"]
+__all__ = ["EVERY_FRAME", "FrameFilter", "Picture", "PictureBuilder"]
 
 
 class FrameFilter(Protocol):
@@ -33,6 +33,23 @@ class FrameFilter(Protocol):
         """The capture's first frame has this time (ns)."""
 
 
+class _EveryFrame:
+    """See `EVERY_FRAME`."""
+
+    def takes(self, record: FrameRecord, link: Link | None) -> bool:
+        return True
+
+    def takes_finding(self, finding: Finding) -> bool:
+        return True
+
+    def start(self, time: int) -> None:
+        pass
+
+
+EVERY_FRAME: Final[FrameFilter] = _EveryFrame()
+"""All frames are drawn."""
+
+
 class Picture:
     """What is drawn. ladders: with what the survey knows of their connections, the worst first.
 
@@ -40,21 +57,13 @@ class Picture:
     they were asked for and there are any. times: of packets that diagnoses name (ns).
     """
 
-    def __init__(
-        self,
-        survey: Survey,
-        ladders: list[tuple[SurveyedConnection, Ladder]],
-        paths: dict[ConnectionKey, StatePaths],
-        flows: dict[ConnectionKey, FlowCharts],
-        maps: dict[ConnectionKey, ConnectionMap],
-        times: dict[int, int],
-    ) -> None:
+    def __init__(self, survey: Survey) -> None:
         self.survey = survey
-        self.ladders = ladders
-        self.paths = paths
-        self.flows = flows
-        self.maps = maps
-        self.times = times
+        self.ladders: list[tuple[SurveyedConnection, Ladder]] = []
+        self.paths: dict[ConnectionKey, StatePaths] = {}
+        self.flows: dict[ConnectionKey, FlowCharts] = {}
+        self.maps: dict[ConnectionKey, ConnectionMap] = {}
+        self.times: dict[int, int] = {}
 
 
 class PictureBuilder:
@@ -72,7 +81,6 @@ class PictureBuilder:
         most: int = MAX_DRAWN_ROWS,
         fields: bool = False,
     ) -> None:
-        self._survey = survey
         self._chosen: dict[ConnectionKey, SurveyedConnection] = {one.key: one for one in chosen}
         self._wanted = wanted
         self._most = most
@@ -80,17 +88,15 @@ class PictureBuilder:
         self._names = LinkNames()
         self._builders: dict[ConnectionKey, LadderBuilder] = {}
         self._begun: set[ConnectionKey] = set()
-        self._paths: dict[ConnectionKey, StatePaths] = {}
-        self._flows: dict[ConnectionKey, FlowCharts] = {}
-        self._maps: dict[ConnectionKey, ConnectionMap] = {}
+        self._picture = Picture(survey)
         self._packets = frozenset(packet for one in self._chosen.values() for packet in one.packets)
-        self._times: dict[int, int] = {}
 
     def read(self, capture: Capture, around: int = 0) -> Picture:
         """Read a capture to its end, which also gives the connections that are over. Raises CaptureError.
 
         around: only the frames next to this packet are drawn; 0 for all that are wanted.
         """
+        picture = self._picture
         near = FramesAround(around) if around else None
         started = False
 
@@ -102,14 +108,11 @@ class PictureBuilder:
                 if key not in self._begun:
                     self._begin(key, record)
                 if record.packet in self._packets:
-                    self._times.setdefault(int(record.packet), int(record.time))
+                    self._picture.times.setdefault(int(record.packet), int(record.time))
             link = self._names.of(record)
-            if key in self._paths:
-                self._paths[key].take(record)
-            if key in self._flows:
-                self._flows[key].take(record)
-            if key in self._maps:
-                self._maps[key].take(record)
+            for followers in (picture.paths, picture.flows, picture.maps):
+                if key in followers:
+                    followers[key].take(record)
             if not self._wanted.takes(record, link):
                 return
             if near is None:
@@ -126,24 +129,25 @@ class PictureBuilder:
                 self._names.forget(analysis.connection)
         if near is not None:
             self._draw(near)
-        return self._picture(around == 0)
+        return self.picture(around == 0)
 
     def _begin(self, key: ConnectionKey, record: FrameRecord) -> None:
         """The first frame of a connection: from here on its state diagrams, flow and map are followed."""
         self._begun.add(key)
+        picture = self._picture
         protocol = PROTOCOLS.get(self._chosen[key].connection.protocol)
         if protocol is None:
             return
         paths, flow, drawn = protocol.state_paths(), protocol.flow_charts(), protocol.connection_map()
         if paths is not None:
             paths.follow(self._names, record)
-            self._paths[key] = paths
+            picture.paths[key] = paths
         if flow is not None:
             flow.follow(self._names, record)
-            self._flows[key] = flow
+            picture.flows[key] = flow
         if drawn is not None:
             drawn.follow(self._names, record)
-            self._maps[key] = drawn
+            picture.maps[key] = drawn
 
     def _draw(self, near: FramesAround) -> None:
         """Draw the frames next to a packet, with links named anew: the connection may be over."""
@@ -168,14 +172,15 @@ class PictureBuilder:
             )
         builder.add(record, link, self._names)
 
-    def _picture(self, whole: bool) -> Picture:
-        ladders = []
+    def picture(self, whole: bool = True) -> Picture:
+        """What was read so far. whole: what is found at no frame has an arrow, else it is left out."""
+        picture = self._picture
         for key, one in self._chosen.items():
             builder = self._builders.get(key)
             if builder is not None:
-                ladders.append((one, builder.ladder(whole)))
-        for followed in self._paths.values():
+                picture.ladders.append((one, builder.ladder(whole)))
+        for followed in picture.paths.values():
             followed.finish()
-        for drawn in self._maps.values():
+        for drawn in picture.maps.values():
             drawn.finish()
-        return Picture(self._survey, ladders, self._paths, self._flows, self._maps, self._times)
+        return picture

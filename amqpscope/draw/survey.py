@@ -23,7 +23,7 @@ from amqpscope.report.verdict import urgency
 from amqpscope.rules.profiles import weight
 from dissectors.wording import are, count
 
-__all__ = ["ConnectionKey", "Survey", "SurveyedConnection", "connection_key", "survey"]
+__all__ = ["ConnectionKey", "Survey", "SurveyedConnection", "Surveyor", "connection_key", "survey"]
 
 _SENTENCES: Final = 3
 """Troubles that the overview names."""
@@ -127,10 +127,10 @@ class ConnectionFilter(Protocol):
         """Whether a connection is wanted."""
 
 
-class _Surveyor:
-    """Takes what a capture gives while it is read. See `survey`."""
+class Surveyor:
+    """Takes what a capture gives while it is read, until `finish`. wanted, packet: as of `survey`."""
 
-    def __init__(self, name: str, wanted: ConnectionFilter | None, packet: int) -> None:
+    def __init__(self, name: str, wanted: ConnectionFilter | None = None, packet: int = 0) -> None:
         self.survey = Survey(name)
         self._wanted = wanted
         self._packet = packet
@@ -148,9 +148,8 @@ class _Surveyor:
             self._of_packet = record.connection
         self._summary.add(record)
 
-    def over(self, capture: Capture) -> None:
-        """A block was read."""
-        findings = capture.take_findings()
+    def judge(self, findings: list[Finding]) -> None:
+        """Findings, of connections that are not over."""
         self._summary.judge(findings)
         self._triage.judge(findings)
         for finding in findings:
@@ -158,15 +157,20 @@ class _Surveyor:
             if gathered is None:
                 gathered = self._findings[finding.connection] = _Gathered()
             gathered.add(finding)
-        for analysis in capture.take_ended():
-            try:
-                self._end(analysis)
-            except Exception as error:
-                capture.fail(analysis.connection, error)
 
-    def _end(self, analysis: ConnectionAnalysis) -> None:
+    def over(
+        self, capture: Capture, analysis: ConnectionAnalysis, diagnoses: list[Diagnosis] | None = None
+    ) -> None:
+        """A connection is over. diagnoses: its diagnoses, None for those that the survey makes itself."""
+        try:
+            self._end(analysis, diagnoses)
+        except Exception as error:
+            capture.fail(analysis.connection, error)
+
+    def _end(self, analysis: ConnectionAnalysis, reported: list[Diagnosis] | None) -> None:
         connection = analysis.connection
-        known, diagnoses = self._summary.take(analysis)
+        known, made = self._summary.take(analysis)
+        diagnoses = made if reported is None else reported
         self._triage.over(analysis, known, diagnoses)
         found = self._findings.pop(connection, None) or _Gathered()
         if known is None:
@@ -191,10 +195,10 @@ class _Surveyor:
             heapq.heappop(self._worst)
             self.survey.more += 1
 
-    def finish(self, capture: Capture) -> Survey:
-        """All was read."""
+    def finish(self, capture: Capture, diagnoses: list[Diagnosis] | None = None) -> Survey:
+        """All was read. diagnoses: those about several connections, None for those that the survey makes."""
         survey = self.survey
-        self._triage.finish(self._summary.finish())
+        self._triage.finish(self._summary.finish() if diagnoses is None else diagnoses)
         survey.nothing = nothing_to(capture, "draw")
         survey.sentences = self._triage.sentences(capture, _SENTENCES)
         survey.connections = sorted(self._worst, key=lambda one: one.order)
@@ -210,8 +214,10 @@ def survey(capture: Capture, wanted: ConnectionFilter | None = None, packet: int
     wanted: keeps only these connections. packet: keeps only the connection with a frame that begins in this
     packet; 0 for all.
     """
-    surveyor = _Surveyor(capture.name, wanted, packet)
+    surveyor = Surveyor(capture.name, wanted, packet)
     for records in capture.blocks():
         capture.each(records, surveyor.add)
-        surveyor.over(capture)
+        surveyor.judge(capture.take_findings())
+        for analysis in capture.take_ended():
+            surveyor.over(capture, analysis)
     return surveyor.finish(capture)

@@ -66,7 +66,7 @@ def test_check_tells_its_statuses(capsys: pytest.CaptureFixture[str]) -> None:
         "The same as --fail-on warning",
         "--allow-empty",
         "--max-per-rule N",
-        "--format text|github|json|junit|markdown|ndjson|sarif",
+        "--format text|github|html|json|junit|markdown|ndjson|sarif",
     ):
         assert words in reported
 

@@ -6,13 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support import amqp10_encode as amqp
 from support.browser import Browser
 from support.commands import amqpscope
 from support.dialogue import Dialogue
+from support.pictures import page_data
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 EARLY = CAPTURES / "rhea-transfer-before-attach.pcap"
@@ -42,15 +42,6 @@ def drawn(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *optio
     result = amqpscope(capsys, "draw", path, "-o", out, *options)
     assert result.status == 0, result.err
     return out
-
-
-def data_of(page: Path) -> Any:
-    """The data of a page."""
-    found = re.search(
-        r'<script type="application/json" id="data">(.*?)</script>', page.read_text("utf-8"), re.S
-    )
-    assert found is not None
-    return json.loads(found[1])
 
 
 def hostile(tmp_path: Path) -> Path:
@@ -161,7 +152,7 @@ def test_the_data_cannot_end_its_block(tmp_path: Path, capsys: pytest.CaptureFix
     text = page.read_text("utf-8")
     block = text.partition('id="data">')[2].partition("</script>")[0]
     assert not set("<>&\u2028\u2029") & set(block)
-    assert "onerror=alert(1)" in json.dumps(data_of(page))
+    assert "onerror=alert(1)" in json.dumps(page_data(page))
     assert text.count("<script") == 2
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
     assert policy is not None and "unsafe" not in policy[1] and policy[1].startswith("default-src 'none'; ")
@@ -176,7 +167,7 @@ def test_a_large_capture_is_summarised(tmp_path: Path, capsys: pytest.CaptureFix
     path = tmp_path / "large.pcap"
     path.write_bytes(d.pcap())
     page = drawn(path, tmp_path, capsys)
-    data = data_of(page)
+    data = page_data(page)
     assert "frames that repeat others are folded and only counted" in data["contents"]
     assert len(data["connections"][0]["rows"]) < 60
     assert page.stat().st_size < 1_000_000 + 1.5 * path.stat().st_size
@@ -198,7 +189,7 @@ def test_a_page_with_many_connections_names_those_left_out(
             talk.client(amqp.frame(amqp.open_(container_id=f"client-{number}")))
     path = tmp_path / "many.pcap"
     path.write_bytes(capture.pcap(nanoseconds=True))
-    data = data_of(drawn(path, tmp_path, capsys))
+    data = page_data(drawn(path, tmp_path, capsys))
     assert [one["stream"] for one in data["connections"]] == [4, 0, 1]
     assert data["contents"].startswith("This page shows 3 connections, the worst ones; 2 more are not in it")
 

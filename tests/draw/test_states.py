@@ -6,39 +6,18 @@ from pathlib import Path
 
 import pytest
 from support.dialogue import Dialogue
+from support.pictures import picture_of
 
-from amqpscope.draw.picture import Picture, PictureBuilder
 from amqpscope.draw.states import StatePath
-from amqpscope.draw.survey import survey
-from amqpscope.input.capture import Capture, CaptureOptions
 from amqpscope.tracking.amqp091 import states as amqp091
 from amqpscope.tracking.amqp10 import states as amqp10
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 
 
-class Everything:
-    """Every frame is drawn."""
-
-    def takes(self, record: object, link: object) -> bool:
-        return True
-
-    def takes_finding(self, finding: object) -> bool:
-        return True
-
-    def start(self, time: int) -> None:
-        pass
-
-
 def paths(path: Path) -> dict[str, StatePath]:
     """The paths of the worst connection of a capture, by what they are of."""
-    options = CaptureOptions(judge=True, keep=False, ended=True)
-    with Capture(str(path), options) as capture:
-        surveyed = survey(capture)
-    with Capture(str(path), options) as capture:
-        picture: Picture = PictureBuilder(surveyed, surveyed.connections[:1], Everything(), fields=True).read(
-            capture
-        )
+    picture = picture_of(path)
     (followed,) = picture.paths.values()
     return {one.of: one for one in followed.paths.values()}
 

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
-from amqpscope.draw.picture import Picture, PictureBuilder
+from amqpscope.draw.picture import EVERY_FRAME, Picture, PictureBuilder
 from amqpscope.draw.survey import survey
 from amqpscope.input.capture import Capture, CaptureOptions
 
-__all__ = ["picture_of"]
-
-
-class _Everything:
-    """Every frame is drawn."""
-
-    def takes(self, record: object, link: object) -> bool:
-        return True
-
-    def takes_finding(self, finding: object) -> bool:
-        return True
-
-    def start(self, time: int) -> None:
-        pass
+__all__ = ["page_data", "picture_of"]
 
 
 def picture_of(path: Path) -> Picture:
@@ -30,4 +20,13 @@ def picture_of(path: Path) -> Picture:
     with Capture(str(path), options) as capture:
         surveyed = survey(capture)
     with Capture(str(path), options) as capture:
-        return PictureBuilder(surveyed, surveyed.connections[:1], _Everything(), fields=True).read(capture)
+        return PictureBuilder(surveyed, surveyed.connections[:1], EVERY_FRAME, fields=True).read(capture)
+
+
+def page_data(page: Path) -> Any:
+    """The data of a page."""
+    found = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', page.read_text("utf-8"), re.S
+    )
+    assert found is not None
+    return json.loads(found[1])

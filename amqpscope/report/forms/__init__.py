@@ -10,10 +10,11 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TextIO
 
 if TYPE_CHECKING:
+    from amqpscope.policy.judging import Readable
     from amqpscope.policy.terms import Terms
     from amqpscope.report.verdict import Detail
     from amqpscope.report.writer import FindingWriter
@@ -30,12 +31,14 @@ class ReportOptions(NamedTuple):
     """What a writer may need to know.
 
     terms: which findings count for the exit status. most: how many findings of one rule by one peer of a
-    connection a form for people shows. detail: what the text shows of each finding.
+    connection a form for people shows. detail: what the text shows of each finding. captures: what is read,
+    for a form that reads it again; none if it can be read only once.
     """
 
     terms: Terms
     most: int
     detail: Detail
+    captures: Sequence[Readable] = ()
 
 
 class ReportForm(NamedTuple):
