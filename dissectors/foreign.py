@@ -67,7 +67,7 @@ class ForeignDecoder(StreamDecoder):
             self.begins = False
             seen = _shown(self.first, self.protocol == "http")
             what = f"the stream begins with {seen}: it is" if seen else "the stream is"
-            reason = f"{what} {self.label}, which is not read as AMQP"
+            reason = f"{what} {self.label}, not AMQP"
             frame.add_problem(Problem(FOREIGN, 0, "", reason))
         else:
             frame.add_problem(Problem("skipped", 0, "", f"octets of {self.label}"))

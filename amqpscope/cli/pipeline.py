@@ -323,9 +323,7 @@ def _print_plan(plan: "Plan") -> None:
         print(printable(line))
 
 
-app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Summarize a lake in a few tables.")(
-    summary
-)
+app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Summarize the tables of a lake.")(summary)
 app.command(cls=HelpfulCommand, epilog=SQL_EPILOG, short_help="Query a lake with SQL.")(sql)
 app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Show the columns of the tables.")(tables)
 

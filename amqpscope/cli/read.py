@@ -72,8 +72,8 @@ the answer.
 
 Passwords, responses of a login and security tokens are never shown.
 
-Colours are used on a terminal only. --color always turns colours on, and
---color never turns colours off. The environment variables FORCE_COLOR and
+Colours are used on a terminal only. --color=always turns colours on,
+and --color=never turns colours off. The environment variables FORCE_COLOR and
 NO_COLOR have the same effects.
 
 \b

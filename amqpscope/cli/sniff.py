@@ -76,8 +76,8 @@ _TIMES = "Set the form of times. " + "; ".join(f"{name}: {meaning}" for name, me
 
 EPILOG = """\b
 The timeline has the same form as that of `read`. Below a frame, !! marks a
-finding, as soon as it is definite. Below a later frame of the other peer, ->
-marks the answer to the fault. If a peer sends nothing for longer than the
+finding, as soon as it is definite. When the other peer answers
+the fault in a later frame, -> below that frame marks the answer. If a peer sends nothing for longer than the
 agreed timeout allows, `sniff` reports this at once.
 
 \b
@@ -214,7 +214,7 @@ def sniff(
             rich_help_panel=_FILES,
             show_default=False,
             help="Record the packets in this pcapng file, with findings as packet "
-            "comments. - writes to standard output.",
+            "comments. Use `-` for standard output.",
         ),
     ] = None,
     rotate: Annotated[

@@ -56,7 +56,7 @@ Each earlier frame is shown with its effect on the explained frame:
   matters to  a finding names the earlier frame
 
 \b
-With --end, connections that ended in order are not shown, unless there are
+With --end, connections that ended normally are not shown, unless there are
 only a few connections or --connection is given. For each other end, `why`
 searches the cause: a finding, the method that a close names, an earlier
 error, a silence, or a diagnosis. If an event came before the end, but perhaps

@@ -105,7 +105,7 @@ def endings_lines(
         yield diagnosis_line(diagnosis), 4
     if in_order:
         yield [], -1
-        text = f"{count(in_order, 'connection')} ended in order, or not at all (--connection shows one)"
+        text = f"{count(in_order, 'connection')} ended normally, or not at all (--connection shows one)"
         yield [("dim", text)], 4
     if found.more:
         yield [], -1

@@ -28,7 +28,7 @@ def test_of_many_connections_only_those_that_went_wrong_are_shown(
         "next: amqpscope why night.pcap 545",
         "next: amqpscope why night.pcap 602",
     ]
-    assert lines[-1] == "9 connections ended in order, or not at all (--connection shows one)"
+    assert lines[-1] == "9 connections ended normally, or not at all (--connection shows one)"
 
 
 def test_a_chosen_connection_is_shown_although_it_ended_in_order(
@@ -37,4 +37,4 @@ def test_a_chosen_connection_is_shown_although_it_ended_in_order(
     text = amqpscope(capsys, "why", "--end", "--connection", "1", "night.pcap").out
     assert "connection was closed by the client" in text
     assert "the capture does not show why" in text
-    assert "ended in order" not in text
+    assert "ended normally" not in text

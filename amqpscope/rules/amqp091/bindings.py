@@ -27,7 +27,7 @@ def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: Topol
 
     Demands: A server must accept a queue.bind for a binding that already exists.
     Source: XML:queue.bind.duplicates
-    Evidence: the same queue.bind, which the server accepted before, and the server's refusal
+    Evidence: a queue.bind that the server accepted once and refuses now
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
     nothing. The server closes the channel, so the application cannot start.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when the
@@ -49,7 +49,7 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
 
     Demands: A server must accept an exchange.bind for a binding that already exists.
     Source: RMQX:exchange.bind.duplicates
-    Evidence: the same exchange.bind, which the server accepted before, and the server's refusal
+    Evidence: an exchange.bind that the server accepted once and refuses now
     Why it matters: Applications repeat their bindings at every start, and a repeated binding must change
     nothing. The server closes the channel, so the application cannot start.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when the

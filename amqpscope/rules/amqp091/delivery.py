@@ -201,10 +201,10 @@ def more_than_the_window(
     meaning of `global` (false: each new consumer, true: the channel). For other servers, the rule reports
     only deliveries that also exceed the prefetch-count in the specification's meaning (false: the channel,
     true: the connection). The rule ignores consumers that existed before a basic.qos with `global`. RabbitMQ
-    still sends messages to these consumers that its queues had already handed out. After an acknowledgement
-    with an unknown delivery-tag, the rule reports nothing more on the channel. The finding is only possible,
-    not certain, when the server may not yet have read the newest basic.qos, or may apply the prefetch-count
-    of the channel to each consumer.
+    still sends these consumers the messages that its queues had already assigned to them. After an
+    acknowledgement with an unknown delivery-tag, the rule reports nothing more on the channel. The
+    finding is only possible, not certain, when the server may not yet have read the newest basic.qos, or
+    may apply the prefetch-count of the channel to each consumer.
     How to mend it: Count the unacknowledged deliveries for each prefetch-count, and reduce the count only
     when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """
@@ -221,8 +221,8 @@ def larger_than_the_window(case: Case091, held: i64, size: int, window: i64) -> 
     """A server sends a message that exceeds the prefetch-size together with the messages that are still
     unacknowledged.
 
-    Demands: While deliveries are unacknowledged, a server may send a further message only if all these
-    messages together do not exceed the prefetch-size.
+    Demands: While deliveries are unacknowledged, a server may send a further message only if its size
+    and the sizes of the unacknowledged messages together do not exceed the prefetch-size.
     Source: XML:basic.qos.prefetch-count.01; XML:basic.qos.prefetch-size (field doc)
     Evidence: the body octets of the unacknowledged deliveries, and the prefetch-size of basic.qos
     Why it matters: The client receives more octets at a time than it asked for.

@@ -159,7 +159,7 @@ F_METHOD_ARGS: Final[str] = RULES.rule(
 
 Demands: The payload of a method must contain all arguments of the method, complete and in order.
 Source: GS:4.2.4; GS:2.3.5.1; XML constant syntax-error
-Evidence: the arguments, which go beyond the end of the payload
+Evidence: arguments that go beyond the end of the payload
 Why it matters: The receiver lacks some arguments and closes the connection (RabbitMQ with 501).
 Silent when: the capture lacks a part of the frame, or octets before the frame.
 How to mend it: Encode every argument that the specification lists for the method, in its order, including

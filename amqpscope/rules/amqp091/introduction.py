@@ -250,7 +250,7 @@ def weaker_mechanism_than_offered(case: Case091, mechanism: str, better: str) ->
 
     Demands: A client should choose the strongest offered mechanism that it supports.
     Source: XML:connection.start-ok.mechanism.security
-    Evidence: the offered mechanisms, the chosen mechanism, and whether the connection uses TLS
+    Evidence: the offered mechanisms, the chosen mechanism, and the layer (TLS or plain) of the connection
     Why it matters: With PLAIN or AMQPLAIN, anyone who can read the connection learns the password. With
     ANONYMOUS, the client proves no identity at all.
     Silent when: connection.start was not captured.

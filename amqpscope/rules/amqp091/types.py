@@ -194,7 +194,7 @@ def table_in_the_printed_dialect(case: Case091) -> None:
     Demands: A peer must use the type tags 's', 'l', 'L', 'U' and the sign of decimals in the dialect of the
     other peer. This dialect is that of the specification or that of RabbitMQ.
     Source: GS:4.2.1 field-value; ERR:3; ERR:4
-    Evidence: the product in the properties of the peer, and whether the table can be read in each dialect
+    Evidence: the product in the properties of the peer, and the types of the fields in the table
     Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ reads
     another table than the client sent, or closes the connection.
     Silent when: the table can also be read in RabbitMQ's dialect, or when the server's connection.start was

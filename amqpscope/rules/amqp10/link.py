@@ -363,8 +363,8 @@ def transfer_beyond_credit(case: Case10, link: LinkEnd) -> None:
     use no credit. The specification leaves open whether they use credit.
     Possible because: The delivery is no fault if the {peer} had not yet read the newest flow of the {other}.
     The flow had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read
-    it. The delivery is also no fault if aborted or resumed deliveries use no credit, which the specification
-    leaves open.
+    it. The specification does not say whether aborted or resumed deliveries use credit. If they use none,
+    this delivery is not a fault.
     How to mend it: Compute the link-credit from each flow as the receiver's delivery-count plus its
     link-credit minus your own delivery-count. Count one credit per delivery, and stop starting deliveries at
     zero.

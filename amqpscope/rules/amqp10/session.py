@@ -532,7 +532,7 @@ def handle_beyond_agreed(case: Case10, session: SessionEnd, body: Attach) -> Non
     connection are lost.
     Silent when: the other peer's begin was not captured, or cannot have reached the sender of the attach. The
     rule reports even a sender that may not yet have read the begin, because a handle above handle-max is
-    forbidden in any case.
+    always forbidden.
     How to mend it: Read handle-max from the other peer's begin and allocate only handles up to this value.
     When all handles are in use, refuse the new link locally or begin another session. Reuse handles of
     detached links.

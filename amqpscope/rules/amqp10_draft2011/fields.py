@@ -145,7 +145,7 @@ P_DISP_MAND: Final = RULES.rule(
 
 Demands: A disposition must have role and first.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
-Evidence: whether the elements 1 and 3 of the list are null or missing
+Evidence: whether role or first, elements 1 and 3 of the list, is null or missing
 Why it matters: The other peer cannot tell which transfers the disposition names.
 Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
 Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
