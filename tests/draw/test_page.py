@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from support import amqp10_encode as amqp
 from support.browser import Browser
 from support.commands import amqpscope
 from support.dialogue import Dialogue
-from support.pictures import page_data
+from support.pictures import opened, page_data, planted10
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 EARLY = CAPTURES / "rhea-transfer-before-attach.pcap"
@@ -20,20 +19,6 @@ HOSTILE = (
     "</script><script>document.title='bad'</script>\"'&lt;<img src=x onerror=alert(1)>"
     "\u202e\x00\x1b[31m\u2028-->"
 )
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("browser")) as running:
-        yield running
-
-
-def opened(browser: Browser, path: Path) -> Browser:
-    """The browser, with a page that it has just opened."""
-    browser.problems, browser.requests = [], []
-    browser.open(path)
-    assert browser.value("document.documentElement.dataset.ready") == "yes"
-    return browser
 
 
 def drawn(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> Path:
@@ -46,21 +31,8 @@ def drawn(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], *optio
 
 def hostile(tmp_path: Path) -> Path:
     """A capture with a hostile text wherever there is room for one."""
-    text = HOSTILE
-    product = [(amqp.symbol("product"), amqp.string(text))]
-    d = Dialogue()
-    d.headers()
-    d.client.open(container_id=text, hostname=text, properties=product)
-    d.server.open(container_id=text, properties=product)
-    d.client.begin()
-    d.server.begin()
-    d.client.attach(name=text, source=amqp.source(address=text), target=amqp.target(address=text))
-    d.client.attach(name=text, channel=3, source=amqp.source(address=text))
-    d.client.transfer(delivery_tag=text.encode()[:32])
-    for _ in range(2):
-        d.client.frame(amqp.close(error=amqp.error(condition="x:y", description=text)))
     path = tmp_path / "hostile <b>&.pcap"
-    path.write_bytes(d.pcap())
+    path.write_bytes(planted10([HOSTILE]))
     return path
 
 
