@@ -323,7 +323,7 @@ class TransportWatch:
             "connection",
             peer,
             packet,
-            f"the {peer} sends nothing for {duration(seconds)} (agreed limit: {agreed / SECOND:g} s); its "
+            f"the {peer} sends nothing for {seconds:.3f} s (agreed limit: {agreed / SECOND:g} s); its "
             "host still acknowledges, so its process hangs and the network works",
             {"heartbeat": agreed / SECOND, "silent_for": round(seconds, 3)},
             seconds=seconds,

@@ -68,6 +68,8 @@ class Finding:
         self.since: i64 = spot.time
         self.read: i64 = -1
         self.around: list[FrameRecord] = []
+        # The link of each of these frames (`amqpscope.tracking.amqp10.identity.Link`), None if it has none.
+        self.around_links: list[object] = []
         # How many frames `around` will have.
         self.around_whole: i64 = 0
         self.reported: bool = False

@@ -33,6 +33,7 @@ from amqpscope.rules.explanation import explanation
 from amqpscope.rules.peer_error import FIN, RST, is_objection
 from amqpscope.rules.profiles import habit_of, profile, weight
 from amqpscope.rules.references import cited
+from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wording import are, count
 
 __all__ = [
@@ -280,16 +281,19 @@ class Verdicts:
         """The offending frame and, with `around_it`, the frames around it."""
         shown: list[tuple[Line, int]] = []
         # They were judged in the order of what the peers could know; shown they are as they were captured.
-        around = sorted(finding.around, key=lambda one: int(one.packet))
-        at_fault = finding.spot.among(around)
+        links = [one if isinstance(one, Link) else None for one in finding.around_links]
+        links += [None] * (len(finding.around) - len(links))
+        pairs = zip(finding.around, links, strict=True)
+        around = sorted(pairs, key=lambda pair: int(pair[0].packet))
+        at_fault = finding.spot.among([record for record, _ in around])
         missing = finding.frame == _END
-        for at, record in enumerate(around):
+        for at, (record, link) in enumerate(around):
             if at != at_fault and not around_it:
                 continue
             if missing and int(record.packet) > int(finding.packet):
                 shown.append((self._end(finding), -1))
                 missing = False
-            lines = timeline.lines(record, None)
+            lines = timeline.lines(record, link)
             # The connection has its heading already; what is wrong with the frame is the finding itself.
             line = next(line for line, _ in lines if line and line[0][0] == "dim")
             mark = ">>" if at == at_fault else ""

@@ -5,8 +5,10 @@ Frames lie in the reader's large buffers, so the context copies what it keeps, a
 
 from amqpscope.limits import CONTEXT_AFTER, CONTEXT_BEFORE, CONTEXT_KEPT, CONTEXT_OCTETS
 from amqpscope.model.finding import Finding
-from amqpscope.model.records import FrameRecord, FrameRef
+from amqpscope.model.records import CLIENT, FrameRecord, FrameRef
 from amqpscope.reassembly.provenance import Provenance
+from amqpscope.tracking.amqp10.identity import Link
+from amqpscope.tracking.amqp10.link import LinkEnd
 
 __all__ = ["Context"]
 
@@ -16,32 +18,45 @@ class Context:
 
     def __init__(self) -> None:
         self._latest: list[FrameRecord] = []
+        # The end of the link that the sender of each of them names in it.
+        self._ends: list[LinkEnd | None] = []
         # Excerpts that later frames still belong to, and how many frames each will have.
-        self._awaiting: list[tuple[list[FrameRecord], int]] = []
+        self._awaiting: list[tuple[list[FrameRecord], list[object], int]] = []
+        # The last end that was asked for, and its link.
+        self._end: LinkEnd | None = None
+        self._link: Link | None = None
 
-    def saw(self, record: FrameRecord, found: list[Finding]) -> None:
-        """The next frame, and the findings in it, or the findings by it in an earlier frame."""
+    def saw(self, record: FrameRecord, found: list[Finding], end: LinkEnd | None) -> None:
+        """The next frame, and the findings in it, or the findings by it in an earlier frame.
+
+        end: of the link that the frame is about, None if it is about none.
+        """
         record = _kept(record)
         if self._awaiting:
-            left: list[tuple[list[FrameRecord], int]] = []
-            for frames, whole in self._awaiting:
+            left: list[tuple[list[FrameRecord], list[object], int]] = []
+            for frames, links, whole in self._awaiting:
                 frames.append(record)
+                links.append(self._link_of(end, record))
                 if len(frames) < whole:
-                    left.append((frames, whole))
+                    left.append((frames, links, whole))
             self._awaiting = left
         self._latest.append(record)
+        self._ends.append(end)
         if len(self._latest) > CONTEXT_KEPT:
             del self._latest[0]
+            del self._ends[0]
         for finding in found:
-            frames, whole = self.around(finding.spot)
+            frames, links, whole = self.around(finding.spot)
             finding.around = frames
+            finding.around_links = links
             finding.around_whole = whole
 
-    def around(self, spot: FrameRef) -> tuple[list[FrameRecord], int]:
-        """The frames around one frame, or around the newest if that frame is not kept any more.
+    def around(self, spot: FrameRef) -> tuple[list[FrameRecord], list[object], int]:
+        """The frames around one frame, or around the newest if that frame is not kept any more, and their
+        links.
 
-        The list grows with the next frames of the connection until it has as many frames as the second value
-        says.
+        Both lists grow with the next frames of the connection until they have as many entries as the third
+        value says.
         """
         latest = self._latest
         at = spot.among(latest)
@@ -50,15 +65,43 @@ class Context:
         first = max(at - CONTEXT_BEFORE, 0)
         whole = at - first + 1 + CONTEXT_AFTER
         frames = latest[first : first + whole]
+        links = self._links(first, first + whole)
         if len(frames) < whole:
-            self._awaiting.append((frames, whole))
-        return frames, whole
+            self._awaiting.append((frames, links, whole))
+        return frames, links, whole
 
     def ended(self, found: list[Finding]) -> None:
         """The connection is over, and the finding was made because of that."""
         for finding in found:
             finding.around = self._latest[-CONTEXT_BEFORE:]
+            finding.around_links = self._links(max(len(self._latest) - CONTEXT_BEFORE, 0), len(self._latest))
             finding.around_whole = len(finding.around)
+
+    def _links(self, first: int, behind: int) -> list[object]:
+        """The links of some of the frames that are kept."""
+        links: list[object] = []
+        for record, end in zip(self._latest[first:behind], self._ends[first:behind], strict=True):
+            links.append(self._link_of(end, record))
+        return links
+
+    def _link_of(self, end: LinkEnd | None, record: FrameRecord) -> Link | None:
+        """The link that the sender of a frame has attached with this end, by its name and addresses."""
+        if end is None:
+            return None
+        link = self._link
+        if link is None or end is not self._end:
+            direction = record.direction
+            link = Link(end.name, record.connection.peer(direction if end.sender else 1 - direction))
+            attaches = [end.attach, end.peer_attach]
+            # The server says which address a dynamic node has.
+            for attach in attaches if record.peer == CLIENT else reversed(attaches):
+                if attach is not None:
+                    link.learn(attach)
+            # Octets that were not captured may have given its handle to a link that carries security tokens.
+            link.tokens = link.tokens or not end.whole
+            self._end = end
+            self._link = link
+        return link
 
 
 def _kept(record: FrameRecord) -> FrameRecord:

@@ -15,6 +15,7 @@ from amqpscope.rules.context import Context
 from amqpscope.rules.overdue import Overdue
 from amqpscope.rules.peer_error import PeerError
 from amqpscope.rules.profiles import HABITUAL, PROFILES, Profile, recognised, which
+from amqpscope.tracking.amqp10.link import LinkEnd
 from amqpscope.tracking.inbox import Recipient
 from amqpscope.tracking.snapshot import ConnectionSnapshot
 from amqpscope.tracking.summary import ConnectionSummary
@@ -124,11 +125,15 @@ class Judge(ABC):
     def saw(self, record: FrameRecord, found: i64) -> None:
         """A frame was judged, and gave so many findings."""
         if self.context is not None:
-            self.context.saw(record, self.made[len(self.made) - found :])
+            self.context.saw(record, self.made[len(self.made) - found :], self.link_end())
         if self.made:
             if found > 0 and self.fresh is not None:
                 self.tell(self.made[len(self.made) - found :], self.fresh)
             self.give_out()
+
+    def link_end(self) -> LinkEnd | None:
+        """The end of the link that the sender of the frame just judged names in it; None if there is none."""
+        return None
 
     def tell(self, made: list[Finding], fresh: list[Finding]) -> None:
         """Hand these findings out at once. The other peer's complaint may still withdraw what

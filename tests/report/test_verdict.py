@@ -274,7 +274,18 @@ def test_a_silence_has_one_length(capsys: pytest.CaptureFixture[str]) -> None:
     lengths = {
         match
         for text in outputs
-        for match in re.findall(r"([0-9.]+) s (?:without a frame|of silence|\(packets)", text)
+        for match in re.findall(r"([0-9.]+) s (?:pass without a frame|of silence|\(agreed)", text)
     }
     assert lengths == {"2.995"}
     assert "silence-ms 2995" in outputs[0]
+
+
+def test_the_frames_around_a_finding_name_their_links(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = commands.amqpscope(capsys, "check", "--full", CAPTURES / "rhea-transfer-after-detach.pcap").lines
+    assert any("detach      coins (coins-out) closed" in line for line in lines)
+    assert any("flow        coins link-credit=9" in line and " link=coins-out " in line for line in lines)
+    # The link of this handle is detached by then.
+    assert any(line.startswith("  >>   38 ") and "transfer    #10 handle=0 " in line for line in lines)
+    lines = commands.amqpscope(capsys, "check", "--full", CAPTURES / "proton-windows.pcap").lines
+    assert any(line.startswith("  >>   20 ") and "0 flow        scrolls-1 link" in line for line in lines)
+    assert any(line.startswith("  >>   20 ") and "1 flow        scrolls-2 link" in line for line in lines)

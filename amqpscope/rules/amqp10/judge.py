@@ -51,7 +51,7 @@ from amqpscope.rules.profiles import LONGEST, MOST_PROPERTIES
 from amqpscope.tracking.amqp10.control import Transaction
 from amqpscope.tracking.amqp10.endpoint import Endpoint10
 from amqpscope.tracking.amqp10.legibility import ALL, NOTHING, doubted, obscure
-from amqpscope.tracking.amqp10.link import UNKNOWN
+from amqpscope.tracking.amqp10.link import UNKNOWN, LinkEnd
 from amqpscope.tracking.amqp10.receiving import named_by
 from amqpscope.tracking.amqp10.snapshot import take_snapshot
 from amqpscope.tracking.amqp10.summary import Amqp10Summary
@@ -163,6 +163,14 @@ class Judge10(Judge):
         peer.deliver(record, max(unread, case.astray))
         # The frame refers to the reader's buffer, which an idle connection would otherwise keep in memory.
         case.record = NO_RECORD
+
+    def link_end(self) -> LinkEnd | None:
+        case = self.case
+        body = case.record.frame.body
+        if case.link is None and isinstance(body, Detach):
+            session = case.session
+            return None if session is None or body.handle is None else session.handles.get(body.handle)
+        return case.link
 
     def error(self, me: Endpoint10, record: FrameRecord, processed: i64) -> PeerError | None:
         """The error of a frame and its reason; None if the frame has no error.
