@@ -50,14 +50,14 @@ __all__ = ["EPILOG", "check"]
 
 EPILOG = """\b
 A finding is certain if the capture proves the fault, no matter which frames
-of the other peer its sender had read. Otherwise, the finding is possible, and
-the report states in which case there is no fault. Only certain findings
-decide the exit status, unless --fail-on-possible is given. The text shows
-certain errors and warnings, and all findings that decide the exit status. The
-text only counts possible findings and notes, unless --possible or --notes is
-given. If --connection, --link, --address, --from, --to or --certain leaves
-out a finding, the finding appears in no report and does not change the exit
-status.
+of the other peer the accused peer had read. Otherwise, the finding is
+possible, and the report states in which case there is no fault. Only certain
+findings decide the exit status, unless --fail-on-possible is given. The text
+shows certain errors and warnings, and all findings that decide the exit
+status. The text only counts possible findings and notes, unless --possible or
+--notes is given. If --connection, --link, --address, --from, --to or
+--certain leaves out a finding, the finding appears in no report and does not
+change the exit status.
 
 \b
 Notes about the capture report problems of the capture itself (lost packets, a

@@ -26,12 +26,12 @@ __all__ = ["EPILOG", "cut"]
 
 EPILOG = """\b
 Without an option that chooses packets, the file contains the whole capture.
---connection keeps connections whole. With --link, --address, --from, --to,
---around and --findings, a part of a connection stays, and with this part the
-handshake, the login and all frames that open, attach or declare something.
-Therefore, `check` knows the state of the connection when it reads the cut.
-The packets between these parts look like packets that were lost, and no rule
-reports lost packets as a fault.
+--connection keeps connections whole. --link, --address, --from, --to,
+--around and --findings keep a part of a connection. The file then also
+contains the handshake, the login and all frames that open, attach or declare
+something, so `check` knows the state of the connection when it reads the
+file. For `check`, the packets that were left out look like lost packets, and
+no rule reports lost packets as a fault.
 
 \b
 `cut` checks the file that it writes. Each finding is a comment on its packet
@@ -188,7 +188,8 @@ def cut(
             metavar="N",
             min=0,
             rich_help_panel=_CHOOSE,
-            help="Keep N packets of the same connection before and after, for --around and --findings.",
+            help="For --around and --findings: keep N packets of the connection before each chosen packet, "
+            "and N packets after it.",
         ),
     ] = _NEAR,
     anonymise: Annotated[

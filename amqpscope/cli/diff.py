@@ -41,19 +41,21 @@ __all__ = ["EPILOG", "diff"]
 
 EPILOG = """\b
 For each connection, session, link, channel and consumer, `diff` compares what
-each peer sends, in order. `diff` compares frames and their fields, deliveries
-and messages, and the outcome of each delivery. It does not matter whether
-outcomes are reported one by one or together. `diff` ignores times, ports,
-packets and TCP segments. `diff` also ignores the split of a message into
-frames, and ids, tags and names that are generated for each run. Finally,
-`diff` ignores later flows, heartbeats, product names, and the order of one
-peer's frames among the other peer's frames.
+each peer sends, in the order of sending. `diff` compares frames and their
+fields, deliveries and messages, and the outcome of each delivery. It does not
+matter whether outcomes are reported one by one or together. `diff` ignores
+times, ports, packets and TCP segments. `diff` also ignores the split of a
+message into frames, and ids, tags and names that are generated for each run.
+Finally, `diff` ignores heartbeats, product names, flow frames that only renew
+credit or windows, and the order of one peer's frames among the other peer's
+frames.
 
 \b
 `diff` pairs connections that have the same protocol, the same client and the
 same addresses. `diff` pairs the remaining connections by their order.
 Findings are paired by their fingerprint. If only one run has a finding, the
-finding decides the exit status, with the same options as in `check`.
+same options as in `check` (such as --fail-on) state whether this finding
+makes the exit status 1.
 
 \b
 `diff` reads each capture twice, so it first copies standard input to a

@@ -40,9 +40,9 @@ The suffix of OUT chooses the form:
 
 A ladder shows the frames of a connection as arrows between client and server,
 with each finding below its frame. Without --connection, the connection with
-the worst finding is drawn. Of each frame name of a peer, the first four
-frames are drawn. Frames that repeat them are folded and counted, unless a
-finding or a diagnosis is near.
+the worst finding is drawn. If a peer sends many frames of the same name, only
+the first four and the frames near a finding or a diagnosis are drawn. One
+line (a fold) counts the frames that are left out between two drawn frames.
 
 An arrow that ends below a frame of the other peer was still in flight when
 that peer sent the frame: the TCP acknowledgement in the frame proves this.
@@ -133,8 +133,8 @@ def draw(
             "--scale",
             metavar="even|time",
             show_default=False,
-            help="Set the distance of rows in SVG. even: all rows are near each other; time: the distance "
-            "grows with the time between frames. [default: even]",
+            help="Set the distance of rows in SVG. even: the same for all rows; time: the distance grows "
+            "with the time between frames. [default: even]",
         ),
     ] = Scale.even,
     merge: Merge = False,
@@ -143,7 +143,7 @@ def draw(
     tls_keylog: KeyLogOption = None,
     tls_key: ServerKeyOption = None,
 ) -> int:
-    """Draw frames as arrows between client and server, with what was found at them."""
+    """Draw frames as arrows between client and server, with the findings below them."""
     selection = Selection(
         connection,
         link=link,

@@ -31,8 +31,9 @@ Tables: files, connections, links, frames, deliveries, findings, diagnoses;
 
 \b
 The query is in the SQL of DuckDB (duckdb.org/docs/sql), which can read only
-these tables. With --master, --conf or a lake of more than 4 GiB, it is in the
-SQL of Spark (spark.apache.org/docs/latest/sql-ref.html).
+these tables. With --master or --conf, or if the tables have more than 4 GiB,
+the query is in the SQL of Spark
+(spark.apache.org/docs/latest/sql-ref.html).
 
 \b
 Example:
@@ -51,7 +52,7 @@ Master = Annotated[
         show_default=False,
         rich_help_panel=HOW_PANEL,
         help="Answer with Spark, on this master, for example local[*] or spark://HOST:PORT. Default: DuckDB, "
-        "in this process; Spark on local[*] if the lake has more than 4 GiB.",
+        "in this process; Spark on local[*] if the tables have more than 4 GiB.",
     ),
 ]
 Configuration = Annotated[
@@ -121,7 +122,10 @@ def sql(
     configuration: Configuration = None,
     verbose: Verbose = False,
 ) -> int:
-    """Run a query on the tables of a lake. With --format json, each row is one JSON object on a line."""
+    """Run a query on the tables that `pipeline run` wrote.
+
+    With --format json, each row is one JSON object on a line.
+    """
 
     def show(engine: "Engine") -> None:
         answer = engine.query(query)

@@ -90,8 +90,8 @@ def options(
             metavar="always|never|auto",
             show_default=False,
             help=(
-                "Use colours always, never, or on a terminal only (auto, the default). The option "
-                "may also follow the command."
+                "Choose when the output has colours: always, never, or auto (on a terminal only, the "
+                "default). The option may also follow the command."
             ),
         ),
     ] = Color.auto,
@@ -100,9 +100,9 @@ def options(
         typer.Option(
             NO_PAGER,
             help=(
-                "Print long output on a terminal without a pager. Without this option, "
-                "AMQPSCOPE_PAGER, PAGER or less shows long output. The option may also stand behind "
-                "the command."
+                "Print long output on a terminal without a pager. Without this option, the program "
+                "that AMQPSCOPE_PAGER or PAGER names shows long output, or less if neither is set. "
+                "The option may also follow the command."
             ),
         ),
     ] = False,

@@ -72,7 +72,7 @@ capture, 130 interrupted. The first of 2, 1, 3, 0 that applies to any input is
 the exit status; the tables have the rows of all inputs.
 A file in a directory that is not a capture is reported and has a row in the
 table files. A SOURCE without any capture is a failure. If a SOURCE is
-missing, or no input can be read, the lake stays unchanged.
+missing, or no input can be read, the existing tables stay unchanged.
 """
 
 _TROUBLES_SHOWN = 20
@@ -124,9 +124,7 @@ Configuration = Annotated[
 ]
 
 
-@app.command(
-    cls=HelpfulCommand, epilog=_RUN_EPILOG, short_help="Analyze captures and write a lake of tables."
-)
+@app.command(cls=HelpfulCommand, epilog=_RUN_EPILOG, short_help="Analyze captures and write tables (a lake).")
 @interruptible
 def run(
     sources: Annotated[
@@ -228,7 +226,7 @@ def run(
             rich_help_panel=STATUS_PANEL,
             help=(
                 "Continue if a SOURCE is missing. Without this option, a missing SOURCE ends the "
-                "run, and the lake stays unchanged."
+                "run, and the existing tables stay unchanged."
             ),
         ),
     ] = False,
@@ -323,8 +321,12 @@ def _print_plan(plan: "Plan") -> None:
         print(printable(line))
 
 
-app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Summarize the tables of a lake.")(summary)
-app.command(cls=HelpfulCommand, epilog=SQL_EPILOG, short_help="Query a lake with SQL.")(sql)
+app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Summarize the tables that `run` wrote.")(
+    summary
+)
+app.command(cls=HelpfulCommand, epilog=SQL_EPILOG, short_help="Query the tables that `run` wrote with SQL.")(
+    sql
+)
 app.command(cls=HelpfulCommand, epilog=FINE_OR_FAILURE, short_help="Show the columns of the tables.")(tables)
 
 

@@ -72,9 +72,9 @@ the answer.
 
 Passwords, responses of a login and security tokens are never shown.
 
-Colours are used on a terminal only. --color=always turns colours on,
-and --color=never turns colours off. The environment variables FORCE_COLOR and
-NO_COLOR have the same effects.
+By default, only output on a terminal has colours. With `--color always` or
+FORCE_COLOR in the environment, all output has colours. With `--color never`
+or NO_COLOR in the environment, no output has colours.
 
 \b
 Examples:
@@ -140,8 +140,8 @@ def read(
             rich_help_panel=_WHICH,
             help="Show only frames with one of these names (transfer, flow, sasl-init, "
             "header, basic.publish, ...), kinds (amqp, sasl, method, content-header,"
-            " body, heartbeat) or classes (basic, queue, ...). problem selects "
-            "malformed frames. error selects frames that report an error. The option"
+            " body, heartbeat) or classes (basic, queue, ...). The value "
+            "`problem` selects malformed frames, and `error` selects frames that report an error. The option"
             " may be repeated.",
         ),
     ] = None,
