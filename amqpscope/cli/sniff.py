@@ -76,9 +76,10 @@ _TIMES = "Set the form of times. " + "; ".join(f"{name}: {meaning}" for name, me
 
 EPILOG = """\b
 The timeline has the same form as that of `read`. Below a frame, !! marks a
-finding, as soon as it is definite. When the other peer answers
-the fault in a later frame, -> below that frame marks the answer. If a peer sends nothing for longer than the
-agreed timeout allows, `sniff` reports this at once.
+finding, as soon as the finding is definite. When the other peer answers the
+fault in a later frame, -> below that frame marks the answer. If a peer sends
+nothing for longer than the agreed timeout allows, `sniff` reports this at
+once.
 
 \b
 If the kernel drops packets, `sniff` reports their number. If frames arrive
