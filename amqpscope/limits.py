@@ -38,6 +38,27 @@ capture, and the parts of a merged one, are out of step by milliseconds."""
 MAX_NOTES: Final = 4
 """Notes of one code that are passed on one by one; the rest is counted and reported once, at the end."""
 
+MAX_LOG_LINE: Final = 8 * 1024 * 1024
+"""Octets of one line of a log. rhea prints a frame as hexadecimal digits in one line, so this is a frame of
+4 MiB; the rest of a longer line is passed over."""
+
+MAX_LOG_FRAME: Final = 4 * 1024 * 1024
+"""Octets of one frame in a log, for the same reason."""
+
+MAX_LOG_SAMPLE: Final = 1024 * 1024
+"""Octets of a file in which a line of a known log is looked for. A service prints its configuration before it
+connects, and has connected after so much."""
+
+MAX_LOG_CONNECTIONS: Final = 50_000
+"""Connections of one log. Each is given a port of its own."""
+
+MAX_LOG_OPENING: Final = 8
+"""Entries of a connection that wait until it is known who the client is. There are at most four protocol
+headers before the first frame."""
+
+MAX_LOG_DEPTH: Final = 40
+"""Values within one another in a line of a log. Frames of real peers have up to five."""
+
 MAX_LINK_TYPES: Final = 16
 """Unknown link types that get a note of their own. Real files have one or two link types in all."""
 

@@ -29,6 +29,7 @@ from typing import Final
 
 from amqpscope.analysis.direction import DirectionAnalysis, FrameSink
 from amqpscope.analysis.output import AnalysisOutput
+from amqpscope.analysis.unlogged import settle_unlogged
 from amqpscope.layers.interface import LayerContext, PlainStream
 from amqpscope.layers.stack import LayerStack, begins_in_the_middle, may_begin
 from amqpscope.limits import INTRODUCTION_FRAMES, MAX_LAYER_OPENING, MAX_UNDECIDED, MAX_WAITING_RECORDS
@@ -49,7 +50,7 @@ from dissectors.wording import count, were
 
 __all__ = ["ConnectionAnalysis"]
 
-_DUMP_VERSION: Final = 33
+_DUMP_VERSION: Final = 34
 
 _DIALECT: Final = "capture/dialect"
 
@@ -334,6 +335,8 @@ class ConnectionAnalysis(FrameSink):
         if counter is not None and self.named and connection.client >= 0:
             counter.count(frame, direction == connection.client)
             return
+        if connection.retold:
+            settle_unlogged(frame)
         own = self.first if direction == 0 else self.second
         other = self.second if direction == 0 else self.first
         record = FrameRecord(connection, direction, first, last, frame)
@@ -569,6 +572,7 @@ class ConnectionAnalysis(FrameSink):
                 judge = protocol.judge(connection, findings, output.context, output.allowance)
                 judge.fresh = output.fresh
                 judge.amended = output.amended
+                judge.believe_log()
                 self.judge = judge
             if self.doubts is not None:
                 known = record.acknowledged

@@ -86,6 +86,8 @@ class ConnectionTable(SegmentSink):
         self._forward: dict[bytes, ConnectionAnalysis] = {}
         # The same by the key of direction 1.
         self._backward: dict[bytes, ConnectionAnalysis] = {}
+        # By the key of a connection that a log has and that has not begun: whose log it is (see `logged`).
+        self._logged: dict[bytes, tuple[int, bool]] = {}
         # By the key of a connection under way: a SYN on its ports that nothing has answered yet.
         self._knocks: dict[bytes, _Knock] = {}
         # Connections that seem over, with how many octets they had given by then.
@@ -137,6 +139,9 @@ class ConnectionTable(SegmentSink):
 
     def note(self, code: str, packet: i64, time: i64, detail: str) -> None:
         self.output.notes.append(Note(code, packet, time, detail, None))
+
+    def logged(self, key: bytes, own: i64, retold: bool) -> None:
+        self._logged[key] = (int(own), retold)
 
     def secrets(self, octets: bytes) -> None:
         self.output.secrets.take(octets)
@@ -261,6 +266,8 @@ class ConnectionTable(SegmentSink):
         order: i64 = self.numbering.begun
         instance, stream = self.numbering.number(first, reserved)
         analysis = ConnectionAnalysis(Connection(self.capture, stream, instance, first.key), self.output)
+        if self._logged:
+            analysis.connection.vantage, analysis.connection.retold = self._logged.pop(first.key, (-1, False))
         analysis.order = order
         self._opened += 1
         if self._opened >= MAX_SILENT_CONNECTIONS // 2 or len(self._forward) >= MAX_OPEN_CONNECTIONS:

@@ -17,9 +17,10 @@ payload: such a false chain cannot outlive the packet that carries it. So a chai
 `SEARCH_TAIL` and meets the end of the file exactly. Work is bounded by `SEARCH_STEPS` and `SEARCH_OCTETS`.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, Final
 
+from amqpscope.capture.file_reader import FileReader
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.limits import SEARCH_CHAIN, SEARCH_OCTETS, SEARCH_REACH, SEARCH_STEPS, SEARCH_TAIL
@@ -36,7 +37,7 @@ INCOMPLETE: Final = -2
 _VERSION: Final = 5  # of the state that `dump` gives
 
 
-class CaptureReader(ABC):
+class CaptureReader(FileReader):
     """Reads a capture file that is fed to it from its first octet and hands its packets to a decoder.
 
     `number`: packets so far, counted as Wireshark does. `decoder`: its counters. `offset`: octets of the
@@ -44,9 +45,9 @@ class CaptureReader(ABC):
     """
 
     def __init__(self, sink: SegmentSink, decoder: PacketDecoder | None = None) -> None:
+        super().__init__()
         self.decoder = PacketDecoder(sink) if decoder is None else decoder
         self.sink = sink
-        self.number: i64 = 0
         self.offset: i64 = 0
         self._origin: i64 = 0  # file offset of index 0 of the buffer in hand
         self._carry = bytearray()
@@ -161,7 +162,7 @@ class CaptureReader(ABC):
         self._reason = reason
         self.decoder = PacketDecoder.load(decoder, self.sink)
 
-    def _end(self) -> None:  # noqa: B027 - most formats have nothing to say at their end
+    def _end(self) -> None:
         """All that the file has is dealt with: say what is known only now."""
 
     def _advance(self, buf: bytes, at: i64, end: i64) -> i64:

@@ -19,6 +19,13 @@ class SegmentSink:
         `detail` is made of numbers and fixed words: nothing of it comes from the file as text.
         """
 
+    def logged(self, key: bytes, own: i64, retold: bool) -> None:
+        """The next connection between these ends, by the key of its direction 0, comes from a log.
+
+        own: the direction in which the endpoint sends whose log it is. retold: the log has the fields of
+        frames, not their octets.
+        """
+
     def secrets(self, octets: bytes) -> None:
         """The capture file has TLS secrets: the lines of a key log."""
 

@@ -6,10 +6,12 @@ import sys
 from typing import Any, Final
 
 from amqpscope.capture.decompression import Unpacked
+from amqpscope.capture.file_reader import FileReader
 from amqpscope.capture.packet import PacketDecoder
 from amqpscope.capture.reader import CaptureReader, for_magic
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.errors import CaptureError
+from amqpscope.limits import MAX_LOG_SAMPLE
 
 __all__ = ["CaptureSource", "is_capture"]
 
@@ -96,17 +98,38 @@ class CaptureSource:
             if not more:
                 raise CaptureError(f"{self.name}: {self._too_short(first)}")
             first += more
+        self._first = first
         reader = for_magic(first, sink, decoder)
         if reader is None:
             raise CaptureError(f"{self.name}: {_what_it_is(first, self._unpacked.form)}")
-        self._first = first
         return reader
+
+    def reader(self, sink: SegmentSink) -> FileReader:
+        """As `start`, also for the log of a client library: found by its lines."""
+        try:
+            return self.start(sink)
+        except CaptureError:
+            if self.unknown or not self._first:
+                raise
+            from amqpscope.capture.logs.reader import log_reader  # hardly ever needed
+
+            while len(self._first) < MAX_LOG_SAMPLE:
+                more = self._read(MAX_LOG_SAMPLE - len(self._first))
+                if not more:
+                    break
+                self._first += more
+            reader = log_reader(self._first, sink)
+            if reader is None:
+                raise
+            return reader
 
     def read(self, octets: int) -> bytes:
         """The next octets of the capture, up to so many (more than 4) and as soon as there are any."""
         first = self._first
         if first:
-            self._first = b""
+            self._first = first[octets:]
+            if len(first) >= octets:
+                return first[:octets]
             return first + self._read(octets - len(first))
         return self._read(octets)
 

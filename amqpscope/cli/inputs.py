@@ -41,7 +41,8 @@ Paths = Annotated[
     typer.Argument(
         metavar="PATH",
         help="Read these capture files (pcap or pcapng, also compressed with gzip or "
-        "zstd) or directories of capture files. - reads standard input.",
+        "zstd), directories of capture files, or frame logs of Qpid Proton or rhea. "
+        "- reads standard input.",
     ),
 ]
 """Arguments of the commands that read captures."""

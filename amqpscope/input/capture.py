@@ -247,7 +247,7 @@ class Capture:
         table = self._table
         source = self._sources[0]
         decoder = self._decoder
-        reader = source.start(table if decoder is None else decoder.sink, decoder)
+        reader = source.reader(table) if decoder is None else source.start(decoder.sink, decoder)
         while block := source.read(BLOCK):
             self._feeding = True
             reader.feed(block)

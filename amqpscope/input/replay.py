@@ -103,7 +103,7 @@ class ReplayableCapture:
             if len(sources) > 1:
                 yield from _merged(sources, tap)
                 return
-            reader = sources[0].start(tap)
+            reader = sources[0].reader(tap)
             while block := sources[0].read(BLOCK):
                 reader.feed(block)
                 yield int(reader.number)

@@ -46,6 +46,8 @@ class Connection:
     frames: how many were given out. began: the time (ns) of the first.
     stalls: when the sender of each direction could not write.
     names: how the sender of each direction introduces itself, as soon as it has.
+    vantage: the direction in which the endpoint sends whose own log this is, -1 if it was captured. retold:
+    the log has the fields of frames, and the octets were made from these.
     failed: amqpscope failed while it read this connection, and gave it up there (`note.mishap`).
     """
 
@@ -64,6 +66,8 @@ class Connection:
         self.frames: i64 = 0
         self.began: i64 = 0
         self.stalls: tuple[Stalls, Stalls] = (NO_STALLS, NO_STALLS)
+        self.vantage: i64 = -1
+        self.retold: bool = False
         self.failed: bool = False
         self.names: tuple[PeerName, PeerName] = (UNNAMED, UNNAMED)
         self._name: str = ""
@@ -127,6 +131,7 @@ class Connection:
             tuple((one.name, one.product, int(one.packet)) for one in self.names),
             None if self.websocket is None else self.websocket.dump(),
             self.proxy,
+            (int(self.vantage), self.retold),
         )
 
     @staticmethod
@@ -134,9 +139,17 @@ class Connection:
         """The object of what `dump` returned."""
         connection = Connection(state[0], state[1], state[2], state[3])
         connection.client, connection.protocol, connection.encrypted, connection.proxied = state[4:8]
-        connection.frames, connection.began, connection.failed, tls, names, websocket, connection.proxy = (
-            state[8:]
-        )
+        (
+            connection.frames,
+            connection.began,
+            connection.failed,
+            tls,
+            names,
+            websocket,
+            connection.proxy,
+            log,
+        ) = state[8:]
+        connection.vantage, connection.retold = log
         connection.tls = None if tls is None else TlsFacts.load(tls)
         first, second = names
         connection.names = (

@@ -103,6 +103,18 @@ CAPTURE_NOTES: Final = (
         "amqpscope uses the invalid value unchanged.",
     ),
     CaptureNote(
+        ("capture/log",),
+        "The file is not a capture, but the log of a client library. The note says what was read.",
+        "Each packet number is the number of a line. The order in which the endpoint of the log sent "
+        "and received frames is exact. If the log has no octets, rules about encodings, sizes and "
+        "messages are silent.",
+    ),
+    CaptureNote(
+        ("capture/log-damaged",),
+        "A line of a log begins like a frame, but is not complete.",
+        "The frame counts as missing octets of its connection, as after a lost packet.",
+    ),
+    CaptureNote(
         ("capture/dialect",),
         "A peer speaks a revision of AMQP 1.0 that is neither the final specification nor the draft "
         "of April 2011. Or the frames show too little to choose between these two.",

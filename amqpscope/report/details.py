@@ -8,7 +8,7 @@ from dissectors.interface import Body, Frame, Problem
 from dissectors.values import Pairs
 from dissectors.wording import count
 
-__all__ = ["LONGEST", "data", "entries", "octets", "problem_line", "tree"]
+__all__ = ["LONGEST", "data", "entries", "octets", "problem_line", "tree", "unlogged_line"]
 
 LONGEST = 1024
 """Characters of one string, and items of one list, in a line of -v; -vv and JSON show all."""
@@ -65,6 +65,12 @@ def problem_line(problem: Problem, subject: str, guarded: bool) -> Line:
         ("", f"{printable(where)}: {printable(problem.reason)}"),
         ("dim", f" (at octet {problem.offset})"),
     ]
+
+
+def unlogged_line(problems: list[Problem]) -> Line:
+    """The fields of a frame whose values a log does not hold."""
+    names = [printable(problem.path.partition(".")[2]) for problem in problems]
+    return [("", " " * INDENT), ("dim", f"not in the log: {', '.join(names)}")]
 
 
 def octets(frame: Frame, shown: bytes, guarded: bool) -> list[Line]:

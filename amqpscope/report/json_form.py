@@ -54,7 +54,7 @@ class FrameForm:
         guarded = form.guards(record, link, self._names)
         sender = self._of_client if record.direction == connection.client else self._of_server
         channel = "null" if frame.channel < 0 else digits(frame.channel)
-        size = digits(frame.size)
+        size = "null" if connection.retold else digits(frame.size)
         fields = form.fields(frame, guarded)
         problems = "[]" if not frame.problems else problems_json(frame.problems, guarded)
         rest = ""

@@ -125,12 +125,16 @@ class Timeline:
             below += tells.fields(frame, guarded, verbosity)
             if message is not None:
                 below += tells.content(message, hidden, verbosity)
-        for problem in frame.problems:
-            below.append(details.problem_line(problem, frame.name, guarded))
+        if record.connection.retold:
+            if frame.problems:
+                below.append(details.unlogged_line(frame.problems))
+        else:
+            for problem in frame.problems:
+                below.append(details.problem_line(problem, frame.name, guarded))
         for problem in wrong:
             below.append(details.problem_line(problem, "message", hidden))
         if verbosity >= 2:
-            if frame.problems:
+            if frame.problems and not record.connection.retold:
                 below += details.octets(frame, tells.shown_octets(frame), guarded)
             if wrong:
                 below += tells.message_octets(message, hidden)

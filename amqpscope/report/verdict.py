@@ -475,6 +475,8 @@ def answer(finding: Finding) -> str:
 def _after(finding: Finding) -> str:
     """How long after the offending frame the reaction came: before it, if a silence had lasted too long."""
     seconds = int(finding.reaction.after) / 1_000_000_000
+    if finding.time == 0 and seconds == 0:
+        return f"later (packet {finding.reaction.packet})"  # nothing says when
     way = "before the frame at fault" if seconds < 0 else "later"
     return f"{_duration(abs(seconds))} {way} (packet {finding.reaction.packet})"
 

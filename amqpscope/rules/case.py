@@ -13,6 +13,7 @@ from amqpscope.model.certainty import CERTAIN, LEGAL, POSSIBLE
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord, FrameRef
 from amqpscope.rules.judge import NO_RECORD
+from amqpscope.rules.octets import rests_on_octets
 from amqpscope.tracking.clock import ClockStepGuard
 from dissectors.interface import Frame
 from dissectors.wire import i64
@@ -69,7 +70,7 @@ class Case:
         since: when the fault began (ns), if it began before the frame. The other peer may react to the fault
         from then on.
         """
-        if certainty == LEGAL:
+        if certainty == LEGAL or (self.connection.retold and rests_on_octets(rule)):
             return
         if self.doubtful:
             certainty = POSSIBLE

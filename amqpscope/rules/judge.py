@@ -100,6 +100,11 @@ class Judge(ABC):
     def endpoint(self, direction: i64) -> Recipient:
         """The endpoint that sends in a direction."""
 
+    def believe_log(self) -> None:
+        """If the connection comes from the log of one endpoint, it is known what this endpoint had read."""
+        if self.connection.vantage >= 0:
+            self.endpoint(self.connection.vantage).knowledge.exact = True
+
     @abstractmethod
     def snapshot(self) -> ConnectionSnapshot:
         """Both endpoints in their current state; frames that they have sent count as received."""

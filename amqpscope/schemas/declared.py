@@ -42,7 +42,7 @@ _FRAME: Final[dict[str, Schema]] = {
     ),
     "name": said(TEXT, "transfer, sasl-init, basic.publish, undecodable, ..."),
     "channel": said(nullable(INDEX), "null where there is none"),
-    "size": said(INDEX, "octets on the wire"),
+    "size": said(nullable(INDEX), "octets on the wire; null in a log that has no octets"),
     "fields": said(mapped(ANY), "the fields of the frame, by their names in the specification"),
     "problems": listed(
         record(

@@ -38,6 +38,9 @@ needs no answer. The answer is late only if A could write for so long: while B's
 while A's octets are sent again and not acknowledged, what A writes stays in A's host (`Recipient.stalls`).
 Time counts only in one stretch in which A could write.
 
+Of an endpoint whose own log is read, both bounds are known, and are one: it had processed all frames that it
+logged before its frame (`Knowledge.exact`). Of its peer no more is known than of one in a capture.
+
 This module knows no protocol. Offsets are octets of the peer's stream; a frame is known when its last
 octet is: `end` is the offset behind it.
 """
@@ -71,6 +74,8 @@ class Knowledge:
     def __init__(self) -> None:
         self.could: i64 = 0
         self.must: i64 = 0
+        # Its own log says what it had processed: see above.
+        self.exact: bool = False
 
     def advance(self, acknowledged: i64) -> None:
         """The endpoint sends a frame; its segment acknowledged this many octets of the peer's stream.
@@ -81,6 +86,8 @@ class Knowledge:
         """
         if acknowledged > self.could:
             self.could = acknowledged
+            if self.exact:
+                self.must = acknowledged
 
     def prove(self, end: i64) -> None:
         """The endpoint has processed the peer's stream up to `end`, as its own frames show.
@@ -98,15 +105,15 @@ class Knowledge:
         """How certain a fault is that depends on the peer's frame ending at `end`, received at `could`."""
         return CERTAIN if end <= self.must else POSSIBLE
 
-    def dump(self) -> tuple[int, int]:
-        """The two prefixes."""
-        return (int(self.could), int(self.must))
+    def dump(self) -> tuple[int, int, bool]:
+        """The two prefixes, and whether they are exact."""
+        return (int(self.could), int(self.must), self.exact)
 
     @staticmethod
-    def load(state: tuple[int, int]) -> "Knowledge":
+    def load(state: tuple[int, int, bool]) -> "Knowledge":
         """The object of what `dump` returned."""
         knowledge = Knowledge()
-        knowledge.could, knowledge.must = state
+        knowledge.could, knowledge.must, knowledge.exact = state
         return knowledge
 
 

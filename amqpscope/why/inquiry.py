@@ -140,6 +140,7 @@ class Replay:
         if judge is None:
             protocol = protocol_of(self.connection.protocol)
             self._judge = judge = protocol.judge(self.connection, [], False, None)
+            judge.believe_log()
             self._grounds = protocol.grounds()
             self.first_packet = int(record.packet)
         wanted = (

@@ -285,6 +285,7 @@ _SECTIONS: Final = {
     "A protocol": "protocol",
     "A form of report": "form",
     "A layer between TCP and AMQP": "layer",
+    "A log of a client library": "layer",
     "A rule": "rule",
     "A diagnosis": "rule",
     "A habit of a product": "habit",

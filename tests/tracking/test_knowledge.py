@@ -27,6 +27,16 @@ def test_nothing_beyond_could_is_proved() -> None:
     assert knowledge.must == 100
 
 
+def test_an_endpoint_that_logs_had_processed_all_that_it_could_know() -> None:
+    knowledge = Knowledge()
+    knowledge.exact = True
+    knowledge.advance(100)
+    assert (knowledge.must, knowledge.certainty(100)) == (100, CERTAIN)
+    knowledge = Knowledge.load(knowledge.dump())
+    knowledge.advance(120)
+    assert knowledge.must == 120
+
+
 def test_certainty_of_a_fault_that_rests_on_an_input() -> None:
     knowledge = Knowledge()
     knowledge.advance(100)
@@ -115,7 +125,7 @@ def test_dump_and_load() -> None:
     knowledge = Knowledge()
     knowledge.advance(9)
     knowledge.prove(4)
-    assert Knowledge.load(knowledge.dump()).dump() == (9, 4)
+    assert Knowledge.load(knowledge.dump()).dump() == (9, 4, False)
 
 
 def test_more_limits_than_are_kept_allow_no_less() -> None:

@@ -1,0 +1,52 @@
+"""What a frame that was made of the fields in a log does not say: see `amqpscope.capture.unlogged`."""
+
+from typing import Final
+
+from amqpscope.capture.unlogged import DESCRIPTOR
+from dissectors.amqp10.composite import Composite
+from dissectors.amqp10.values import Described
+from dissectors.interface import Frame, Problem
+from dissectors.wire import i64
+
+__all__ = ["UNLOGGED", "settle_unlogged"]
+
+UNLOGGED: Final = "unlogged"
+"""The code of the problem that the log does not hold a value. It accuses nobody."""
+
+_REASON: Final = "the log does not hold this value"
+
+_DEPTH: Final = 4
+"""Composites within one another in a frame; no performative has more."""
+
+
+def settle_unlogged(frame: Frame) -> None:
+    """Take out of a frame what stands for values that the log does not hold, so that these are unread.
+
+    All other problems of its octets are ours, not a peer's, and go.
+    """
+    size = frame.extended_header
+    if len(size) == 4:
+        missing: i64 = int.from_bytes(size, "big")
+        frame.missing = missing
+        frame.uncaptured = missing
+    if frame.problems:
+        frame.problems = []
+    body = frame.body
+    if isinstance(body, Composite):
+        _settle(frame, body, body.definition().name, 0)
+
+
+def _settle(frame: Frame, body: Composite, path: str, depth: i64) -> None:
+    values = body.values()
+    for index, field in enumerate(body.definition().fields):
+        value = values[index]
+        if value is None and body.odd is not None:
+            value = body.odd.get(index)
+        if isinstance(value, Composite) and depth < _DEPTH:
+            _settle(frame, value, f"{path}.{field.name}", depth + 1)
+        elif isinstance(value, Described) and value.descriptor == DESCRIPTOR:
+            if body.odd is None:
+                body.odd = {}
+            body.odd[index] = None
+            setattr(body, field.name.replace("-", "_"), None)
+            frame.add_problem(Problem(UNLOGGED, 0, f"{path}.{field.name}", _REASON, True))

@@ -1,0 +1,135 @@
+"""The entries of one connection become the two streams of a TCP connection."""
+
+from typing import Final
+
+from amqpscope.capture.logs.entries import ENDED, HEADER, LOST, Entry
+from amqpscope.capture.segment import Segment
+from amqpscope.capture.sink import SegmentSink
+from amqpscope.limits import MAX_LOG_OPENING
+
+__all__ = ["Dialogue"]
+
+_FIN: Final = 0x01
+_SYN: Final = 0x02
+_ACK: Final = 0x10
+_SERVER_PORT: Final = 5672
+_LOST_OCTETS: Final = 64  # so many are missing in a stream where a frame is
+
+_AMQP: Final = b"AMQP\0\1\0\0"
+_SASL: Final = b"AMQP\3\1\0\0"
+_TLS: Final = b"AMQP\2\1\0\0"
+
+_OF_CLIENT: Final = ("sasl-init", "sasl-response")
+_OF_SERVER: Final = ("sasl-mechanisms", "sasl-challenge", "sasl-outcome")
+
+
+class Dialogue:
+    """One connection of a log. number: which connection of the log it is, from 1; the port of its client.
+
+    A log has no addresses: the connection is `0.0.0.0:NUMBER>0.0.0.0:5672`. It begins with SYN if the log has
+    its beginning. Entries wait until it is known who the client is: the sender of a frame that only clients
+    send, else the first to send anything.
+    """
+
+    def __init__(self, sink: SegmentSink, number: int, retold: bool) -> None:
+        self._sink = sink
+        self._retold = retold
+        client = number.to_bytes(2, "big")
+        server = _SERVER_PORT.to_bytes(2, "big")
+        self._keys = (bytes(8) + client + server, bytes(8) + server + client)
+        self._waiting: list[Entry] = []
+        # The client is the endpoint whose log this is; None until it is known.
+        self._client_logs: bool | None = None
+        # Octets sent by the client and by the server.
+        self._sent = [1, 1]
+        # Which protocol headers each of the two has sent, and whether it has closed the connection or ended.
+        self._headers: tuple[set[bytes], set[bytes]] = (set(), set())
+        self._closed = [False, False]
+        self._ended = [False, False]
+        self._framed = False
+        self._whole = False
+
+    def is_over(self, entry: Entry) -> bool:
+        """Whether an entry is of another connection, to which the library gives the same name."""
+        by = 0 if entry.sent else 1
+        if entry.name == HEADER:
+            return entry.octets in self._headers[by] or all(self._closed) or all(self._ended)
+        return all(self._closed) and entry.name in ("open", *_OF_CLIENT, *_OF_SERVER)
+
+    def lose(self, line: int) -> None:
+        """A line was lost that may have been of either direction."""
+        for sent in (True, False):
+            self.take(Entry("", sent, LOST, b"", 0, line))
+
+    def take(self, entry: Entry) -> None:
+        """The next entry."""
+        by = 0 if entry.sent else 1
+        if entry.name == HEADER:
+            self._headers[by].add(entry.octets)
+        elif entry.name == "close":
+            self._closed[by] = True
+        elif entry.name == ENDED:
+            self._ended[by] = True
+        if self._client_logs is not None:
+            self._give(entry)
+            return
+        self._waiting.append(entry)
+        if entry.name in (HEADER, LOST) and len(self._waiting) < MAX_LOG_OPENING:
+            return
+        self.finish()
+
+    def finish(self) -> None:
+        """Give what still waits."""
+        if self._client_logs is not None or not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        self._client_logs = waiting[0].sent
+        for entry in waiting:
+            if entry.name in _OF_CLIENT:
+                self._client_logs = entry.sent
+            elif entry.name in _OF_SERVER:
+                self._client_logs = not entry.sent
+        first = waiting[0]
+        key = self._keys[0]
+        self._sink.logged(key, 0 if self._client_logs else 1, self._retold)
+        self._whole = first.name in (HEADER, "open", "sasl-mechanisms", *_OF_CLIENT)
+        if self._whole:
+            self._sent = [0, 0]
+            self._segment(first, 0, b"", _SYN)
+            self._segment(first, 1, b"", _SYN | _ACK)
+            self._segment(first, 0, b"", _ACK)
+        for entry in waiting:
+            self._give(entry)
+
+    def _give(self, entry: Entry) -> None:
+        """The segment of one entry, behind a protocol header that the library does not print."""
+        direction = 0 if entry.sent == self._client_logs else 1
+        if entry.name == LOST:
+            self._sent[direction] += _LOST_OCTETS
+            return
+        if entry.name == ENDED:
+            self._segment(entry, direction, b"", _FIN | _ACK)
+            return
+        if entry.octets == _TLS and entry.name == HEADER:
+            return  # what follows is printed as it is under TLS
+        if entry.name != HEADER and self._whole:
+            header = _SASL if entry.name.startswith("sasl-") else _AMQP
+            sent = self._headers[0 if entry.sent else 1]
+            if header not in sent and (entry.name == "open" or header == _SASL):
+                sent.add(header)
+                self._segment(entry, direction, header, _ACK)
+        self._segment(entry, direction, entry.octets, _ACK)
+
+    def _segment(self, entry: Entry, direction: int, octets: bytes, flags: int) -> None:
+        """Hand one segment on. It acknowledges all that the other side has sent by then."""
+        segment = Segment()
+        segment.key, segment.reverse = self._keys[direction], self._keys[1 - direction]
+        segment.packet = entry.line
+        segment.time = entry.time
+        segment.seq = self._sent[direction] & 0xFFFFFFFF
+        segment.ack = self._sent[1 - direction] & 0xFFFFFFFF if flags & _ACK else -1
+        segment.flags = flags
+        segment.buf = octets
+        segment.end = len(octets)
+        self._sent[direction] += len(octets) + (1 if flags & (_SYN | _FIN) else 0)
+        self._sink.segment(segment)

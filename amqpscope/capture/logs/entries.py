@@ -1,0 +1,65 @@
+"""What a line of a log says."""
+
+from typing import Final
+
+__all__ = ["CONTINUES", "DAMAGED", "ENDED", "HEADER", "LOST", "Entry", "LineFormat", "Spoken"]
+
+HEADER: Final = "header"
+"""The name of a protocol header."""
+
+ENDED: Final = "end of stream"
+"""The name of an entry that says that its sender sends nothing more."""
+
+
+LOST: Final = "lost"
+"""The name of an entry that stands for a frame whose line cannot be read."""
+
+
+class Entry:
+    """One frame, as one endpoint logged it.
+
+    connection: the name of the connection in the log. sent: the endpoint sent it; else it received it. name:
+    of the frame, in the specification's word, HEADER, ENDED or LOST. octets: of the frame. time: nanoseconds
+    since 1970, 0 where the line has none. line: of the log, from 1.
+    """
+
+    __slots__ = ("connection", "line", "name", "octets", "sent", "time")
+
+    def __init__(
+        self, connection: str, sent: bool, name: str, octets: bytes, time: int = 0, line: int = 0
+    ) -> None:
+        self.connection = connection
+        self.sent = sent
+        self.name = name
+        self.octets = octets
+        self.time = time
+        self.line = line
+
+
+class Spoken:
+    """What a line is that gives no entry."""
+
+
+CONTINUES: Final = Spoken()
+"""The line belongs to the format, and its frame is in other lines, or will be whole with the next ones."""
+
+DAMAGED: Final = Spoken()
+"""The line looks like one of a frame, and it cannot be read of which connection."""
+
+
+class LineFormat:
+    """The lines of one library. One object reads one log.
+
+    library: its name for people. retold: the log has the fields of frames, not their octets.
+    """
+
+    library = ""
+    retold = True
+
+    def take(self, line: str) -> Entry | Spoken | None:
+        """What the next line says; None for a line of something else."""
+        raise NotImplementedError
+
+    def finish(self) -> int:
+        """How many frames were under way at the end of the log."""
+        return 0
