@@ -53,6 +53,7 @@ Examples:
   amqpscope draw traffic.pcap -o ladder.svg
   amqpscope draw traffic.pcap -o ladder.svg --around 1217 --scale time
   amqpscope draw traffic.pcap -o ladder.md --connection 3 --link orders
+  amqpscope draw --compare before.pcap after.pcap -o compared.html
 
 \b
 Exit status: 0 drawn, 2 a failure (unreadable file, unknown suffix), 3 no
@@ -74,7 +75,8 @@ def draw(
             metavar="FILE",
             show_default=False,
             help="Draw this capture file (pcap or pcapng, also compressed with gzip or zstd). - reads "
-            "standard input. With --merge, several files or directories may be given.",
+            "standard input. With --merge, several files or directories may be given, and with --compare "
+            "two files.",
         ),
     ],
     out: Annotated[
@@ -127,6 +129,14 @@ def draw(
             help="Draw only the frames next to this packet on its connection.",
         ),
     ] = None,
+    compare: Annotated[
+        bool,
+        typer.Option(
+            "--compare",
+            help="Draw two captures of one scenario side by side, with the differences that `amqpscope diff` "
+            "finds marked (.svg or .html).",
+        ),
+    ] = False,
     scale: Annotated[
         Scale,
         typer.Option(
@@ -151,6 +161,12 @@ def draw(
         last=parse_bound("--to", last),
     )
     captures = inputs(paths, merge, via, dialect, secrets_of(tls_keylog, tls_key))
+    if compare:
+        from amqpscope.cli.draw_compare import draw_comparison  # brings what compares
+
+        if not selection.everything or around:
+            raise FilterError("--compare: cannot be combined with an option that selects frames")
+        return draw_comparison(captures, out)
     if len(captures) > 1:
         raise FilterError(f"draw: give one of the {len(captures)} captures, or merge them with --merge")
     return draw_capture(captures[0], out, selection, around or 0, scale is Scale.time)

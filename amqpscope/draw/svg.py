@@ -13,12 +13,12 @@ from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.report.ladder_model import Arrow, Fold, Ladder, Remark, Row, Silence
 from amqpscope.report.printable import cells, cut, wrap
 
-__all__ = ["ladder_svg"]
+__all__ = ["STYLE", "TOP", "WIDTH", "SvgLadder", "ladder_svg", "opening", "row_height", "safe"]
 
-_WIDTH: Final = 960
+WIDTH: Final = 960
 _CLIENT: Final = 176
 _SERVER: Final = 936
-_TOP: Final = 92
+TOP: Final = 92
 _ROW: Final = 28
 _LINE: Final = 17
 """Pixels: of the picture, its lifelines, its head, a frame, and a line of text."""
@@ -32,7 +32,7 @@ _CELL: Final = 8
 _SCALED: Final = 2.0
 """How much higher a ladder is if the time is to scale."""
 
-_STYLE: Final = """
+STYLE: Final = """
 svg { color-scheme: light dark; --paper: #fff; --ink: #1c2430; --dim: #5b6675; --rule: #c9d0d9;
   --client: #1559b0; --server: #00695c; --error: #b3261e; --possible: #8a5300; --wash: #f4f6f8; }
 @media (prefers-color-scheme: dark) { svg { --paper: #14181e; --ink: #e4e8ee; --dim: #9aa6b5; --rule: #3b4552;
@@ -59,44 +59,57 @@ text.client, text.server, text.error, text.possible { stroke: none; }
 
 def ladder_svg(ladder: Ladder, capture: str, to_scale: bool = False) -> str:
     """The ladder as a file. to_scale: distances are as the times between frames; else they are even."""
-    return "\n".join(_SvgLadder(ladder, capture, to_scale).lines()) + "\n"
+    places, bottom = _places(ladder, to_scale)
+    title = heading_text(ladder.connection)
+    return "\n".join(
+        [
+            *opening(f"{capture}: {title}", WIDTH, bottom + 16, STYLE),
+            *SvgLadder(ladder, f"{cut(capture, 60)}, {title}", places, bottom).lines(),
+            "</svg>\n",
+        ]
+    )
 
 
-class _SvgLadder:
-    """Of one connection. The places of all rows are worked out first: arrows may end below later rows."""
+def opening(title: str, width: int, height: int, style: str) -> Iterator[str]:
+    """The beginning of a picture: what it is, its paper, and its style, "" for that of a page around it."""
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" role="group" aria-labelledby="title">'
+    )
+    yield f'<title id="title">{safe(title)}</title>'
+    if style:
+        yield f"<style>{style}</style>"
+    yield f'<rect class="paper" width="{width}" height="{height}"/>'
 
-    def __init__(self, ladder: Ladder, capture: str, to_scale: bool) -> None:
+
+def _places(ladder: Ladder, to_scale: bool) -> tuple[list[int], int]:
+    """Where each row begins, and the end of the lifelines."""
+    times = [row.time for row in ladder.rows if isinstance(row, (Arrow, Fold))]
+    start, last = min(times, default=0), max(times, default=0)
+    scale = _SCALED * len(times) * _ROW / (last - start) if to_scale and last > start else 0.0
+    places = []
+    at = TOP
+    for row in ladder.rows:
+        if scale and isinstance(row, (Arrow, Fold)):
+            at = max(at, TOP + round((row.time - start) * scale))
+        places.append(at)
+        at += row_height(row)
+    return places, at + 12
+
+
+class SvgLadder:
+    """The ladder of one connection. places: where each row begins: arrows may end below later rows."""
+
+    def __init__(self, ladder: Ladder, title: str, places: list[int], bottom: int) -> None:
         self._ladder = ladder
-        self._capture = capture
-        self._times = [row.time for row in ladder.rows if isinstance(row, (Arrow, Fold))]
-        self._start = min(self._times, default=0)
-        self._places: list[int] = []
-        at = _TOP
-        scale = self._scale() if to_scale else 0.0
-        for row in ladder.rows:
-            if scale and isinstance(row, (Arrow, Fold)):
-                at = max(at, _TOP + round((row.time - self._start) * scale))
-            self._places.append(at)
-            at += _height(row)
-        self._bottom = at + 12
-
-    def _scale(self) -> float:
-        """Pixels of a nanosecond."""
-        last = max(self._times, default=self._start)
-        return _SCALED * len(self._times) * _ROW / (last - self._start) if last > self._start else 0.0
+        self._title = title
+        self._places = places
+        self._bottom = bottom
+        self._start = min((row.time for row in ladder.rows if isinstance(row, (Arrow, Fold))), default=0)
 
     def lines(self) -> Iterator[str]:
-        """The lines of the file."""
-        height = self._bottom + 16
-        yield (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" '
-            f'height="{height}" role="group" aria-labelledby="title">'
-        )
-        title = heading_text(self._ladder.connection)
-        yield f'<title id="title">{_safe(f"{self._capture}: {title}")}</title>'
-        yield f"<style>{_STYLE}</style>"
-        yield f'<rect class="paper" width="{_WIDTH}" height="{height}"/>'
-        yield f'<text class="title" x="16" y="26">{_safe(cut(self._capture, 60))}, {_safe(title)}</text>'
+        """The elements of the ladder, a line each."""
+        yield f'<text class="title" x="16" y="26">{safe(self._title)}</text>'
         yield from self._peers()
         for number, row in enumerate(self._ladder.rows):
             at = self._places[number]
@@ -104,14 +117,13 @@ class _SvgLadder:
                 yield from self._arrow(row, at)
             else:
                 yield from _between(row, at)
-        yield "</svg>"
 
     def _peers(self) -> Iterator[str]:
         for peer, x, anchor in ((CLIENT, _CLIENT, "start"), (SERVER, _SERVER, "end")):
             name, address = peer_text(self._ladder.connection, peer)
-            shown = _safe(cut(name, 50))
+            shown = safe(cut(name, 50))
             yield f'<text class="name {peer}" x="{x}" y="54" text-anchor="{anchor}">{shown}</text>'
-            yield f'<text class="dim" x="{x}" y="72" text-anchor="{anchor}">{_safe(address)}</text>'
+            yield f'<text class="dim" x="{x}" y="72" text-anchor="{anchor}">{safe(address)}</text>'
             yield f'<line class="life" x1="{x}" y1="80" x2="{x}" y2="{self._bottom}"/>'
 
     def _arrow(self, arrow: Arrow, at: int) -> Iterator[str]:
@@ -128,7 +140,7 @@ class _SvgLadder:
         anchor = "start" if arrow.peer == CLIENT else "end"
         yield (
             f'<text x="{near}" y="{at + _LINE}" text-anchor="{anchor}"><tspan class="name">'
-            f"{_safe(arrow.name)}</tspan>{_safe(f' {says}'.rstrip())}</text>"
+            f"{safe(arrow.name)}</tspan>{safe(f' {says}'.rstrip())}</text>"
         )
         start, end = (_CLIENT, _SERVER) if arrow.peer == CLIENT else (_SERVER, _CLIENT)
         fall = _SLANT
@@ -142,7 +154,7 @@ class _SvgLadder:
         for finding in arrow.findings:
             for text in _finding_lines(finding_text(finding)):
                 kind = "error" if finding.certain else "possible"
-                yield f'<text class="{kind}" x="{_CLIENT + 24}" y="{below}">{_safe(text)}</text>'
+                yield f'<text class="{kind}" x="{_CLIENT + 24}" y="{below}">{safe(text)}</text>'
                 below += _LINE
 
 
@@ -157,10 +169,10 @@ def _between(row: Fold | Silence | Remark, at: int) -> Iterator[str]:
     for number, text in enumerate(lines):
         y = at + (number + 1) * _LINE
         middle = (_CLIENT + _SERVER) // 2
-        yield f'<text class="{style}" x="{middle}" y="{y}" text-anchor="middle">{_safe(text)}</text>'
+        yield f'<text class="{style}" x="{middle}" y="{y}" text-anchor="middle">{safe(text)}</text>'
 
 
-def _height(row: Row) -> int:
+def row_height(row: Row) -> int:
     """Pixels of a row."""
     if isinstance(row, Arrow):
         lines = sum(len(_finding_lines(finding_text(finding))) for finding in row.findings)
@@ -178,6 +190,6 @@ def _folded_lines(text: str) -> list[str]:
     return wrap(text, room, room)
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Text of an element. It has passed `printable`, so it has no character that XML forbids."""
     return escape(text)

@@ -18,7 +18,7 @@ Text from the wire enters the model only through `TextRenderer` and `printable`.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from amqpscope.limits import MAX_DRAWN_ROWS
 from amqpscope.model.finding import Finding
@@ -182,7 +182,7 @@ class LadderBuilder:
         *,
         remarks: Iterable[Remark] = (),
         folds: bool = False,
-        wanted: frozenset[int] = frozenset(),
+        wanted: Set[int] = frozenset(),
         most: int = MAX_DRAWN_ROWS,
         fields: bool = False,
     ) -> None:
