@@ -54,7 +54,7 @@ frames.
 `diff` pairs connections that have the same protocol, the same client and the
 same addresses. `diff` pairs the remaining connections by their order.
 Findings are paired by their fingerprint. If only one run has a finding, the
-same options as in `check` (such as --fail-on) state whether this finding
+same options as in `check` (such as --fail-on) decide whether this finding
 makes the exit status 1.
 
 \b
