@@ -18,7 +18,7 @@ from amqpscope.cli.pager import NO_PAGER, paging
 from amqpscope.cli.status import Status
 from amqpscope.errors import AmqpscopeError
 from amqpscope.report.printable import printable
-from amqpscope.rules.rule_names import take_renamed
+from amqpscope.rules.earlier_names import take_renamed
 
 __all__ = ["app", "run"]
 

@@ -5,15 +5,16 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 from amqpscope.cli.pager import PagedOutput, stderr_line
-from amqpscope.input.capture import Capture
-from amqpscope.model.note import Note
-from amqpscope.report.notes import note_lines
 from amqpscope.report.printable import printable
+
+if TYPE_CHECKING:  # `--version` and `--help` load no analysis
+    from amqpscope.input.capture import Capture
+    from amqpscope.model.note import Note
 
 __all__ = [
     "ObjectFormat",
@@ -82,8 +83,10 @@ def say(text: str) -> None:
         _leave(sys.stderr)
 
 
-def notes_to_stderr(capture: str, notes: list[Note]) -> None:
+def notes_to_stderr(capture: str, notes: "list[Note]") -> None:
     """What was wrong with a capture, folded by code."""
+    from amqpscope.report.notes import note_lines
+
     for line in note_lines(notes):
         say(f"{capture}: {line.text}")
 
@@ -96,7 +99,7 @@ class ProgressMeter:
 
 
 @contextmanager
-def progress(capture: Capture, streaming: bool) -> Iterator[ProgressMeter]:
+def progress(capture: "Capture", streaming: bool) -> Iterator[ProgressMeter]:
     """A progress bar on standard error, for long files, if a person looks there and sees no results yet.
 
     streaming: results are printed while the file is read.
@@ -130,6 +133,6 @@ def progress(capture: Capture, streaming: bool) -> Iterator[ProgressMeter]:
         yield Bar(bar, bar.add_task(printable(capture.name), total=capture.size))
 
 
-def meter(capture: Capture) -> AbstractContextManager[ProgressMeter]:
+def meter(capture: "Capture") -> AbstractContextManager[ProgressMeter]:
     """The bar of a command whose results come when all is read."""
     return progress(capture, False)

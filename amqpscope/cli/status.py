@@ -2,9 +2,10 @@
 
 import enum
 import signal
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from amqpscope.policy.judging import CaptureOutcome
+if TYPE_CHECKING:  # `--version` and `--help` load no analysis
+    from amqpscope.policy.judging import CaptureOutcome
 
 __all__ = ["ENDING", "Status", "of_outcome", "worst"]
 
@@ -27,17 +28,16 @@ ENDING: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if
 _ORDER = (Status.INTERRUPTED, Status.FAILURE, Status.FINDINGS, Status.NO_AMQP, Status.FINE)
 
 
-_OF_OUTCOME = {
-    CaptureOutcome.fine: Status.FINE,
-    CaptureOutcome.findings: Status.FINDINGS,
-    CaptureOutcome.failure: Status.FAILURE,
-    CaptureOutcome.empty: Status.NO_AMQP,
-}
-
-
-def of_outcome(outcome: CaptureOutcome) -> Status:
+def of_outcome(outcome: "CaptureOutcome") -> Status:
     """The status for what became of a capture."""
-    return _OF_OUTCOME[outcome]
+    from amqpscope.policy.judging import CaptureOutcome
+
+    return {
+        CaptureOutcome.fine: Status.FINE,
+        CaptureOutcome.findings: Status.FINDINGS,
+        CaptureOutcome.failure: Status.FAILURE,
+        CaptureOutcome.empty: Status.NO_AMQP,
+    }[outcome]
 
 
 def worst(statuses: list[Status]) -> Status:

@@ -8,21 +8,12 @@ import re
 
 from amqpscope.errors import FilterError
 from amqpscope.rules.catalogue import Rule, catalogue, guards
+from amqpscope.rules.earlier_names import note_renamed
 from amqpscope.rules.registry import renamed
 
-__all__ = ["nearest", "rule_named", "rules_beginning", "rules_like", "take_renamed"]
+__all__ = ["nearest", "rule_named", "rules_beginning", "rules_like"]
 
 _NEAREST = 5
-
-# Earlier names that the user gave, with the current ids of the rules.
-_given: dict[str, str] = {}
-
-
-def take_renamed() -> list[str]:
-    """A sentence for each earlier name that the user gave, once."""
-    notes = [f"{old}: this rule is now called {new}" for old, new in _given.items()]
-    _given.clear()
-    return notes
 
 
 def _current(given: str) -> str:
@@ -30,7 +21,7 @@ def _current(given: str) -> str:
     wanted = given.strip().upper()
     for old, new in renamed().items():
         if wanted in (old.upper(), old.partition("/")[2].upper()):
-            _given[given.strip()] = new
+            note_renamed(given.strip(), new)
             return new
     return given
 

@@ -66,3 +66,9 @@ def test_the_help_loads_no_command() -> None:
     assert {name for name in modules if name.startswith("amqpscope.cli.")} <= {
         f"amqpscope.cli.{name}" for name in ("main", "color", "commands", "help", "output", "pager", "status")
     }
+
+
+@pytest.mark.parametrize("option", ["--version", "--help"])
+def test_what_reads_no_capture_loads_no_analysis(option: str) -> None:
+    heavy = ("amqpscope.analysis", "amqpscope.input.capture", "amqpscope.protocols", "amqpscope.tracking")
+    assert {name for name in loaded(option) if name.startswith(heavy)} == set()
