@@ -74,6 +74,8 @@ class AmqpCapture:
         self._kept = kept
         self._configuration = configuration
         self._recordings: list[Recording] = []
+        # Capture files that were checked.
+        self._checked = 0
 
     def check(
         self, path: str | PathLike[str] | Sequence[str | PathLike[str]], **options: Unpack[Options]
@@ -86,7 +88,8 @@ class AmqpCapture:
         __tracebackhide__ = True
         terms = _Terms(self._configuration, options)
         source = fspath(path) if isinstance(path, str | PathLike) else [fspath(one) for one in path]
-        reported = terms.judge(source, "")
+        reported = terms.judge(source, "", self._path(self._checked, "check").with_suffix(".html"))
+        self._checked += 1
         _warn(self._node, reported.expired)
         if reported.failed:
             pytest.fail(reported.text, pytrace=False)
@@ -112,7 +115,7 @@ class AmqpCapture:
         if port is not None and not ports:
             raise ValueError("no port is given; None records every port")
         recording = Recording(
-            self._node, self._how, self._path(len(self._recordings)), interface, ports, terms
+            self._node, self._how, self._path(len(self._recordings), "recording"), interface, ports, terms
         )
         self._recordings.append(recording)
         return recording
@@ -122,12 +125,14 @@ class AmqpCapture:
         for recording in self._recordings:
             recording.abandon()
 
-    def _path(self, before: int) -> Path:
-        """Where the next recording goes."""
+    def _path(self, before: int, what: str) -> Path:
+        """Where the next recording or page goes."""
         number = f"-{before + 1}" if before else ""
         if self._kept is None:
-            return self._folder / f"recording{number}.pcapng"
-        return self._kept / f"{_file_name(self._node.nodeid)}{number}.pcapng"
+            return self._folder / f"{what}{number}.pcapng"
+        name = _file_name(self._node.nodeid)
+        kind = "" if what == "recording" else f"-{what}"
+        return self._kept / f"{name}{kind}{number}.pcapng"
 
 
 class Recording:
@@ -211,6 +216,7 @@ class Recording:
             str(self.path),
             f" ({count(packets.packets, 'packet')} on {self._interface}, {ports}: "
             "check that the test uses this interface and this port)",
+            self.path.with_suffix(".html"),
         )
         if packets.lost or packets.left:
             missing = packets.lost + packets.left
@@ -257,13 +263,15 @@ class _Terms:
         except FilterError as error:
             raise ValueError(str(error).removeprefix("--")) from None
 
-    def judge(self, source: str | list[str], hint: str) -> Judgement:
-        """What becomes of a capture. hint: what to look after if there is no AMQP in it."""
+    def judge(self, source: str | list[str], hint: str, page: Path) -> Judgement:
+        """What becomes of a capture. hint: what to look after if there is no AMQP in it. page: the file into
+        which a capture is drawn that fails the test.
+        """
         try:
             secrets = self._secrets()
         except FilterError as error:
             raise ValueError(str(error).removeprefix("--")) from None
-        return judge(CaptureOfTest(source, self._dialect, secrets), self._policy, self._allows, hint)
+        return judge(CaptureOfTest(source, self._dialect, secrets), self._policy, self._allows, hint, page)
 
     def _secrets(self) -> Secrets | None:
         """Those of the key logs as they are now, and of private keys; without one, of the file that the

@@ -4,10 +4,12 @@ import io
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from rich.console import Console
 
+from amqpscope.errors import OutputError
 from amqpscope.input.capture import Capture, CaptureOptions, together
 from amqpscope.layers.secrets import Secrets
 from amqpscope.limits import MAX_TEST_FINDINGS
@@ -18,12 +20,14 @@ from amqpscope.policy import CaptureOutcome, Policy
 from amqpscope.policy import judge as judge_under
 from amqpscope.policy.config_finding import EXPIRED, RunConclusion
 from amqpscope.policy.policy import ALLOW
+from amqpscope.policy.replacement import replace_text
 from amqpscope.report.diagnosis_text import diagnosis_line
+from amqpscope.report.forms import ReportOptions
 from amqpscope.report.line import Line
 from amqpscope.report.painter import Painter
 from amqpscope.report.printable import printable
 from amqpscope.report.timeline import Clock
-from amqpscope.report.verdict import FindingCounts, Verdicts, headline
+from amqpscope.report.verdict import Detail, FindingCounts, Verdicts, headline
 from amqpscope.report.writer import FindingWriter
 
 __all__ = ["CaptureOfTest", "Judgement", "judge"]
@@ -53,13 +57,13 @@ class Judgement:
 
 
 def judge(
-    source: "CaptureOfTest", policy: Policy, allowed: Callable[[Finding], bool], hint: str
+    source: "CaptureOfTest", policy: Policy, allowed: Callable[[Finding], bool], hint: str, page: Path
 ) -> Judgement:
-    """Read a capture to its end.
+    """Read a capture to its end, and draw it if a test fails for what was found.
 
     allowed: whether a finding is let pass, beside those that the policy does. hint: what to look after if
-    there is nothing to check. The remarks on entries of an allow-list that fitted nothing are left out: one
-    test does not do everything that they are for.
+    there is nothing to check. page: the file into which the capture is drawn. The remarks on entries of an
+    allow-list that fitted nothing are left out: one test does not do everything that they are for.
     """
     report = _Report(policy, allowed)
     (judged,) = judge_under([source], policy, hearer=report, gather=False).captures
@@ -72,7 +76,39 @@ def judge(
         or judged.outcome in (CaptureOutcome.failure, CaptureOutcome.empty)
     )
     reported.text = report.text(hint, source.alone)
+    if judged.outcome is CaptureOutcome.findings:
+        reported.text += f"\n{_drawn(source, policy, allowed, page)}"
     return reported
+
+
+def _drawn(source: "CaptureOfTest", policy: Policy, allowed: Callable[[Finding], bool], page: Path) -> str:
+    """Draw a capture as a page, and say where the page is."""
+    from amqpscope.draw.report import PageWriter  # only tests that fail need it
+
+    class Page(PageWriter):
+        """The page, without what the test allows."""
+
+        def take(self, findings: list[Finding]) -> None:
+            _let_pass(findings, allowed)
+            super().take(findings)
+
+    text = io.StringIO()
+    options = ReportOptions(policy.terms, _MOST, Detail(), [source])
+    judge_under([source], policy, hearer=Page(text, options), gather=False)
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(str(page), text.getvalue())
+    except (OSError, OutputError) as error:
+        return f"The page could not be written: {printable(str(error))}"
+    return f"To see it in a browser: {printable(str(page))}"
+
+
+def _let_pass(findings: list[Finding], allowed: Callable[[Finding], bool]) -> None:
+    """Suppress the findings that a test allows."""
+    for finding in findings:
+        assessment = finding.assessment
+        if not assessment.suppressed_by and allowed(finding):
+            finding.assessment = assessment.by_policy(assessment.level, ALLOW, "the test says so")
 
 
 class CaptureOfTest:
@@ -118,10 +154,7 @@ class _Report(FindingWriter):
         self._others = FindingCounts()
 
     def take(self, findings: list[Finding]) -> None:
-        for finding in findings:
-            assessment = finding.assessment
-            if not assessment.suppressed_by and self._allowed(finding):
-                finding.assessment = assessment.by_policy(assessment.level, ALLOW, "the test says so")
+        _let_pass(findings, self._allowed)
         super().take(findings)
 
     def add(self, finding: Finding) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.pictures import page_data
 from support.plugin_runs import ROOT, run
 
 from amqpscope.cli.main import run as amqpscope
@@ -124,6 +125,12 @@ def test_checks(tmp_path: Path) -> None:
     assert "no AMQP 1.0 or 0-9-1 to check: no TCP in it" in text
     assert "check that the test uses" not in text  # that is for recordings
     assert "Traceback" not in text
+    # Each test that fails for a finding has a page, without the findings that the test allows.
+    assert text.count("To see it in a browser: ") == 6
+    report = text.partition("_ test_some_allowed _")[2].partition("To see it in a browser: ")[2]
+    page = page_data(Path(report.partition("\n")[0]))
+    found = [one["rule"] for row in page["connections"][0]["rows"] for one in row.get("found", [])]
+    assert "amqp10/L-UNATTACHED-TRANSFER" in found and "amqp10/L-DC-UNSET" not in found
 
 
 CONFIGURED = """
