@@ -231,7 +231,8 @@
       const list = by(`row-${number}`).classList;
       const judged = chosen && chosen.acknowledged >= 0 && chosen.offset >= 0 && row.kind === "arrow" &&
         row.behind >= 0 && row.peer !== chosen.peer && number < at;
-      list.toggle("known", Boolean(judged) && row.behind <= chosen.acknowledged);
+      list.toggle("read", Boolean(judged) && row.behind <= chosen.must);
+      list.toggle("known", Boolean(judged) && row.behind > chosen.must && row.behind <= chosen.acknowledged);
       list.toggle("unknown", Boolean(judged) && row.behind > chosen.acknowledged);
     }
   }
@@ -248,8 +249,9 @@
       if (row.fields) parts.push(make("h3", {}, "All fields"), make("pre", {}, row.fields));
       if (row.acknowledged >= 0) {
         const other = row.peer === "client" ? "server" : "client";
-        parts.push(make("h3", {}, `What the ${row.peer} could have known`), make("p", { class: "key" },
+        parts.push(make("h3", {}, `What the ${row.peer} could and must have known`), make("p", { class: "key" },
           `Its packet acknowledges ${counted(row.acknowledged, "octet")} of the ${other}. `,
+          make("span", { class: "read" }, "Read"), `: the frames of the ${row.peer} prove that it had read this. `,
           make("span", { class: "known" }, "Arrived"), ` before this frame was sent: the ${row.peer} could have read it. `,
           make("span", { class: "unknown" }, "In flight"), `: the ${row.peer} cannot have reacted to it.`));
       }

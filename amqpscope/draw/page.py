@@ -188,6 +188,7 @@ def _row(row: Row, start: int) -> dict[str, Any]:
         "offset": row.offset,
         "behind": row.behind,
         "acknowledged": row.acknowledged,
+        "must": row.must,
         "lands": row.lands,
     }
     if row.kind in ("end", "skipped"):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, Protocol
 
+from amqpscope.draw.bounds import KnownBounds
 from amqpscope.draw.flow import FlowCharts
 from amqpscope.draw.map import ConnectionMap
 from amqpscope.draw.states import StatePaths
@@ -88,6 +89,7 @@ class PictureBuilder:
         self._names = LinkNames()
         self._builders: dict[ConnectionKey, LadderBuilder] = {}
         self._begun: set[ConnectionKey] = set()
+        self._bounds: dict[ConnectionKey, KnownBounds] = {}
         self._picture = Picture(survey)
         self._packets = frozenset(packet for one in self._chosen.values() for packet in one.packets)
 
@@ -113,10 +115,12 @@ class PictureBuilder:
             for followers in (picture.paths, picture.flows, picture.maps):
                 if key in followers:
                     followers[key].take(record)
+            bounds = self._bounds.get(key)
+            must = -1 if bounds is None else bounds.take(record)
             if not self._wanted.takes(record, link):
                 return
             if near is None:
-                self._add(record, link)
+                self._add(record, link, must)
             else:
                 near.add(record, link)
 
@@ -139,6 +143,7 @@ class PictureBuilder:
         if protocol is None:
             return
         paths, flow, drawn = protocol.state_paths(), protocol.flow_charts(), protocol.connection_map()
+        self._bounds[key] = KnownBounds(record.connection)
         if paths is not None:
             paths.follow(self._names, record)
             picture.paths[key] = paths
@@ -156,7 +161,7 @@ class PictureBuilder:
             self._names.of(record)
             self._add(record, link)
 
-    def _add(self, record: FrameRecord, link: Link | None) -> None:
+    def _add(self, record: FrameRecord, link: Link | None, must: int = -1) -> None:
         key = connection_key(record.connection)
         builder = self._builders.get(key)
         if builder is None:
@@ -170,7 +175,7 @@ class PictureBuilder:
                 most=self._most,
                 fields=self._fields,
             )
-        builder.add(record, link, self._names)
+        builder.add(record, link, self._names, must)
 
     def picture(self, whole: bool = True) -> Picture:
         """What was read so far. whole: what is found at no frame has an arrow, else it is left out."""

@@ -58,7 +58,8 @@ class Arrow:
     packet, time (ns since 1970): of the first octet. channel: -1 for none. link: its name, "" for none.
     kind: of the frame, `end` for the end of a stream. offset, behind: where the frame begins and ends in its
     sender's stream. acknowledged: octets of the other stream that the sender had acknowledged, -1 if unknown.
-    lands: the last row where the frame is known to be still in flight; its own row if none is.
+    must: octets of the other stream that the sender had processed for certain, as its frames show; -1 if
+    unknown. lands: the last row where the frame is known to be still in flight; its own row if none is.
     fields: lines with all fields of the frame, if they were asked for.
     """
 
@@ -75,6 +76,7 @@ class Arrow:
         self.offset = -1
         self.behind = -1
         self.acknowledged = -1
+        self.must = -1
         self.lands = -1
         self.findings: list[Finding] = []
 
@@ -207,9 +209,10 @@ class LadderBuilder:
         self._rules: Counter[tuple[str, str]] = Counter()
         self._behind = 0
 
-    def add(self, record: FrameRecord, link: Link | None, names: LinkNames) -> None:
-        """The next frame. names: has been asked for the link of every record so far."""
+    def add(self, record: FrameRecord, link: Link | None, names: LinkNames, must: int = -1) -> None:
+        """The next frame. names: has been asked for the link of every record so far. must: see `Arrow`."""
         arrow = self._arrow(record, link, names)
+        arrow.must = must
         if not self._folds:
             self._rows.append(arrow)
             return

@@ -121,13 +121,15 @@ def test_recordings_are_kept_in_a_folder(folder: Path) -> None:
     assert done.returncode == 1
     names = sorted(path.name for path in (folder / "kept" / "here").iterdir())
     assert [re.sub("-[0-9a-f]{8}", "", name) for name in names] == [
+        "test_suite.py-test_fails.html",
         "test_suite.py-test_fails.pcapng",
+        "test_suite.py-test_fails_itself.html",
         "test_suite.py-test_fails_itself.pcapng",
         "test_suite.py-test_several_recordings-2.pcapng",
         "test_suite.py-test_several_recordings-3.pcapng",
         "test_suite.py-test_several_recordings.pcapng",
     ]
-    assert f"why {folder}/kept/here/{names[0]} " in done.stdout
+    assert f"why {folder}/kept/here/{names[1]} " in done.stdout
     assert "FAILED test_suite.py::test_fails - Failed: error amqp10/L-DC-UNSET by the client" in done.stdout
 
 
