@@ -102,7 +102,7 @@ LOGIN_REFUSED: Final = declare(
 PROXY_HEADER: Final = declare(
     "proxy-header",
     _BOTH,
-    """A load balancer names the real client by a header of the PROXY protocol, which is no fault.
+    """A load balancer names the real client in a header of the PROXY protocol. The header is normal.
 
     What it means: The address of the TCP connection is the address of the load balancer.
     Usual causes: HAProxy and cloud load balancers send the header if they are configured to send it.

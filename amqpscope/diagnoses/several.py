@@ -25,7 +25,7 @@ CONNECTION_CHURN: Final = declare(
     Usual causes: A script or a function connects, publishes one message and disconnects. PHP without a proxy
     works like this.
     Who has to act: The client.
-    Client: Keep one connection, or put a proxy before the broker that keeps one.
+    Client: Keep one connection, or use a proxy that keeps its connection to the broker open.
     Server: The server needs no change.
     Not reported when: logins are refused, or the host opens only a few connections, or opens them slowly.
     Threads: aznamier/keycloak-event-listener-rabbitmq#27, amqp-node/amqplib#284

@@ -58,7 +58,8 @@ TLS_STALLED: Final = declare(
     Who has to act: The peer that does not go on.
     Client: Set a timeout for the TLS handshake. If the client is slow, have the server wait for longer.
     Server: Check the load of the server, and its timeout for the handshake (RabbitMQ: ssl_handshake_timeout).
-    Not reported when: the handshake is complete, a peer sends an alert, or octets of it were not captured.
+    Not reported when: the handshake is complete, a peer sends an alert, or octets of the handshake were
+    not captured.
     Threads: rabbitmq/rabbitmq-server#11171, rabbitmq/rabbitmq-dotnet-client#501, celery/py-amqp#398
     """,
     Limit("seconds", 3, "a handshake takes some round trips; RabbitMQ waits for 5 s"),

@@ -71,7 +71,8 @@ NETWORK_STALL: Final = declare(
     it cannot send, including heartbeats.
     Usual causes: A consumer is blocked, stopped or overloaded and does not read its socket. Or a cable, a
     firewall or a host has disappeared.
-    Who has to act: The peer that does not read. If octets are not acknowledged, nobody.
+    Who has to act: The peer that does not read. If octets are not acknowledged, neither peer has to
+    act.
     Client: Read the socket in a separate thread, and limit the messages in flight by a prefetch or by credit.
     Server: Read the socket in a separate thread, and limit the messages in flight by a prefetch or by credit.
     Not reported when: the window opens in time, or the octets that were sent again are acknowledged.

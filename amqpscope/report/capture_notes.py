@@ -21,9 +21,9 @@ class CaptureNote(NamedTuple):
 CAPTURE_NOTES: Final = (
     CaptureNote(
         ("capture/gap",),
-        "Octets are missing, because a packet was lost or the snapshot length cut it off.",
+        "Octets are missing, because a packet was lost or was cut off by the snapshot length.",
         "Decoding resumes at the next frame boundary that is certain. Findings that depend on the "
-        "missing octets are left out or only possible.",
+        "missing octets are left out or are possible, not certain.",
     ),
     CaptureNote(
         ("capture/dropped",),
@@ -69,11 +69,11 @@ CAPTURE_NOTES: Final = (
     ),
     CaptureNote(
         ("capture/ignored",),
-        "The receiver ignores an RST, FIN or SYN, because its sequence number lies outside the "
-        "receive window or because its sender continued afterwards. The segment may come from a "
-        "middlebox, or from an older connection on the same ports.",
+        "The receiver ignores an RST, FIN or SYN: the sequence number of the segment lies outside the "
+        "receive window, or the peer that sent the segment continued afterwards. The segment may "
+        "come from a middlebox, or from an older connection on the same ports.",
         "Later octets are read, except after a FIN in sequence. Findings about later octets are "
-        "only possible unless the capture shows that the receiver continues.",
+        "possible, not certain, unless the capture shows that the receiver continues.",
     ),
     CaptureNote(
         ("capture/duplicate",),
@@ -94,8 +94,8 @@ CAPTURE_NOTES: Final = (
         ("capture/time", "capture/no-time"),
         "Timestamps run backwards, are out of range, or are missing.",
         "Packets keep the order of the file. Findings about a time-out rest on these timestamps. "
-        "Such a finding is only possible if no frames in between confirm the elapsed time, because "
-        "the capture clock may have jumped.",
+        "If no frames in between confirm the elapsed time, such a finding is possible, not certain, "
+        "because the capture clock may have jumped.",
     ),
     CaptureNote(
         ("capture/length", "capture/version"),
@@ -117,7 +117,8 @@ CAPTURE_NOTES: Final = (
     CaptureNote(
         ("capture/dialect",),
         "A peer speaks a revision of AMQP 1.0 that is neither the final specification nor the draft "
-        "of April 2011. Or the frames show too little to choose between these two.",
+        "of April 2011. Or the frames show too little to choose between these two "
+        "revisions.",
         "Frames are decoded by the dialect that they resemble most. From then on, no rule judges "
         "the frames of either peer.",
     ),
@@ -125,8 +126,8 @@ CAPTURE_NOTES: Final = (
         ("capture/proxy",),
         "A load balancer put a PROXY header before the client's octets. The header names the real client.",
         "The header is skipped, and the client's stream begins after it. Findings about the end of "
-        "the client's TCP stream are only possible, because the load balancer may have ended the "
-        "stream.",
+        "the client's TCP stream are possible, not certain, because the load balancer may have "
+        "ended the stream.",
     ),
     CaptureNote(
         ("capture/connect",),

@@ -137,7 +137,7 @@ def _id(name: str, of: str, alone: bool) -> str:
 def _item(label: str, text: str, unchecked: bool) -> str:
     """One fact, as an item of a list: after a bold label, or as a sentence that begins in bold."""
     if label == "evidence" and unchecked:
-        return f"- **No check exists.** It would have to examine {text}."
+        return f"- **No check exists.** A check of this rule has to examine {text}."
     if label == "evidence":
         verb = "checks" if text.startswith("whether ") else "examines"
         return f"- **To find the fault, amqpscope {verb}** {text}."

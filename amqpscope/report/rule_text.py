@@ -1,5 +1,6 @@
 """Rules for people: the list of rules, one rule with its captures drawn, and how many rules are checked."""
 
+import re
 from collections.abc import Iterable
 
 from amqpscope.conformance.coverage import (
@@ -21,6 +22,7 @@ from amqpscope.rules.explanation import Explanation
 from amqpscope.rules.profiles import PROFILES
 from amqpscope.rules.references import cited
 from amqpscope.rules.registry import checked
+from dissectors.amqp091.registry import REPLY_CODES
 
 __all__ = [
     "coverage_lines",
@@ -44,6 +46,9 @@ _STANDINGS = {
 }
 _SIGNS = {CHECKED: "+", NOT_YET: "-", UNDECIDABLE: ".", FAILED: "×"}
 _SIGN_STYLES = {CHECKED: "flow", NOT_YET: "note", UNDECIDABLE: "dim", FAILED: "problem"}
+
+# In the answer that the catalogue names: `channel.close 404`.
+_REPLY_CODE = re.compile(r"(?<=\.close )\d{3}")
 
 _LABEL = 16
 
@@ -178,8 +183,18 @@ def _answer(row: Rule) -> str:
     if not row.answer:
         return "The specification names no error for this fault."
     unnamed = "" if row.answer_named else ", which the specification names for faults of this kind"
-    answers = row.answer.replace("to close the socket", "a closed socket")
+    if row.answer == "to close the socket":
+        return f"A correct peer closes the socket{unnamed}."
+    answers = _REPLY_CODE.sub(_named_reply_code, row.answer).replace(
+        "to close the socket", "closes the socket"
+    )
     return f"A correct peer answers with {answers}{unnamed}."
+
+
+def _named_reply_code(code: re.Match[str]) -> str:
+    """A reply-code with the name that the specification of AMQP 0-9-1 gives it: 404 (not-found)."""
+    name, _ = REPLY_CODES[int(code.group())]
+    return f"{code.group()} ({name})"
 
 
 def _drafts(row: Rule) -> list[tuple[str, str]]:

@@ -64,8 +64,8 @@ SUBJECTS: Final = (
         "closing",
         "How a connection ends",
         "amqp10",
-        "A peer that ends the connection sends close and says why. The other peer answers with its own "
-        "close, and only then the TCP connection ends.",
+        "A peer that ends the connection sends close and states the reason. The other peer answers with its "
+        "own close, and only then the TCP connection ends.",
         ("C-CLOSE-REASON", "C-CLOSE-SENT", "C-CLOSE-LAST", "C-CLOSE-READON", "C-CLOSE-ANSWER"),
         "C-CLOSE-ANSWER",
     ),
@@ -91,8 +91,8 @@ SUBJECTS: Final = (
         "heartbeats",
         "How heartbeats work",
         "amqp091",
-        "connection.tune-ok agrees on a delay. Each peer sends at least one octet in every delay, and a peer "
-        "that hears nothing for two delays gives the connection up.",
+        "connection.tune-ok states the heartbeat delay. Each peer sends at least one octet within every "
+        "heartbeat delay. A peer that receives nothing for two heartbeat delays closes the socket.",
         ("C-HB-EARLY", "C-HB-SEND", "C-HB-REACT", "C-HB-CLOSING"),
         "C-HB-SEND",
     ),

@@ -54,8 +54,8 @@ CREDIT_STARVED: Final = declare(
     """The credit of a link is used up, and the receiver grants no more.
 
     What it means: The sender has sent as many deliveries as the credit allowed, and waits.
-    Usual causes: The receiver grants credit once and never renews it, or counts credit in another way than
-    the sender. Or the receiver waits until deliveries are settled that nobody settles.
+    Usual causes: The receiver grants credit once and never renews it, or counts credit in another way
+    than the sender. Or the receiver waits for deliveries to be settled, but neither peer settles them.
     Who has to act: The receiver.
     Client: As the receiver, renew the credit while messages are processed. If the library renews credit on
     settlement, settle the received deliveries.

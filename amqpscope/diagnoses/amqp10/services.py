@@ -81,7 +81,7 @@ MANAGEMENT_FAILED: Final = declare(
     What it means: The status of the answer is 400 or more.
     Usual causes: A queue exists with other arguments (409), does not exist (404), or the user lacks a
     permission (403).
-    Who has to act: The client. For a status of 5xx, the server.
+    Who has to act: The client. If the status is 5xx, the server has to act.
     Client: Change the request.
     Server: Read the log of the server.
     Not reported when: a look-up (GET) finds nothing.

@@ -42,12 +42,12 @@ UNSETTLED_PILE: Final = declare(
     ("1.0",),
     """Many deliveries of a link are never settled.
 
-    What it means: The receiver states no outcome for the deliveries. Or the receiver has stated outcomes, and
-    the sender, which settles first in rcv-settle-mode second, does not settle. The sender has to keep these
-    deliveries and cannot reuse their delivery-tags.
+    What it means: The receiver states no outcome for the deliveries. Or the receiver has stated outcomes
+    in rcv-settle-mode second, where the sender has to settle first, and the sender does not settle. The
+    sender has to keep these deliveries and cannot reuse their delivery-tags.
     Usual causes: Automatic accepting is switched off, and the application does not accept. Or a settle mode
     is misunderstood.
-    Who has to act: The receiver. If the receiver has stated the outcomes, the sender.
+    Who has to act: The receiver. If the receiver has stated the outcomes, the sender has to act.
     Client: Accept, release or reject each message, or let the library accept automatically.
     Server: Settle the deliveries for which the other peer has stated an outcome.
     Not reported when: only one delivery is slow, the deliveries are part of a transaction, or octets are

@@ -126,8 +126,8 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
 
     Demands: A server must bind each new queue to the default exchange under the name of the queue.
     Source: XML:queue.declare.default-binding; GS:3.1.3.1
-    Evidence: a basic.return with reply-code 312 for a message that was published to the default exchange with
-    the name of an existing queue as its routing key
+    Evidence: a basic.return with reply-code 312 (no-route) for a message that was published to the
+    default exchange with the name of an existing queue as its routing key
     Why it matters: The default exchange is the simplest way to send to a queue. The message does not reach
     the queue.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when the
@@ -154,7 +154,8 @@ def bound_queue_not_reached(operation: TopologyOperation, binding: TopologyOpera
     Demands: A direct exchange must route a message to every queue that is bound with exactly the routing key
     of the message.
     Source: XML:queue.bind.routing-key.direct-exchange-key-matching; GS:3.1.3.1
-    Evidence: the known bindings, and a basic.return with reply-code 312 although a binding matches
+    Evidence: the known bindings, and a basic.return with reply-code 312 (no-route) although a binding
+    matches
     Why it matters: The queue does not get the message. The message is lost unless the publisher handles the
     returned message.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
@@ -178,7 +179,8 @@ B_PUBLISH_INTERNAL: Final = RULES.rule("B-PUBLISH-INTERNAL", "MUST", "tier B", b
 def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperation) -> Finding:
     """A server accepts a message from a client for an exchange that was declared internal.
 
-    Demands: A server must refuse a client's publish to an internal exchange with the channel exception 403.
+    Demands: A server must refuse a client's publish to an internal exchange with the channel exception
+    403 (access-refused).
     Source: XML:basic.publish.exchange.02; ERR:26
     Evidence: the internal bit of the exchange's declaration, and the server's answers after the publish
     Why it matters: Only other exchanges may route messages to an internal exchange. A server that accepts
@@ -189,7 +191,7 @@ def internal_exchange_reached(operation: TopologyOperation, made: TopologyOperat
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     changed the exchange.
     How to mend it: On each basic.publish, check whether the exchange is internal. If the exchange is
-    internal, discard the message and send channel.close with reply-code 403.
+    internal, discard the message and send channel.close with reply-code 403 (access-refused).
     """
     message = f"the server accepts a message for the internal exchange {shown(operation.exchange)}"
     return about_answer(B_PUBLISH_INTERNAL, POSSIBLE, message, operation, made)

@@ -34,7 +34,8 @@ def blocked_without_capability(case: Case091) -> None:
     Source: RMQ:docs/connection-blocked; RMQX:connection.blocked
     Evidence: the capabilities in connection.start-ok, and each connection.blocked and connection.unblocked of
     the server
-    Why it matters: The client does not know the method, and may close the connection with reply-code 503.
+    Why it matters: The client does not know the method, and may close the connection with reply-code 503
+    (command-invalid).
     Silent when: the client announces the capability connection.blocked, or when amqpscope could not read the
     client's capabilities. The rule is also silent when the capture lacks octets of the connection. The rule
     reports the fault only once per connection.
@@ -62,8 +63,8 @@ def blocked_out_of_turn(case: Case091) -> None:
     """A server sends connection.blocked while the connection is already blocked, or connection.unblocked
     while the connection is not blocked.
 
-    Demands: A server may send connection.unblocked only after connection.blocked, and must not send a second
-    connection.blocked in between.
+    Demands: A server may send connection.unblocked only after connection.blocked. The server must not
+    send connection.blocked again before connection.unblocked.
     Source: RMQ:docs/connection-blocked
     Evidence: whether the connection is blocked when the method arrives
     Why it matters: The client cannot know whether it may publish, because the notifications of the server

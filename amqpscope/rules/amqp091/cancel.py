@@ -93,8 +93,8 @@ def other_consumer_cancelled(case: Case091, asked: str, tag: str) -> None:
     Why it matters: The client removes another consumer than the server does, so client and server no longer
     agree on which consumers are active.
     Silent when: the basic.cancel was not captured.
-    How to mend it: Copy the consumer-tag of the basic.cancel unchanged into basic.cancel-ok. When several
-    cancels are outstanding, answer each with its own tag.
+    How to mend it: Copy the consumer-tag of the basic.cancel unchanged into basic.cancel-ok. When
+    several basic.cancel are unanswered, answer each with its own consumer-tag.
     """
     case.report(
         B_CANCELOK_TAG,
@@ -147,14 +147,13 @@ B_CANCEL_NOTIFY_REPLY: Final = RULES.rule(
 def cancel_answered_needlessly(case: Case091, tag: str) -> None:
     """A client sends basic.cancel-ok in answer to a server's basic.cancel that had no-wait set.
 
-    Demands: A client must not send basic.cancel-ok for a basic.cancel of the server that sets no-wait
-    (RabbitMQ always sets it).
+    Demands: If the server's basic.cancel sets no-wait, the client must not send basic.cancel-ok.
+    RabbitMQ always sets no-wait.
     Source: RMQX:basic.cancel; XML domain no-wait
     Evidence: a basic.cancel of the server, and the client's basic.cancel-ok
     Why it matters: The server waits for no answer, and may take the basic.cancel-ok for the answer to
-    something else.
-    Silent when: The server waits for no answer, and may take the basic.cancel-ok for the answer to another
-    request.
+    another request.
+    Silent when: the server's basic.cancel was not captured.
     How to mend it: Check the no-wait bit of a received basic.cancel. If no-wait is set, remove the consumer
     and notify the application, but send no basic.cancel-ok.
     """

@@ -90,7 +90,8 @@ def said_after_own_close(case: Case091, closing: CloseReason) -> None:
     new channel receives frames that belong to the old channel.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Mark the channel as closing before channel.close is written, and send only
-    channel.close-ok on it afterwards. Make other threads stop using the channel before it is closed.
+    channel.close-ok on the channel afterwards. Make other threads stop using the channel before it is
+    closed.
     """
     case.report(
         CH_CLOSE_SILENT,
@@ -146,8 +147,8 @@ def said_after_close_ok(case: Case091) -> None:
     channel.close-ok by closing the connection.
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Make channel.close-ok the last frame on the channel: discard queued frames and block
-    further sends before it is written. Applications must not use a channel object after the other peer has
-    closed it.
+    further sends before channel.close-ok is written. Applications must not use a channel object after
+    the other peer has closed it.
     """
     channel = case.channel
     closing = None if channel is None else closing_of(case, channel, False)
@@ -206,8 +207,8 @@ def closed_with_hard_code(case: Case091, close: ChannelClose) -> None:
     Why it matters: Reply-codes of hard errors belong in connection.close. A client that acts on the
     reply-code of a hard error gives up the whole connection.
     Silent when: the reply-code is 0, which names no error at all.
-    How to mend it: Use a soft-error code (such as 403, 404, 405 or 406) or 200 in channel.close. If the error
-    is a hard error, send connection.close instead.
+    How to mend it: Send the reply-code of a soft error (such as 404, not-found) or reply-code 200 in
+    channel.close. If the error is a hard error, send connection.close instead.
     """
     case.report(
         CH_CLOSE_SOFT_CODE,
@@ -281,11 +282,12 @@ def close_never_answered(case: Case091, channel: Channel, closing: CloseReason, 
     Evidence: the channel.close, and the time until its receiver closes the connection or the capture ends
     Why it matters: The channel number stays taken, in the broker and in the client, until the connection
     ends.
-    Silent when: no frame of the receiver proves that the receiver has processed the channel.close. The rule
-    is also silent when the last frame of the receiver follows soon after the channel.close. The rule is also
-    silent when the capture lacks octets that were sent after the channel was opened. The finding is only
-    possible, not certain, when the capture ends while the connection is still open. The finding is also only
-    possible when a correction of the capturing machine's clock may have made the waiting time look too long.
+    Silent when: no frame of the receiver proves that the receiver has processed the channel.close. The
+    rule is also silent when the last frame of the receiver follows soon after the channel.close. The rule
+    is also silent when the capture lacks octets that were sent after the channel was opened. The finding
+    is only possible, not certain, when the capture ends while the connection is still open. The finding
+    is also possible, not certain, when a correction of the capturing machine's clock may have made the
+    waiting time look too long.
     How to mend it: Answer every received channel.close with channel.close-ok at once, also when the
     application has stopped using the channel or is blocked in a callback.
     """
@@ -313,11 +315,12 @@ def crossing_close_never_answered(
     Evidence: two channel.close methods on the channel, one in each direction
     Why it matters: When two channel.close methods cross, each needs its own answer. Without both answers the
     channel number stays taken until the connection ends.
-    Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close. The
-    rule is also silent when the last frame of the peer follows soon after that channel.close. The rule is
-    also silent when the capture lacks octets that were sent after the channel was opened. The finding is only
-    possible, not certain, when the capture ends while the connection is still open. The finding is also only
-    possible when a correction of the capturing machine's clock may have made the waiting time look too long.
+    Silent when: no frame of the peer proves that the peer has processed the other peer's channel.close.
+    The rule is also silent when the last frame of the peer follows soon after that channel.close. The
+    rule is also silent when the capture lacks octets that were sent after the channel was opened. The
+    finding is only possible, not certain, when the capture ends while the connection is still open. The
+    finding is also possible, not certain, when a correction of the capturing machine's clock may have
+    made the waiting time look too long.
     How to mend it: While waiting for channel.close-ok, still answer a received channel.close with
     channel.close-ok. After answering, keep waiting for the channel.close-ok that the other peer owes.
     """

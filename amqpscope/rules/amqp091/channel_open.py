@@ -120,8 +120,8 @@ def too_many_open(case: Case091) -> None:
     Demands: A connection must not have more than channel-max open channels at a time.
     Source: XML:connection.tune-ok.channel-max (field doc)
     Evidence: the number of open channels, and the channel-max in connection.tune-ok
-    Why it matters: The broker closes the connection with reply-code 530. The usual cause is an application
-    that never closes its channels.
+    Why it matters: The broker closes the connection with reply-code 530 (not-allowed). The usual cause is
+    an application that never closes its channels.
     Silent when: the capture lacks connection.tune-ok or octets after it, or when the peers agreed on no
     limit.
     How to mend it: Count open channels and refuse locally to open one beyond channel-max. Applications should

@@ -54,12 +54,12 @@ def stream_ended_without_close(case: Case091, certainty: i64, clock_in_doubt: bo
     Evidence: a FIN or RST of TCP without an earlier connection.close
     Why it matters: The other peer cannot distinguish an orderly end from a crash. The fate of messages and
     acknowledgements in transit is uncertain.
-    Silent when: the connection was not open yet, or when the capture lacks octets of the connection. The rule
-    is also silent when the other peer ended its stream first. The rule also reports nothing when the other
-    peer was silent for two heartbeat delays or sent broken frames, because the peer may then drop the
-    connection. The finding is only possible, not certain, when a reset ends the stream. The finding is also
-    only possible when the capturing machine's clock was set back, because the other peer may then have been
-    silent for two heartbeat delays.
+    Silent when: the connection was not open yet, or when the capture lacks octets of the connection. The
+    rule is also silent when the other peer ended its stream first. The rule also reports nothing when the
+    other peer was silent for two heartbeat delays or sent broken frames, because the peer may then drop
+    the connection. The finding is only possible, not certain, when a reset ends the stream. The finding
+    is also possible, not certain, when the capturing machine's clock was set back, because the other
+    peer may then have been silent for two heartbeat delays.
     How to mend it: Send connection.close, wait for connection.close-ok with a time-out, and only then close
     the socket. Applications should close the connection object before the process exits.
     """
@@ -200,8 +200,8 @@ def frame_after_close_ok(case: Case091, packet: i64) -> None:
     read any later frame.
     Silent when: the connection.close-ok was not captured. The rule reports the fault only once per
     connection.
-    How to mend it: Make connection.close-ok the last frame of the connection: drop queued frames and stop all
-    writers before it is written, then close the socket.
+    How to mend it: Make connection.close-ok the last frame of the connection: drop queued frames and
+    stop all writers before connection.close-ok is written, then close the socket.
     """
     case.report_once(
         C_CLOSEOK_LAST,
@@ -311,8 +311,8 @@ def unknown_reply_code(case: Case091, code: i64) -> None:
     evaluate the reply-text and cannot react to the error.
     Silent when: another rule (T-REPLYCODE-NOTNULL) already reports reply-code 0, or when another rule
     (CH-CLOSE-SOFT-CODE) already reports the reply-code of a channel.close.
-    How to mend it: Use the constants of the specification as reply-code. Put details of the implementation
-    into reply-text, and 200 for a normal close.
+    How to mend it: Use the constants of the specification as reply-code. Put details of the
+    implementation into reply-text. Send reply-code 200 (reply-success) for a normal close.
     """
     case.report(
         C_CLOSE_CODE_KNOWN,
@@ -336,9 +336,9 @@ def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     Source: GS:4.8.1; XML constants class=hard-error
     Evidence: the reply-code in connection.close
     Why it matters: An error of one channel ends all other channels of the connection, too.
-    Silent when: the connection.close names a method of the class connection, or when the connection is not
-    open yet. A peer cannot report an error of the connection on a channel, for example RabbitMQ's 403 for a
-    failed login.
+    Silent when: the connection.close names a method of the class connection, or when the connection is
+    not open yet. A peer cannot report an error of the connection on a channel. For example, RabbitMQ
+    reports a failed login with reply-code 403 (access-refused) in connection.close.
     How to mend it: Answer a soft error with channel.close on the channel concerned. If the whole connection
     really has to end, send connection.close with a hard-error code.
     """

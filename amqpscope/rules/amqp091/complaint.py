@@ -55,8 +55,8 @@ def acknowledged_too_late(case: Case091, channel: Channel, oldest: ConsumerDeliv
     Demands: A client must settle each delivery within the server's consumer timeout (RabbitMQ: 30 minutes by
     default).
     Source: RMQ:docs/consumers (acknowledgement timeout)
-    Evidence: a channel.close with reply-code 406 and the words "timed out", and the oldest unacknowledged
-    delivery
+    Evidence: a channel.close with reply-code 406 (precondition-failed) and the words "timed out", and the
+    oldest unacknowledged delivery
     Why it matters: By default, RabbitMQ closes the channel when a delivery is unacknowledged for half an
     hour. After closing the channel, RabbitMQ redelivers all messages that were unacknowledged on it.
     Silent when: the reply-text of the server's close does not say that the time ran out. The rule is also
@@ -93,9 +93,11 @@ def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
 
     Demands: A client must not publish a message that is larger than the server accepts.
     Source: XML constant content-too-large; RMQ:server rabbit_channel check_msg_size
-    Evidence: the body size of the message, and the server's close with 311, 406 or 501
-    Why it matters: The server closes the channel with 311, or with 406 if the server is RabbitMQ. Messages
-    that were published after the large message are lost, too.
+    Evidence: the body size of the message, and the server's close with reply-code 311
+    (content-too-large), 406 (precondition-failed) or 501 (frame-error)
+    Why it matters: The server closes the channel with reply-code 311 (content-too-large). RabbitMQ
+    closes it with reply-code 406 (precondition-failed). Messages that were published after the large
+    message are lost, too.
     Silent when: the server's close does not name basic.publish, or its reply-text does not give the size as
     the reason.
     Only possible because: The close does not say which of several messages it refers to. The finding shows
@@ -136,8 +138,8 @@ def consumer_without_acks_refused(case: Case091, request: MethodRequest) -> None
     Evidence: the server's answer to a basic.consume or basic.get that sets no-ack
     Why it matters: The specification requires servers to support deliveries without acknowledgements. Streams
     of RabbitMQ do not support deliveries without acknowledgements.
-    Silent when: the reply-code is not 540, or when the reply-text does not mention acknowledgements. The rule
-    is also silent when more than one request may have caused the close.
+    Silent when: the reply-code is not 540 (not-implemented), or when the reply-text does not mention
+    acknowledgements. The rule is also silent when more than one request may have caused the close.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Support basic.consume and basic.get with no-ack: treat each delivery as settled when it is
     sent. For a RabbitMQ stream, let the client consume without no-ack.
@@ -162,8 +164,8 @@ def consumer_with_acks_refused(case: Case091, request: MethodRequest) -> None:
     Evidence: the server's answer to a basic.consume or basic.get without no-ack
     Why it matters: The specification requires servers to support acknowledgements. Without acknowledgements,
     a message that the client loses is lost for good.
-    Silent when: the reply-code is not 540, or when the reply-text does not mention acknowledgements. The rule
-    is also silent when more than one request may have caused the close.
+    Silent when: the reply-code is not 540 (not-implemented), or when the reply-text does not mention
+    acknowledgements. The rule is also silent when more than one request may have caused the close.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Support basic.consume and basic.get without no-ack: keep each delivery until the client
     settles it, and requeue it when the channel ends first.
@@ -191,8 +193,8 @@ def deprecated_recover(case: Case091) -> None:
     Demands: A client must use basic.recover instead of the deprecated basic.recover-async.
     Source: XML:basic.recover-async (deprecated=1)
     Evidence: each basic.recover-async of the client
-    Why it matters: A basic.recover-async does little harm, because servers still support the method. The
-    method basic.recover does the same as basic.recover-async, and the server answers it.
+    Why it matters: The fault does little harm, because servers still support basic.recover-async. The
+    method basic.recover has the same effect, and the server answers basic.recover.
     Silent when: the rule has already reported a basic.recover-async on the same connection.
     How to mend it: Replace basic.recover-async by basic.recover, and wait for basic.recover-ok before relying
     on the redelivery.
@@ -215,11 +217,11 @@ def small_frame_refused(case: Case091, most: i64) -> None:
     Demands: Until the peers have agreed on frame-max, both peers must accept every frame of up to 4096
     octets.
     Source: XML:connection.tune.frame-max.minimum; XML:connection.tune-ok.frame-max.minimum
-    Evidence: a frame of at most 4096 octets before connection.tune-ok, and the connection.close with 501 that
-    follows
+    Evidence: a frame of at most 4096 octets before connection.tune-ok, and the connection.close with
+    reply-code 501 (frame-error) that follows
     Why it matters: A client with a large token in connection.start-ok cannot log in.
-    Silent when: the reply-code is not 501, or when the reply-text does not mention a size. The rule is also
-    silent when the client has sent more than 4096 octets in all.
+    Silent when: the reply-code is not 501 (frame-error), or when the reply-text does not mention a size.
+    The rule is also silent when the client has sent more than 4096 octets in all.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Accept frames of up to 4096 octets from the first frame on, until connection.tune-ok sets
     frame-max. Check every smaller size limit that applies before authentication.
@@ -244,8 +246,9 @@ def heartbeat_refused(case: Case091, code: i64) -> None:
     of a frame error
     Why it matters: A peer without heartbeats only has to ignore heartbeat frames. The connection is lost for
     no reason.
-    Silent when: the peers agreed on heartbeats. The rule is also silent when the reply-code is not that of a
-    frame error (501, 503, 505). The rule is also silent when the reply-text does not mention a heartbeat.
+    Silent when: the peers agreed on heartbeats. The rule is also silent when the reply-code is not one
+    of 501 (frame-error), 503 (command-invalid) and 505 (unexpected-frame). The rule is also silent when
+    the reply-text does not mention a heartbeat.
     Only possible because: The {peer} may have sent the close for another reason.
     How to mend it: Discard heartbeat frames without an error, even when the heartbeat delay is agreed as 0.
     Handle the heartbeat frame type before any check of channel or state.

@@ -93,8 +93,8 @@ B_CTAG_GEN: Final = RULES.rule(
 
 
 def unusable_generated_tag(case: Case091, tag: str) -> None:
-    """A server answers a basic.consume without consumer-tag with an empty consumer-tag, or with one that is
-    in use on the channel.
+    """A server answers a basic.consume without consumer-tag with an empty consumer-tag, or with a
+    consumer-tag that is in use on the channel.
 
     Demands: If the consumer-tag of basic.consume is empty, the server must generate a consumer-tag that is
     unique on the channel.
@@ -232,7 +232,8 @@ def exclusive_beside_others(case: Case091, consumer: Consumer, channel: Channel)
 
     Demands: A client must not request exclusive access to a queue that already has consumers.
     Source: XML:basic.consume.exclusive.01
-    Evidence: the consumers of the queue in the virtual host, and the server's refusal with 403
+    Evidence: the consumers of the queue in the virtual host, and the server's refusal with reply-code 403
+    (access-refused)
     Why it matters: The server refuses the basic.consume and closes the channel. All other consumers of the
     channel end with it.
     Silent when: the other consumers of the queue are on connections that the capture does not show.
@@ -263,8 +264,9 @@ def granted_beside_exclusive(case: Case091, consumer: Consumer, channel: Channel
     distributes the messages among both consumers.
     Silent when: the exclusive consumer is on a connection that the capture does not show.
     Only possible because: RabbitMQ's quorum queues do not support exclusive consumers.
-    How to mend it: While a queue has an exclusive consumer, refuse every other basic.consume for the queue
-    with channel.close 403. Look for exclusive consumers on all connections of the virtual host.
+    How to mend it: While a queue has an exclusive consumer, refuse every other basic.consume for the
+    queue with channel.close with reply-code 403 (access-refused). Look for exclusive consumers on all
+    connections of the virtual host.
     """
     case.report(
         B_CONSUME_EXCL_HELD,
@@ -287,8 +289,9 @@ def recover_without_requeue(case: Case091) -> None:
     Demands: A client may send basic.recover to RabbitMQ only with requeue set.
     Source: ERR:2; RMQ:server rabbit_channel basic.recover_async
     Evidence: the requeue bit of basic.recover, and the product name of the server
-    Why it matters: The specification lets the server resend the messages to the same consumers. RabbitMQ does
-    not implement basic.recover without requeue, and closes the connection with 540.
+    Why it matters: The specification lets the server resend the messages to the same consumers. RabbitMQ
+    does not implement basic.recover without requeue, and closes the connection with reply-code 540
+    (not-implemented).
     Silent when: the server does not identify itself as RabbitMQ.
     How to mend it: Set requeue in basic.recover when the server is RabbitMQ, or use basic.nack or
     basic.reject with requeue for single deliveries.

@@ -29,8 +29,8 @@ def content_on_channel_0(case: Case091, problem: Problem) -> None:
     Demands: A peer must never send content headers or bodies on channel 0.
     Source: GS:4.2.6.1
     Evidence: the type and the channel number of the frame
-    Why it matters: No method on channel 0 has content. The receiver closes the connection, with 504 or, at
-    RabbitMQ, with 505.
+    Why it matters: No method on channel 0 has content. The receiver closes the connection with
+    reply-code 504 (channel-error). RabbitMQ uses reply-code 505 (unexpected-frame).
     Silent when: the capture lacks octets before the frame. The rule is also silent when F-METHOD-CH-NONZERO
     already reports the method on channel 0 to which the frame belongs. The rule is also silent when the rule
     has already reported an earlier content frame on channel 0.
@@ -52,8 +52,8 @@ Demands: After basic.publish, basic.return, basic.deliver or basic.get-ok, the n
 channel must be the content header.
 Source: GS:4.2.6; GS:2.3.5.2; G:basic content
 Evidence: the frame type that is due next on the channel in this direction
-Why it matters: The message and the connection are lost (reply-code 505). The usual cause is two threads that
-use the same channel.
+Why it matters: The message and the connection are lost (reply-code 505, unexpected-frame). The usual
+cause is two threads that use the same channel.
 Silent when: the sender closes the channel, or when the sender answers a close of the other peer. The rule is
 also silent when the capture lacks the method or octets between the method and the frame.
 How to mend it: Write the method, the content header and the body of a message under one lock. No other frame
@@ -70,8 +70,8 @@ F_CONTENT_NO_METHOD: Final[str] = RULES.rule(
 Demands: A peer must not send a method on a channel between a content header and the last octet of the body.
 Source: GS:4.2.6
 Evidence: the number of body octets that are still due on the channel in this direction
-Why it matters: The message and the connection are lost (reply-code 505). The usual cause is two threads that
-use the same channel.
+Why it matters: The message and the connection are lost (reply-code 505, unexpected-frame). The usual
+cause is two threads that use the same channel.
 Silent when: the sender closes the channel and so abandons the message, or when the sender answers a close of
 the other peer. The rule is also silent when the capture lacks a frame of the message or octets between its
 frames.
@@ -90,7 +90,7 @@ Demands: A peer must not send a second content header on a channel before the ea
 Source: GS:4.2.6
 Evidence: the number of body octets that are still due on the channel in this direction
 Why it matters: The receiver cannot know to which message the next body belongs. The connection is lost
-(reply-code 505).
+(reply-code 505, unexpected-frame).
 Silent when: the capture lacks a frame of the unfinished message, or octets between its frames.
 How to mend it: Send the body of a message completely before the next message begins on the channel. Write all
 frames of a message under one lock, and do not share a channel between threads without synchronization.
@@ -106,7 +106,7 @@ Demands: A peer may send a content header only directly after a method that has 
 Source: GS:4.2.6; GS:4.2.1 content
 Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The method is missing, so the receiver cannot process the message. The connection is lost
-(reply-code 505).
+(reply-code 505, unexpected-frame).
 Silent when: the capture lacks frames before the content header on the channel.
 How to mend it: Send basic.publish (in a server: basic.deliver, basic.get-ok or basic.return) directly before
 the content header. Write method, content header and body as one unit on the same channel.
@@ -122,7 +122,7 @@ Demands: A peer may send a body frame only while a message with a content header
 Source: GS:4.2.6; GS:4.2.1 content
 Evidence: the frame type that is due next on the channel in this direction
 Why it matters: The body belongs to no message, so the receiver cannot process it. The connection is lost
-(reply-code 505).
+(reply-code 505, unexpected-frame).
 Silent when: the capture lacks frames before the body frame on the channel.
 How to mend it: Send body frames only after a method and its content header, and stop when body-size octets
 have been sent. Write all frames of a message on the same channel under one lock.
@@ -137,8 +137,8 @@ F_BODY_OVERRUN: Final[str] = RULES.rule(
 Demands: Together, the body frames of a message must have exactly the body-size of the content header.
 Source: GS:4.2.6.1
 Evidence: the sum of the body octets, and the body-size of the content header
-Why it matters: The receiver cannot separate the message from the frames that follow. The connection is lost
-(reply-code 505, RabbitMQ: 501).
+Why it matters: The receiver cannot separate the message from the frames that follow. The connection is
+lost (reply-code 505, unexpected-frame; RabbitMQ: 501, frame-error).
 Silent when: the capture lacks the content header of the message, or octets after the content header.
 How to mend it: Set body-size in the content header to the exact number of octets of the encoded body. Count
 octets, not characters, and compute the size after encoding or compression.
@@ -153,8 +153,8 @@ F_BODY_ZERO: Final[str] = RULES.rule(
 Demands: A message with body-size 0 must not have body frames.
 Source: GS:4.2.6.1
 Evidence: a body frame directly after a content header with body-size 0
-Why it matters: The message was already complete, so the body frame belongs to no message. The connection is
-lost (reply-code 505).
+Why it matters: The message was already complete, so the body frame belongs to no message. The connection
+is lost (reply-code 505, unexpected-frame).
 Silent when: the capture lacks the content header, or octets after the content header.
 How to mend it: When body-size is 0, send no body frame at all, not even an empty one. When there is a body,
 announce its exact number of octets in the content header.
@@ -174,8 +174,8 @@ have content.
 Demands: The class-id of a content header must equal the class-id of the preceding method (60).
 Source: GS:4.2.6.1; GS:4.2.6
 Evidence: the class-id of the content header and of the preceding method
-Why it matters: The receiver cannot read the properties. The connection is lost: the specification names both
-501 and 505 for this fault, and RabbitMQ uses 505.
+Why it matters: The receiver cannot read the properties. The connection is lost: the specification names
+both reply-code 501 (frame-error) and 505 (unexpected-frame) for this fault, and RabbitMQ uses 505.
 Silent when: the capture lacks octets before the content header.
 How to mend it: Write class-id 60 (basic) into the content header, equal to the class-id of the preceding
 method. Check the byte order of the class-id field.
@@ -190,8 +190,8 @@ F_HEADER_WEIGHT: Final[str] = RULES.rule(
 Demands: The weight field of a content header must be 0.
 Source: GS:4.2.6.1; GS:4.2.1 content-weight
 Evidence: the weight field of the content header
-Why it matters: The weight field was planned for contents inside contents, and has no use. The connection is
-lost (reply-code 505).
+Why it matters: The weight field was planned for contents inside contents, and has no use. The connection
+is lost (reply-code 505, unexpected-frame).
 Silent when: the capture lacks octets before the content header.
 How to mend it: Always write 0 into the weight field of the content header. Write the fields of a content
 header in this order: class-id, weight, body-size, property flags.
@@ -211,8 +211,8 @@ Demands: The property list of a content header must have exactly the properties 
 order, and must end with the payload.
 Source: GS:4.2.6.1
 Evidence: the end of the property list and the end of the payload
-Why it matters: Property flags and property values disagree, so all properties may be read wrongly. RabbitMQ
-closes the connection with 541.
+Why it matters: Property flags and property values disagree, so all properties may be read wrongly.
+RabbitMQ closes the connection with reply-code 541 (internal-error).
 Silent when: the capture lacks a part of the frame, or octets before the frame. When the server sends the
 content header, the finding is only possible, not certain, because a server forwards the content header that
 it received. The rule reports forwarded content headers only once per connection.

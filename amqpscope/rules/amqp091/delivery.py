@@ -33,7 +33,7 @@ def delivery_tag_zero(case: Case091) -> None:
     Source: XML domain delivery-tag.non-zero
     Evidence: the delivery-tag of each basic.deliver and basic.get-ok
     Why it matters: In an acknowledgement, delivery-tag 0 stands for all deliveries. The client cannot
-    acknowledge a delivery with delivery-tag 0 alone.
+    acknowledge the delivery that has delivery-tag 0 without acknowledging all other deliveries.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Start the delivery-tag of each channel at 1 and increase it with every basic.deliver and
     basic.get-ok. Never send delivery-tag 0.
@@ -169,8 +169,9 @@ def delivery_after_server_cancel(case: Case091, tag: str, certainty: i64) -> Non
     Silent when: the capture lacks octets that were sent on the channel before the basic.deliver. The finding
     is only possible, not certain, for RabbitMQ 4.3 and later, because these versions may cancel a consumer
     that acknowledges too late.
-    How to mend it: Stop all deliveries to the consumer and requeue its pending ones before sending
-    basic.cancel. After basic.cancel, send no basic.deliver with the consumer-tag of the cancelled consumer.
+    How to mend it: Stop all deliveries to the consumer and requeue its pending deliveries before sending
+    basic.cancel. After basic.cancel, send no basic.deliver with the consumer-tag of the cancelled
+    consumer.
     """
     case.report(
         B_CANCEL_NOTIFY_LAST,

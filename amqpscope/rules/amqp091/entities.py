@@ -28,14 +28,14 @@ CH_VISIBLE: Final = RULES.rule("CH-VISIBLE", "MUST", "tier B", by="server")
 
 
 def change_not_seen(operation: TopologyOperation, what: str, name: str, known: TopologyOperation) -> Finding:
-    """A server answers 404 for a queue or exchange although it has confirmed to another client that the queue
-    or exchange exists.
+    """A server answers with reply-code 404 (not-found) for a queue or exchange, although it has
+    confirmed to another client that the queue or exchange exists.
 
     Demands: Once a server has confirmed a change to one client, every other client of the virtual host must
     see the change.
     Source: GS:4.4
-    Evidence: a declaration that the server confirmed on one connection, and a later 404 on another connection
-    without a deletion in between
+    Evidence: a declaration that the server confirmed on one connection, and a later reply-code 404
+    (not-found) on another connection without a deletion in between
     Why it matters: A client relies on a queue or exchange that another client has created, and loses its
     channel.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
@@ -71,7 +71,8 @@ def not_done_and_not_said(
     Demands: If a server cannot carry out a request with no-wait, the server must raise a channel or
     connection exception.
     Source: XML domain no-wait (doc)
-    Evidence: a request with no-wait, and a later 404 that shows that the request had no effect
+    Evidence: a request with no-wait, and a later reply-code 404 (not-found), which shows that the
+    request had no effect
     Why it matters: With no-wait, an exception is the only way to report a failure. Without an exception, the
     client uses a queue or exchange that does not exist.
     Silent when: the capture lacks octets of a connection to this server. The rule is also silent when another
@@ -97,17 +98,19 @@ def standard_exchange_missing(operation: TopologyOperation, name: str) -> Findin
     Demands: Every virtual host must have an exchange amq.<type> for each standard exchange type that the
     server supports.
     Source: XML:exchange.required-instances; GS:3.1.3
-    Evidence: a 404 for amq.direct, amq.fanout, amq.topic, amq.headers or amq.match
+    Evidence: a reply-code 404 (not-found) for amq.direct, amq.fanout, amq.topic, amq.headers or
+    amq.match
     Why it matters: Clients use amq.direct, amq.fanout, amq.topic and amq.match without declaring these
     exchanges. If an exchange is missing, bindings and publishes to it fail, and the server closes the
     channel.
     Silent when: the capture lacks octets of the connection, or when the server's error may be about a missing
     queue. The finding is only possible, not certain, for amq.headers and amq.match, because a server may lack
     the exchange type headers.
-    Possible because: The {peer} may lack this exchange because it does not support the exchange type headers.
-    How to mend it: Create `amq.direct`, `amq.fanout` and the amq exchange of every other standard type the
-    server supports when a virtual host is created. Recreate missing ones when the server starts, and do not
-    allow their deletion.
+    Possible because: The {peer} may lack this exchange because the {peer} does not support the exchange
+    type headers.
+    How to mend it: Create `amq.direct`, `amq.fanout` and the amq exchange of every other standard type
+    the server supports when a virtual host is created. Recreate missing exchanges when the server
+    starts, and do not allow their deletion.
     """
     certainty = POSSIBLE if name in ("amq.headers", "amq.match") else CERTAIN
     message = f"the server does not find exchange {shown(name)}, which every virtual host must have"
@@ -128,10 +131,11 @@ def anothers_queue_used(operation: TopologyOperation, made: TopologyOperation) -
     Demands: A client must not use a queue that another open connection has declared exclusive.
     Source: XML:queue.declare.exclusive.exclusive; ERR:7
     Evidence: the connection that declared the exclusive queue, and the uses of the queue on other connections
-    Why it matters: An exclusive queue belongs to the connection that declared it, and the server deletes the
-    queue with that connection. The server answers other connections with 405 and closes the channel.
+    Why it matters: An exclusive queue belongs to the connection that declared it, and the server deletes
+    the queue with that connection. The server answers other connections with reply-code 405
+    (resource-locked) and closes the channel.
     Silent when: the capture lacks octets of a connection to this server, or when the other connection may
-    have ended. The finding is certain only if the server answers with 405.
+    have ended. The finding is certain only if the server answers with reply-code 405 (resource-locked).
     Possible because: The other connection may have ended before the use.
     How to mend it: Use an exclusive queue only on the connection that declared it. Declare the queue without
     exclusive if several connections share it. After a reconnect, wait until the server has ended the old
@@ -191,8 +195,9 @@ def exchange_in_use_deleted(operation: TopologyOperation, binding: TopologyOpera
     removed the binding.
     Only possible because: No capture can prove this fault, because a client outside the capture may have
     removed the binding, its queue or its exchange.
-    How to mend it: Check for bindings whose source is the exchange before carrying out exchange.delete with
-    if-unused. If bindings exist, keep the exchange and close the channel with 406.
+    How to mend it: Check for bindings whose source is the exchange before carrying out exchange.delete
+    with if-unused. If bindings exist, keep the exchange and close the channel with reply-code 406
+    (precondition-failed).
     """
     target = binding.queue or binding.destination
     message = f"exchange {shown(operation.exchange)} is deleted as unused, but {shown(target)} is bound to it"
@@ -219,13 +224,15 @@ def too_few_bindings(operation: TopologyOperation, known: int) -> Finding:
 
     Demands: A server should let a queue have at least four bindings.
     Source: XML:queue.bind.binding-count
-    Evidence: a refusal of queue.bind with 506 while amqpscope knows fewer than four bindings of the queue
+    Evidence: a refusal of queue.bind with reply-code 506 (resource-error) while amqpscope knows fewer
+    than four bindings of the queue
     Why it matters: The specification asks for at least four bindings per queue. The client loses its channel,
     and its queue misses messages.
-    Silent when: the server's answer is not 506, or when amqpscope knows at least four bindings of the queue.
+    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows at least four
+    bindings of the queue.
     Only possible because: The queue may have other bindings that the capture does not show.
-    How to mend it: Allow at least four bindings per queue before answering queue.bind with 506. Raise the
-    server's limit on bindings per queue if a limit is configured.
+    How to mend it: Allow at least four bindings per queue before answering queue.bind with reply-code 506
+    (resource-error). Raise the server's limit on bindings per queue if a limit is configured.
     """
     message = (
         f"the server refuses a binding of queue {shown(operation.queue)}, but the capture shows only "
@@ -242,13 +249,15 @@ def too_few_exchanges(operation: TopologyOperation, known: int) -> Finding:
 
     Demands: A server should let a virtual host have at least 16 exchanges.
     Source: XML:exchange.declare.minimum
-    Evidence: a refusal of exchange.declare with 506 while amqpscope knows fewer than 16 exchanges
+    Evidence: a refusal of exchange.declare with reply-code 506 (resource-error) while amqpscope knows
+    fewer than 16 exchanges
     Why it matters: The specification asks for room for at least sixteen exchanges per virtual host. The
     client loses its channel and cannot set up its topology.
-    Silent when: the server's answer is not 506, or when amqpscope knows at least sixteen exchanges.
+    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows at least sixteen
+    exchanges.
     Only possible because: The virtual host may have other exchanges that the capture does not show.
-    How to mend it: Allow at least sixteen exchanges per virtual host before answering exchange.declare with
-    506. Raise the server's limit on exchanges if a limit is configured.
+    How to mend it: Allow at least sixteen exchanges per virtual host before answering exchange.declare
+    with reply-code 506 (resource-error). Raise the server's limit on exchanges if a limit is configured.
     """
     message = (
         f"the server refuses exchange {shown(operation.exchange)}, but the capture shows only "
@@ -265,13 +274,15 @@ def too_few_queues(operation: TopologyOperation, known: int) -> Finding:
 
     Demands: A server should let a virtual host have at least 256 queues.
     Source: XML:queue.declare.minimum-queues
-    Evidence: a refusal of queue.declare with 506 while amqpscope knows fewer than 256 queues
+    Evidence: a refusal of queue.declare with reply-code 506 (resource-error) while amqpscope knows fewer
+    than 256 queues
     Why it matters: The specification asks for room for at least 256 queues per virtual host. The client loses
     its channel and has no queue.
-    Silent when: the server's answer is not 506, or when amqpscope knows at least 256 queues.
+    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows at least 256
+    queues.
     Only possible because: The virtual host may have other queues that the capture does not show.
-    How to mend it: Allow at least 256 queues per virtual host before answering queue.declare with 506. Raise
-    the server's limit on queues if a limit is configured.
+    How to mend it: Allow at least 256 queues per virtual host before answering queue.declare with
+    reply-code 506 (resource-error). Raise the server's limit on queues if a limit is configured.
     """
     message = (
         f"the server refuses queue {shown(operation.queue)}, but the capture shows only "
@@ -289,14 +300,16 @@ def too_few_consumers(operation: TopologyOperation, known: int) -> Finding:
 
     Demands: A server should let a queue have at least 16 consumers.
     Source: XML:basic.consume.01
-    Evidence: a refusal of basic.consume with 506 while amqpscope knows fewer than 16 consumers of the queue
+    Evidence: a refusal of basic.consume with reply-code 506 (resource-error) while amqpscope knows fewer
+    than 16 consumers of the queue
     Why it matters: The specification asks for at least sixteen consumers per queue. The client loses its
     channel and receives no messages.
-    Silent when: the server's answer is not 506, or when amqpscope knows at least sixteen consumers of the
-    queue.
+    Silent when: the server's answer is not 506 (resource-error), or when amqpscope knows at least sixteen
+    consumers of the queue.
     Only possible because: The queue may have other consumers that the capture does not show.
-    How to mend it: Allow at least sixteen consumers per queue before answering basic.consume with 506. Raise
-    the server's limit on consumers per queue if a limit is configured.
+    How to mend it: Allow at least sixteen consumers per queue before answering basic.consume with
+    reply-code 506 (resource-error). Raise the server's limit on consumers per queue if a limit is
+    configured.
     """
     message = (
         f"the server refuses a consumer of queue {shown(operation.queue)}, but the capture shows only "

@@ -81,8 +81,8 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     Demands: The name of a declared exchange may contain only letters, digits, '-', '_', '.' and ':'.
     Source: XML:exchange.declare.exchange.syntax
     Evidence: the exchange name in exchange.declare
-    Why it matters: Another broker may refuse the name with 406, so the application does not work there.
-    RabbitMQ and other brokers accept any name.
+    Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed), so the
+    application does not work there. RabbitMQ and other brokers accept any name.
     Silent when: the rule has already reported such a name on the same connection.
     How to mend it: Use only letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace other
     characters, for example spaces or slashes, before declaring the exchange.
@@ -131,7 +131,7 @@ def predeclared_exchange_deleted(case: Case091, name: str) -> None:
     Source: RMQ:docs/spec-differences
     Evidence: the exchange name in exchange.delete
     Why it matters: Every virtual host has the predeclared exchanges for all clients. RabbitMQ and other
-    brokers refuse the deletion with 403 and close the channel.
+    brokers refuse the deletion with reply-code 403 (access-refused) and close the channel.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Remove the exchange.delete that names a predeclared exchange. In cleanup code, skip every
     exchange whose name begins with `amq.`, and delete only exchanges that the application has declared
@@ -185,8 +185,8 @@ def default_exchange_bound(case: Case091) -> None:
     Demands: The default exchange must not be the source or the destination of an exchange binding.
     Source: ERR:14; RMQX:exchange.bind.source.default-exchange
     Evidence: the source and the destination in exchange.bind and exchange.unbind
-    Why it matters: RabbitMQ's description of exchange.bind allows the default exchange, but RabbitMQ's errata
-    forbid it. RabbitMQ brokers refuse the request with 403.
+    Why it matters: RabbitMQ's description of exchange.bind allows the default exchange, but RabbitMQ's
+    errata forbid it. RabbitMQ brokers refuse the request with reply-code 403 (access-refused).
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Name two declared exchanges in exchange.bind and exchange.unbind, and check that neither
     name is empty. To reach a queue by name, publish to the default exchange instead of binding it.
@@ -209,8 +209,9 @@ def default_exchange_reached(case: Case091, request: MethodRequest) -> None:
     Why it matters: Every publish to a queue by its name goes through the default exchange. A client that
     changes the default exchange can affect every other client.
     Silent when: the request was not captured, or when an earlier request on the channel is still unanswered.
-    How to mend it: Refuse exchange.declare, exchange.delete, exchange.bind and exchange.unbind that carry an
-    empty exchange name. Close the channel with 403 and leave the default exchange unchanged.
+    How to mend it: Refuse exchange.declare, exchange.delete, exchange.bind and exchange.unbind that carry
+    an empty exchange name. Close the channel with reply-code 403 (access-refused) and leave the default
+    exchange unchanged.
     """
     case.report(
         X_DEFAULT_ACCESS,

@@ -26,19 +26,19 @@ X_DELETE_EXISTS: Final = RULES.rule(
 
 Demands: A client must not delete an exchange that does not exist.
 Source: XML:exchange.delete.exchange.exists
-Evidence: an exchange.delete after a deletion of the exchange or after a 404
+Evidence: an exchange.delete after a deletion of the exchange or after a reply-code 404 (not-found)
 Why it matters: The client and the server disagree about which exchanges exist. Most servers refuse to delete
 a missing exchange and close the channel.
-Silent when: the server answers with an exception other than 404, or when the answer does not show what is
-missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
-LavinMQ treat the deletion of a missing exchange as done and do not refuse the request. The finding is certain
-only if the server refuses the request with 404. In addition, the same connection must have deleted the
-exchange or received a 404 for the exchange before. In all other cases, another client may have deleted the
-exchange.
+Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not
+show what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the
+request. RabbitMQ and LavinMQ treat the deletion of a missing exchange as done and do not refuse the
+request. The finding is certain only if the server refuses the request with reply-code 404 (not-found). In
+addition, the same connection must have deleted the exchange or received a reply-code 404 (not-found) for
+the exchange before. In all other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
-How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Do not
-delete an exchange that is already deleted. Run cleanup code on a channel of its own, so that a 404 interrupts
-no other work.
+How to mend it: Delete each exchange once, and let only one part of the application own the deletion. Do
+not delete an exchange that is already deleted. Run cleanup code on a channel of its own, so that a close
+with reply-code 404 (not-found) interrupts no other work.
 """
 
 
@@ -49,12 +49,13 @@ X_BIND_EXIST: Final = RULES.rule(
 
 Demands: Both exchanges that exchange.bind names must exist.
 Source: RMQX:exchange.bind.destination.exchange-existence; RMQX:exchange.bind.source.exchange-existence
-Evidence: the known exchanges, and a 404 of the server
+Evidence: the known exchanges, and the server's reply-code 404 (not-found)
 Why it matters: The server creates no binding, so no messages are routed along it, and the server closes the
 channel.
-Silent when: the server's answer is not 404, or when the answer does not show which exchange is missing. The
-finding is certain only if the same connection had deleted the exchange or received a 404 for the exchange
-before. In all other cases, another client may have deleted the exchange.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show which exchange
+is missing. The finding is certain only if the same connection had deleted the exchange or received a
+reply-code 404 (not-found) for the exchange before. In all other cases, another client may have deleted
+the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Declare both exchanges and wait for their exchange.declare-ok before sending exchange.bind.
 Check the spelling of both names and the virtual host.
@@ -71,12 +72,12 @@ Source: RMQX:exchange.unbind.destination.must-exist; RMQX:exchange.unbind.source
 Evidence: the known exchanges
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
 request closes the channel.
-Silent when: the server answers with an exception other than 404, or when the answer does not show what is
-missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
-LavinMQ treat the removal of a missing binding as done and do not refuse the request. The finding is certain
-only if the server refuses the request with 404. In addition, the same connection must have deleted the
-exchange or received a 404 for the exchange before. In all other cases, another client may have deleted the
-exchange.
+Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not
+show what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the
+request. RabbitMQ and LavinMQ treat the removal of a missing binding as done and do not refuse the
+request. The finding is certain only if the server refuses the request with reply-code 404 (not-found). In
+addition, the same connection must have deleted the exchange or received a reply-code 404 (not-found) for
+the exchange before. In all other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send exchange.unbind before deleting either exchange. Leave the exchange.unbind out after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -90,12 +91,12 @@ Q_BIND_QEXIST: Final = RULES.rule(
 
 Demands: The queue that queue.bind names must exist.
 Source: XML:queue.bind.queue.must-exist
-Evidence: the known queues, and a 404 of the server
+Evidence: the known queues, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
 queue are lost.
-Silent when: the server's answer is not 404, or when the answer does not show what is missing. The finding is
-certain only if the same connection had deleted the queue or received a 404 for the queue before. In all other
-cases, another client may have deleted the queue.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing.
+The finding is certain only if the same connection had deleted the queue or received a reply-code 404
+(not-found) for the queue before. In all other cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.bind. Use the queue name
 of queue.declare-ok if the server names the queue, and declare auto-delete or exclusive queues again after a
@@ -110,12 +111,12 @@ Q_BIND_XEXIST: Final = RULES.rule(
 
 Demands: The exchange that queue.bind names must exist.
 Source: XML:queue.bind.exchange.exchange-existence
-Evidence: the known exchanges, and a 404 of the server
+Evidence: the known exchanges, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel, and the messages that the binding should have routed to the
 queue are lost.
-Silent when: the server's answer is not 404, or when the answer does not show what is missing. The finding is
-certain only if the same connection had deleted the exchange or received a 404 for the exchange before. In all
-other cases, another client may have deleted the exchange.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing.
+The finding is certain only if the same connection had deleted the exchange or received a reply-code 404
+(not-found) for the exchange before. In all other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Declare the exchange and wait for exchange.declare-ok before sending queue.bind. Check the
 spelling of the exchange name and the virtual host. If another application declares the exchange, start that
@@ -133,11 +134,12 @@ Source: XML:queue.unbind.queue.must-exist
 Evidence: the known queues
 Why it matters: The client and the server disagree about which queues exist. A server that refuses the request
 closes the channel.
-Silent when: the server answers with an exception other than 404, or when the answer does not show what is
-missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
-LavinMQ treat the removal of a missing binding as done and do not refuse the request. The finding is certain
-only if the server refuses the request with 404. In addition, the same connection must have deleted the queue
-or received a 404 for the queue before. In all other cases, another client may have deleted the queue.
+Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not
+show what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the
+request. RabbitMQ and LavinMQ treat the removal of a missing binding as done and do not refuse the
+request. The finding is certain only if the server refuses the request with reply-code 404 (not-found). In
+addition, the same connection must have deleted the queue or received a reply-code 404 (not-found) for the
+queue before. In all other cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Send queue.unbind before deleting the queue. Leave the queue.unbind out after a queue.delete,
 because deleting a queue removes its bindings.
@@ -154,12 +156,12 @@ Source: XML:queue.unbind.exchange.must-exist
 Evidence: the known exchanges
 Why it matters: The client and the server disagree about which exchanges exist. A server that refuses the
 request closes the channel.
-Silent when: the server answers with an exception other than 404, or when the answer does not show what is
-missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
-LavinMQ treat the removal of a missing binding as done and do not refuse the request. The finding is certain
-only if the server refuses the request with 404. In addition, the same connection must have deleted the
-exchange or received a 404 for the exchange before. In all other cases, another client may have deleted the
-exchange.
+Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not
+show what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the
+request. RabbitMQ and LavinMQ treat the removal of a missing binding as done and do not refuse the
+request. The finding is certain only if the server refuses the request with reply-code 404 (not-found). In
+addition, the same connection must have deleted the exchange or received a reply-code 404 (not-found) for
+the exchange before. In all other cases, another client may have deleted the exchange.
 Possible because: Another client may have deleted the exchange in the meantime.
 How to mend it: Send queue.unbind before deleting the exchange. Leave the queue.unbind out after an
 exchange.delete, because deleting an exchange removes its bindings.
@@ -173,11 +175,11 @@ Q_PURGE_QEXIST: Final = RULES.rule(
 
 Demands: The queue that queue.purge names must exist.
 Source: XML:queue.purge.queue.must-exist
-Evidence: the known queues, and a 404 of the server
+Evidence: the known queues, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel. The client and the server disagree about which queues exist.
-Silent when: the server's answer is not 404, or when the answer does not show what is missing. The finding is
-certain only if the same connection had deleted the queue or received a 404 for the queue before. In all other
-cases, another client may have deleted the queue.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing.
+The finding is certain only if the same connection had deleted the queue or received a reply-code 404
+(not-found) for the queue before. In all other cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending queue.purge. Check the spelling
 of the queue name and the virtual host.
@@ -194,15 +196,16 @@ Source: XML:queue.delete.queue.must-exist
 Evidence: the known queues
 Why it matters: The client and the server disagree about which queues exist. Some servers close the channel
 when a client deletes a missing queue.
-Silent when: the server answers with an exception other than 404, or when the answer does not show what is
-missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the request. RabbitMQ and
-LavinMQ treat the deletion of a missing queue as done and do not refuse the request. The finding is certain
-only if the server refuses the request with 404. In addition, the same connection must have deleted the queue
-or received a 404 for the queue before. In all other cases, another client may have deleted the queue.
+Silent when: the server answers with an exception other than 404 (not-found), or when the answer does not
+show what is missing. The rule is also silent when the server is RabbitMQ or LavinMQ and accepts the
+request. RabbitMQ and LavinMQ treat the deletion of a missing queue as done and do not refuse the request.
+The finding is certain only if the server refuses the request with reply-code 404 (not-found). In
+addition, the same connection must have deleted the queue or received a reply-code 404 (not-found) for the
+queue before. In all other cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Delete each queue once, and let only one part of the application own the deletion. Do not
-delete a queue that is already deleted, or that deletes itself (auto-delete, exclusive). Run cleanup code on a
-channel of its own, so that a 404 interrupts no other work.
+delete a queue that is already deleted, or that deletes itself (auto-delete, exclusive). Run cleanup code
+on a channel of its own, so that a close with reply-code 404 (not-found) interrupts no other work.
 """
 
 
@@ -213,11 +216,11 @@ B_CONSUME_QEXIST: Final = RULES.rule(
 
 Demands: The queue that basic.consume names must exist.
 Source: XML constant not-found; XML:basic.consume.queue
-Evidence: the known queues, and a 404 of the server
+Evidence: the known queues, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel, and the consumer receives no messages.
-Silent when: the server's answer is not 404, or when the answer does not show what is missing. The finding is
-certain only if the same connection had deleted the queue or received a 404 for the queue before. In all other
-cases, another client may have deleted the queue.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing.
+The finding is certain only if the same connection had deleted the queue or received a reply-code 404
+(not-found) for the queue before. In all other cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.consume. After a
 reconnect, declare auto-delete and exclusive queues again before consuming.
@@ -229,11 +232,11 @@ B_GET_QEXIST: Final = RULES.rule("B-GET-QEXIST", "IMPLIED", "tier B", by="client
 
 Demands: The queue that basic.get names must exist.
 Source: XML constant not-found; XML:basic.get.queue
-Evidence: the known queues, and a 404 of the server
+Evidence: the known queues, and the server's reply-code 404 (not-found)
 Why it matters: The server closes the channel, which also ends all consumers on the channel.
-Silent when: the server's answer is not 404, or when the answer does not show what is missing. The finding is
-certain only if the same connection had deleted the queue or received a 404 for the queue before. In all other
-cases, another client may have deleted the queue.
+Silent when: the server's answer is not 404 (not-found), or when the answer does not show what is missing.
+The finding is certain only if the same connection had deleted the queue or received a reply-code 404
+(not-found) for the queue before. In all other cases, another client may have deleted the queue.
 Possible because: Another client may have deleted the queue in the meantime.
 How to mend it: Declare the queue and wait for queue.declare-ok before sending basic.get. Check the spelling
 of the queue name and the virtual host, and stop polling when the queue is deleted.

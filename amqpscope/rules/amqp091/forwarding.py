@@ -108,9 +108,9 @@ def way_altered(content: Content, came: Content) -> Finding:
     direct reply-to. The rule is also silent when the capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
-    How to mend it: Store the exchange and the routing key of basic.publish with the message, and copy both
-    into basic.deliver and basic.get-ok. Do not replace them with those of a binding or an intermediate
-    exchange.
+    How to mend it: Store the exchange and the routing key of basic.publish with the message, and copy
+    both into basic.deliver and basic.get-ok. Do not replace them with the routing key of a binding or
+    the name of an intermediate exchange.
     """
     message = (
         f"delivered with exchange {content.exchange[:60]!r} and routing key {content.key[:60]!r}, "
@@ -216,8 +216,8 @@ TX_DEFER: Final = RULES.rule(
 
 
 def delivered_before_its_commit(content: Content, came: Content) -> Finding:
-    """A server delivers a message that was published in a transaction before the transaction is committed, or
-    although it is never committed.
+    """A server delivers a message of a transaction before the transaction is committed, or although the
+    transaction is never committed.
 
     Demands: A message that was published in a transaction may reach consumers only after tx.commit, and must
     never reach consumers after tx.rollback.
@@ -354,7 +354,8 @@ def recovered_and_not_said(content: Content, before: Content) -> Finding:
 
     Demands: A server must set the redelivered bit for messages that it resends because of basic.recover.
     Source: XML:basic.recover.01
-    Evidence: the messages that are unacknowledged when basic.recover arrives, and later deliveries of them
+    Evidence: the messages that are unacknowledged when basic.recover arrives, and later deliveries of
+    these messages
     Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
     Without the bit, the work may be done twice.
     Silent when: the message may have been published again, or when the capture lacks octets of a connection
@@ -379,8 +380,8 @@ def recovered_async_and_not_said(content: Content, before: Content) -> Finding:
     Demands: A server must set the redelivered bit for messages that it resends because of
     basic.recover-async.
     Source: XML:basic.recover-async.01
-    Evidence: the messages that are unacknowledged when basic.recover-async arrives, and later deliveries of
-    them
+    Evidence: the messages that are unacknowledged when basic.recover-async arrives, and later deliveries
+    of these messages
     Why it matters: Only the redelivered bit warns a consumer that a message may already have been processed.
     Without the bit, the work may be done twice.
     Silent when: the message may have been published again, or when the capture lacks octets of a connection
@@ -435,7 +436,8 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     Demands: A server must not redeliver a message on the channel on which a client has rejected the message
     with requeue.
     Source: XML:basic.reject.requeue.01
-    Evidence: the rejected messages of the channel, and later deliveries of them with the redelivered bit
+    Evidence: the rejected messages of the channel, and later deliveries of these messages with the
+    redelivered bit
     Why it matters: A consumer that requeues a message that it cannot process may receive the message in an
     endless loop. One passage of the specification forbids the redelivery of a rejected message to the same
     client. Another passage recommends this redelivery, and RabbitMQ redelivers the message.
@@ -473,9 +475,9 @@ def delivered_again_after_rollback(content: Content, before: Content) -> Finding
     capture lacks octets of a connection to this server.
     Only possible because: No capture can prove this fault, because a program outside the capture may have
     published a message with the same message-id or body.
-    How to mend it: Restore rolled back acknowledgements to the unacknowledged state on tx.rollback, and
-    neither requeue nor redeliver these messages. Redeliver the messages only after basic.recover, a rejection
-    with requeue, or the end of the channel.
+    How to mend it: On tx.rollback, treat the messages of the rolled-back acknowledgements as
+    unacknowledged again. Neither requeue nor redeliver these messages. Redeliver the messages only after
+    basic.recover, a rejection with requeue, or the end of the channel.
     """
     message = f"the message of packet {int(before.spot.packet)} is redelivered after its ack was rolled back"
     return _finding(TX_ROLLBACK_QUIET, message, content, before)
@@ -489,8 +491,8 @@ def purged_unsettled(content: Content, purge: TopologyOperation) -> Finding:
 
     Demands: A queue.purge must not remove messages that were delivered and are not yet acknowledged.
     Source: XML:queue.purge.02
-    Evidence: the unacknowledged deliveries of the queue, the queue.purge-ok, and a 406 for their
-    acknowledgement
+    Evidence: the unacknowledged deliveries of the queue, the queue.purge-ok, and a reply-code 406
+    (precondition-failed) for their acknowledgement
     Why it matters: When the consumer settles an unacknowledged delivery of the purged queue, the server
     closes the channel.
     Silent when: the client settled further deliveries afterwards, or when the queue was not purged between

@@ -46,7 +46,8 @@ Evidence: the first octet of the frame
 Why it matters: The receiver cannot interpret the frame. The specification requires the receiver to close the
 connection.
 Silent when: the capture lacks octets before the frame. For a heartbeat with type 4, the finding names the
-cause. The text of the specification says 4 in one place, but its grammar says 8.
+cause. The text of the specification gives a heartbeat the type 4 in one place, but the grammar gives it
+the type 8.
 How to mend it: Write 1 (method), 2 (content header), 3 (body) or 8 (heartbeat) into the first octet of each
 frame. Check that the previous frame had the size it announced, and that threads do not interleave their
 writes.
@@ -62,7 +63,7 @@ Demands: Methods of the class connection must use channel 0.
 Source: GS:4.2.3
 Evidence: the class-id and the channel number of the frame
 Why it matters: Methods of the class connection concern the connection as a whole. RabbitMQ closes the
-connection with 503 or 504.
+connection with reply-code 503 (command-invalid) or 504 (channel-error).
 Silent when: the capture lacks octets before the frame.
 How to mend it: Write channel number 0 into the frame of every method of the class connection, including
 connection.close and connection.close-ok.
@@ -81,8 +82,9 @@ F_CH0_HEARTBEAT: Final[str] = RULES.rule(
 Demands: Heartbeats must use channel 0.
 Source: GS:4.2.3; GS:4.2.7
 Evidence: the type and the channel number of the frame
-Why it matters: A heartbeat belongs to the whole connection, and brokers close the connection. One section of
-the specification names 503, another one 501, and RabbitMQ sends 505.
+Why it matters: A heartbeat belongs to the whole connection, and brokers close the connection. One
+section of the specification names reply-code 503 (command-invalid), and another section names 501
+(frame-error). RabbitMQ sends 505 (unexpected-frame).
 Silent when: the capture lacks octets before the frame.
 How to mend it: Write channel number 0 into every heartbeat frame, and send heartbeats per connection instead
 of per channel.
@@ -118,7 +120,8 @@ def method_of_a_channel_on_channel_0(case: Case091, problem: Problem) -> None:
     Demands: Methods of all classes except connection must use a channel number of 1 or more.
     Source: GS:4.2.3; GS:4.2.1 channel; XML class handler=channel
     Evidence: the class-id and the channel number of the frame
-    Why it matters: Channel 0 is reserved for the class connection. The server closes the connection with 504.
+    Why it matters: Channel 0 is reserved for the class connection. The server closes the connection with
+    reply-code 504 (channel-error).
     Silent when: the capture lacks octets before the frame.
     How to mend it: Open a channel with a number of 1 or more and send methods of all classes except
     connection only on this channel. Look for a channel number that is still at its initial value 0.
@@ -160,7 +163,8 @@ F_METHOD_ARGS: Final[str] = RULES.rule(
 Demands: The payload of a method must contain all arguments of the method, complete and in order.
 Source: GS:4.2.4; GS:2.3.5.1; XML constant syntax-error
 Evidence: arguments that go beyond the end of the payload
-Why it matters: The receiver lacks some arguments and closes the connection (RabbitMQ with 501).
+Why it matters: The receiver lacks some arguments and closes the connection (RabbitMQ with reply-code 501
+(frame-error)).
 Silent when: the capture lacks a part of the frame, or octets before the frame.
 How to mend it: Encode every argument that the specification lists for the method, in its order, including
 reserved arguments and the octet that holds the bits. Calculate the frame size from the encoded octets.
@@ -194,8 +198,9 @@ def method_of_the_other_peer(case: Case091, name: str) -> None:
     Demands: A peer may send only methods that the specification allows for its role, client or server.
     Source: XML chassis elements; GS:2.2.1; G:all classes
     Evidence: the role of the sender, and the roles that the specification allows for the method
-    Why it matters: The method has no meaning in this direction, and the receiver closes the connection with
-    503. With RabbitMQ's extensions, basic.ack, basic.nack and basic.cancel are valid in both directions.
+    Why it matters: The method has no meaning in this direction, and the receiver closes the connection
+    with reply-code 503 (command-invalid). With RabbitMQ's extensions, basic.ack, basic.nack and
+    basic.cancel are valid in both directions.
     Silent when: the capture lacks octets before the method. If the beginning is missing, the directions of
     methods may be the only evidence of which peer is the client.
     How to mend it: Check which role the specification allows for the method, and send only methods of your

@@ -47,13 +47,14 @@ def silent_for_too_long(case: Case091, silence: i64, delay: i64, certainty: i64)
     Evidence: the heartbeat delay in connection.tune-ok, and the gaps between the peer's octets
     Why it matters: After two heartbeat delays without octets, the other peer considers this peer dead and
     drops the connection.
-    Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack octets.
-    The rule is also silent when the peer could not write for that long. A peer cannot write while the other
-    peer's TCP window is closed, or while octets that it sent again are not acknowledged. The rule tolerates a
-    tenth of the delay, and at least 100 ms, for the way between the peer and the capturing machine. The
-    finding is only possible, not certain, when the capturing machine's clock may have been set forward during
-    the silence. The finding is still certain if frames of the other peer rule out a wrong clock. For this
-    proof, the silence must exceed the delay even without the longest gap between two of these frames.
+    Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack
+    octets. The rule is also silent when the peer could not write for that long. A peer cannot write while
+    the other peer's TCP window is closed, or while octets that it sent again are not acknowledged. The
+    rule tolerates a tenth of the delay, and at least 100 ms, for the transmission from the peer to the
+    capturing machine. The finding is only possible, not certain, when the capturing machine's clock may
+    have been set forward during the silence. The finding is still certain if frames of the other peer
+    rule out a wrong clock. For this proof, the silence must exceed the delay even without the longest gap
+    between two of these frames.
     How to mend it: Send a heartbeat frame from a timer whenever no octet was sent for about half the delay.
     Run the timer in a thread that application callbacks, long computations and blocking publishes cannot
     delay.
@@ -79,8 +80,9 @@ def silent_while_closing(case: Case091, silence: i64, delay: i64, certainty: i64
     Evidence: the time without octets between connection.close and the FIN of TCP
     Why it matters: The other peer may consider the connection dead and drop it before the connection is
     closed properly.
-    Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack octets.
-    The tolerance and the certainty are those of the rule C-HB-SEND.
+    Silent when: connection.tune-ok was not captured or has heartbeat 0, or when the capture may lack
+    octets. The rule tolerates the same delay as the rule C-HB-SEND, and its findings are only possible,
+    not certain, in the same cases.
     How to mend it: Keep the heartbeat timer running after connection.close until the socket is closed. Do not
     stop the timer thread at the start of the shutdown.
     """

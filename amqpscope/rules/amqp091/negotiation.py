@@ -136,7 +136,7 @@ def set_up_again(case: Case091, name: str) -> None:
     Source: G:connection; GS:3.1.2
     Evidence: whether the connection is open
     Why it matters: The negotiated values and the virtual host hold until the end of the connection. The
-    receiver closes the connection with 503.
+    receiver closes the connection with reply-code 503 (command-invalid).
     Silent when: the capture lacks octets of either peer.
     How to mend it: Send set-up methods only before connection.open-ok. To use another virtual host or other
     tuning values, close the connection and open a new one.

@@ -97,8 +97,8 @@ def second_protocol_header(case: Case091, problem: Problem) -> None:
     Demands: A client may send the protocol header only once, and must send only frames after it.
     Source: GS:2.2.4; GS:4.2.1 amqp
     Evidence: a protocol header at a place where a frame is due
-    Why it matters: The server reads the late protocol header as a frame of type 0x41. The server closes the
-    connection with 501, or drops the connection.
+    Why it matters: The server reads the late protocol header as a frame of type 0x41. The server closes
+    the connection with reply-code 501 (frame-error), or drops the connection.
     Silent when: the capture lacks octets before the late protocol header.
     How to mend it: Write the protocol header once, as the first eight octets of the connection, and only
     frames after it. To start the handshake again, open a new socket instead of reusing the old one.
@@ -119,8 +119,8 @@ def answer_that_is_no_header(case: Case091, problem: Problem) -> None:
     Evidence: the client's protocol header, and the first octets of the server
     Why it matters: A client needs to learn which version the server supports. The octets that the server
     sends do not name any version.
-    Silent when: the capture lacks the start of the stream. The rule is also silent when the stream belongs to
-    another protocol (for example that of a web server).
+    Silent when: the capture lacks the start of the stream. The rule is also silent when the stream
+    belongs to another protocol, for example HTTP.
     How to mend it: Answer an unsupported protocol header with the server's own protocol header (`AMQP` and
     the octets 0, 0, 9, 1), then close the socket. Write nothing before the first frame or header.
     """

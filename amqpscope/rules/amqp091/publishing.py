@@ -253,16 +253,17 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     """A server sends basic.return with a reply-code that does not fit the flags with which the message was
     published.
 
-    Demands: The reply-code of basic.return must be 312 if no queue takes a mandatory message, and 313 if no
-    consumer takes an immediate message.
+    Demands: The reply-code of basic.return must be 312 (no-route) if no queue takes a mandatory message,
+    and 313 (no-consumers) if no consumer takes an immediate message.
     Source: XML constant no-consumers; RMQX constant no-route; ERR:17
     Evidence: the reply-code of basic.return
     Why it matters: Clients react differently to the two reply-codes. Reply-code 312 means that no queue takes
     the message, and 313 means that no consumer takes the message.
     Silent when: the capture lacks octets that were sent on the channel before the basic.return. The finding
     is only possible, not certain, when the reply-code is neither 312 nor 313.
-    How to mend it: Send reply-code 312 only for a message published with the mandatory flag that no queue
-    takes. Send 313 only for a message published with the immediate flag that no consumer takes.
+    How to mend it: If no queue takes a message that was published with the mandatory flag, send
+    reply-code 312 (no-route). If no consumer takes a message that was published with the immediate flag,
+    send reply-code 313 (no-consumers).
     """
     case.report(
         B_RETURN_CODE,

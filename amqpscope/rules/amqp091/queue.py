@@ -164,8 +164,8 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     and ':'.
     Source: XML:queue.declare.queue.syntax
     Evidence: the queue name in queue.declare
-    Why it matters: Another broker may refuse the name with 406, so the application perhaps does not work
-    there. RabbitMQ and others accept any name.
+    Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed), so the
+    application perhaps does not work there. RabbitMQ and others accept any name.
     Silent when: the rule has already reported such a name on the same connection. The rule is also silent
     when the name begins with `amq.`, because brokers generate such names.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
@@ -282,8 +282,9 @@ def deleted_although_not_empty(case: Case091, request: MethodRequest, messages: 
     Why it matters: The messages in the queue are lost, although the client wanted to delete only an empty
     queue.
     Silent when: the queue.delete was not captured.
-    How to mend it: When queue.delete sets if-empty, check the number of messages and delete the queue in one
-    atomic step. If the queue holds messages, keep the queue and close the channel with 406.
+    How to mend it: When queue.delete sets if-empty, check the number of messages and delete the queue in
+    one atomic step. If the queue holds messages, keep the queue and close the channel with reply-code 406
+    (precondition-failed).
     """
     case.report(
         Q_DELETE_NOTEMPTY,
@@ -307,10 +308,11 @@ def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> 
     Why it matters: The consumer ends although nobody cancelled it. The application of the consumer gets no
     further messages.
     Silent when: the consumer is on another channel, or when the queue.delete was not captured.
-    Only possible because: Other clients may have deleted the queue and declared it again in the meantime,
-    which would have ended the consumer.
-    How to mend it: When queue.delete sets if-unused, count the consumers of the queue and delete the queue in
-    one atomic step. If the queue has a consumer, keep the queue and close the channel with 406.
+    Only possible because: In the meantime, other clients may have deleted the queue and declared it
+    again. A deletion of the queue ends the consumer.
+    How to mend it: When queue.delete sets if-unused, count the consumers of the queue and delete the
+    queue in one atomic step. If the queue has a consumer, keep the queue and close the channel with
+    reply-code 406 (precondition-failed).
     """
     case.report(
         Q_DELETE_INUSE,
@@ -418,8 +420,8 @@ def odd_argument(case: Case091, name: str, why: str) -> None:
     Source: RMQ:server rabbit_amqqueue declare_args
     Evidence: the arguments of queue.declare (x-message-ttl, x-expires, x-max-length, x-max-priority,
     x-queue-type and others)
-    Why it matters: RabbitMQ closes the channel with 406 and does not create the queue. Often the client sends
-    a number as a string.
+    Why it matters: RabbitMQ closes the channel with reply-code 406 (precondition-failed) and does not
+    create the queue. Often the client sends a number as a string.
     Silent when: the server does not identify itself as RabbitMQ, when the queue.declare is passive, or when
     amqpscope does not know the argument.
     How to mend it: Send the arguments of queue.declare with RabbitMQ's types: x-message-ttl, x-max-length and

@@ -95,13 +95,13 @@ def close_behind_a_fatal_frame(case: Case091, code: int) -> None:
     Source: GS:4.2.3
     Evidence: the faulty frame, and what its receiver sends next
     Why it matters: The fault rarely matters in practice. The specification wants the receiver to drop the
-    connection without sending anything. RabbitMQ, LavinMQ and others first send connection.close with 501,
-    which gives the sender the reason.
+    connection without sending anything. RabbitMQ, LavinMQ and others first send connection.close with
+    reply-code 501 (frame-error), which gives the sender the reason.
     Silent when: the peer may not yet have received the faulty frame, or when the capture lacks octets of the
     other peer.
-    How to mend it: Close the socket without sending anything, if strict conformance is required. If strict
-    conformance is not required, keep connection.close with 501, and mend the peer that sent the malformed
-    frame.
+    How to mend it: Close the socket without sending anything, if strict conformance is required. If
+    strict conformance is not required, keep connection.close with reply-code 501 (frame-error), and mend
+    the peer that sent the malformed frame.
     """
     _report(case, F_FATAL_SILENT, code, "a dropped connection without connection.close", CERTAIN)
 
@@ -115,9 +115,11 @@ F_FRAME_SIZE_REACT: Final = RULES.rule(
 
 
 def too_large_frame_not_refused(case: Case091, code: int) -> None:
-    """A peer receives a frame that is too large, and does not send connection.close with 501.
+    """A peer receives a frame that is too large, and does not send connection.close with reply-code 501
+    (frame-error).
 
-    Demands: A peer that receives a frame that is too large must send connection.close with 501.
+    Demands: A peer that receives a frame that is too large must send connection.close with reply-code 501
+    (frame-error).
     Source: GS:4.2.3; GS:2.3.3
     Evidence: the frame that is too large, and what its receiver sends next
     Why it matters: The sender does not learn that its frames are too large, and may fail with another
@@ -127,7 +129,8 @@ def too_large_frame_not_refused(case: Case091, code: int) -> None:
     of the other peer. The finding is only possible, not certain, when the peer closes with another
     reply-code, because the peer may close for another reason.
     How to mend it: Compare the size of every received frame, header and end octet included, with the
-    negotiated frame-max. If a received frame is larger, send connection.close with 501.
+    negotiated frame-max. If a received frame is larger, send connection.close with reply-code 501
+    (frame-error).
     """
     _report(case, F_FRAME_SIZE_REACT, code, "501", POSSIBLE if code else CERTAIN)
 
@@ -138,21 +141,21 @@ F_CH0_REACT: Final = RULES.rule(
 
 
 def wrong_channel_not_refused(case: Case091, code: int) -> None:
-    """A peer receives a heartbeat or a method of the class connection on a channel other than 0, and does not
-    send connection.close with 503.
+    """A peer receives a heartbeat or a method of the class connection on a channel other than 0, and does
+    not send connection.close with reply-code 503 (command-invalid).
 
-    Demands: A peer that receives a heartbeat or a method of the class connection on a channel other than 0
-    must send connection.close with 503.
+    Demands: A peer that receives a heartbeat or a method of the class connection on a channel other than
+    0 must send connection.close with reply-code 503 (command-invalid).
     Source: GS:4.2.3
     Evidence: the faulty frame, and the reply-code of the next connection.close
-    Why it matters: The reply-code rarely matters in practice. The specification names 501 for the same fault
-    in another place, and RabbitMQ closes with 505.
+    Why it matters: The reply-code rarely matters in practice. In another place, the specification names
+    reply-code 501 (frame-error) for the same fault. RabbitMQ closes with 505 (unexpected-frame).
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
     but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
     of the other peer. The finding is only possible, not certain, when the peer closes with another
     reply-code, because the peer may close for another reason.
-    How to mend it: Check the channel number of every received heartbeat frame and connection method. If the
-    channel number is not 0, send connection.close with 503.
+    How to mend it: Check the channel number of every received heartbeat frame and connection method. If
+    the channel number is not 0, send connection.close with reply-code 503 (command-invalid).
     """
     _report(case, F_CH0_REACT, code, "503", POSSIBLE if code else CERTAIN)
 
@@ -166,19 +169,23 @@ F_CONTENT_REACT: Final = RULES.rule(
 
 
 def wrong_content_not_refused(case: Case091, code: int) -> None:
-    """A peer receives content frames that are out of order, and does not send connection.close with 505.
+    """A peer receives content frames that are out of order, and does not send connection.close with
+    reply-code 505 (unexpected-frame).
 
-    Demands: A peer that receives incomplete or malformed content must send connection.close with 505.
+    Demands: A peer that receives incomplete or malformed content must send connection.close with
+    reply-code 505 (unexpected-frame).
     Source: GS:4.2.6
     Evidence: the faulty content, and the next connection.close
-    Why it matters: The sender does not learn that its content frames were out of order. The receiver may take
-    a broken message for an intact one. RabbitMQ closes with 501 in some cases.
+    Why it matters: The sender does not learn that its content frames were out of order. The receiver may
+    take a broken message for an intact one. RabbitMQ closes with reply-code 501 (frame-error) in some
+    cases.
     Silent when: the peer may not yet have received the frame. The rule is also silent when the peer goes on,
     but answers nothing that was sent after the frame. The rule is also silent when the capture lacks octets
     of the other peer. The finding is only possible, not certain, when the peer closes with another
     reply-code, because the peer may close for another reason.
-    How to mend it: Track for each channel which frame is due (method, content header or body), and how many
-    body octets are missing. If another frame arrives, send connection.close with 505.
+    How to mend it: Track for each channel which frame is due (method, content header or body), and how
+    many body octets are missing. If another frame arrives, send connection.close with reply-code 505
+    (unexpected-frame).
     """
     _report(case, F_CONTENT_REACT, code, "505", POSSIBLE if code else CERTAIN)
 
@@ -200,14 +207,14 @@ def odd_name_not_refused(case: Case091, code: int) -> None:
     Source: GS:4.2.5.5
     Evidence: an invalid name in a field table of the client, and the missing connection.close
     Why it matters: The fault rarely matters in practice. The documentation of RabbitMQ says that RabbitMQ
-    does not check the names, and no known broker checks them. The specification wants 503 (syntax error),
-    although syntax-error has the number 502.
+    does not check the names, and no known broker checks them. The specification demands reply-code 503
+    (syntax error), although the reply-code of syntax-error is 502.
     Silent when: the server may not yet have received the field table. The rule is also silent when the server
     goes on, but answers nothing that was sent after the field table. The rule is also silent when the capture
     lacks octets of the client. The finding is only possible, not certain, when the server closes with another
     reply-code, because the server may close for another reason.
     How to mend it: If strict conformance is required, check the first character of every field name in a
-    received table. For an invalid name, send connection.close with 503 or 502. If strict conformance is not
-    required, leave the server unchanged.
+    received table. For an invalid name, send connection.close with reply-code 503 (command-invalid) or
+    502 (syntax-error). If strict conformance is not required, leave the server unchanged.
     """
     _report(case, T_TABLE_NAME_REACT, code, "502 or 503", POSSIBLE if code else CERTAIN)

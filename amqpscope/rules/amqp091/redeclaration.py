@@ -154,7 +154,8 @@ def queue_declared_otherwise(
 
     Demands: A client may declare an existing queue only with the properties that the queue has.
     Source: XML:queue.declare.passive.equivalent
-    Evidence: the declared properties of the queue, and the server's refusal of queue.declare with 406
+    Evidence: the declared properties of the queue, and the server's refusal of queue.declare with
+    reply-code 406 (precondition-failed)
     Why it matters: Two programs, or two versions of one program, do not agree on the properties of the queue.
     The program that declares later fails.
     Silent when: the capture lacks octets of the connection. The finding is certain only if this connection
@@ -218,8 +219,8 @@ def passive_exchange_that_is_gone(operation: TopologyOperation, gone: TopologyOp
     """A server answers a passive exchange.declare with exchange.declare-ok although the exchange does not
     exist.
 
-    Demands: A server must refuse a passive exchange.declare of a missing exchange with the channel exception
-    404.
+    Demands: A server must refuse a passive exchange.declare of a missing exchange with the channel
+    exception 404 (not-found).
     Source: XML:exchange.declare.passive.not-found
     Evidence: a passive exchange.declare after an exchange.delete, and the server's answer
     Why it matters: A client that relies on this answer publishes to a missing exchange and loses its
@@ -228,7 +229,7 @@ def passive_exchange_that_is_gone(operation: TopologyOperation, gone: TopologyOp
     exchange at the same time.
     Only possible because: Another client may have declared the exchange again.
     How to mend it: Look the exchange up when a passive exchange.declare arrives. If the exchange does not
-    exist, close the channel with 404 and do not send exchange.declare-ok.
+    exist, close the channel with reply-code 404 (not-found) and do not send exchange.declare-ok.
     """
     message = f"the server says that {named(operation)} exists, although it was deleted"
     return about_answer(X_DECL_PASSIVE_404, POSSIBLE, message, operation, gone)
@@ -240,15 +241,16 @@ Q_DECL_PASSIVE_404: Final = RULES.rule("Q-DECL-PASSIVE-404", "IMPLIED", "tier B"
 def passive_queue_that_is_gone(operation: TopologyOperation, gone: TopologyOperation) -> Finding:
     """A server answers a passive queue.declare with queue.declare-ok although the queue does not exist.
 
-    Demands: A server must refuse a passive queue.declare of a missing queue with the channel exception 404.
+    Demands: A server must refuse a passive queue.declare of a missing queue with the channel exception
+    404 (not-found).
     Source: XML:queue.declare.passive.passive
     Evidence: a passive queue.declare after a queue.delete, and the server's answer
     Why it matters: A client that relies on this answer waits for messages from a missing queue.
     Silent when: the capture lacks octets of a connection to this server, or when another client declares the
     queue at the same time.
     Only possible because: Another client may have declared the queue again.
-    How to mend it: Look the queue up when a passive queue.declare arrives. If the queue does not exist, close
-    the channel with 404 and do not send queue.declare-ok.
+    How to mend it: Look the queue up when a passive queue.declare arrives. If the queue does not exist,
+    close the channel with reply-code 404 (not-found) and do not send queue.declare-ok.
     """
     message = f"the server says that {named(operation)} exists, although it was deleted"
     return about_answer(Q_DECL_PASSIVE_404, POSSIBLE, message, operation, gone)
@@ -268,11 +270,12 @@ def passive_exchange_compared(operation: TopologyOperation) -> Finding:
 
     Demands: In a passive exchange.declare, the server may read only the exchange name and no-wait.
     Source: XML:exchange.declare.passive (field doc)
-    Evidence: a passive exchange.declare that the server refuses with a code other than 404 and 403
+    Evidence: a passive exchange.declare that the server refuses with a reply-code other than 404
+    (not-found) and 403 (access-refused)
     Why it matters: A passive declaration only asks whether the exchange exists. A client that sends arbitrary
     values in the other fields loses its channel although the exchange exists.
-    Silent when: the server's answer is 404 (the exchange does not exist) or 403 (access is not allowed). The
-    rule is also silent when the capture lacks octets of the connection.
+    Silent when: the reply-code of the server is 404 (not-found) or 403 (access-refused). The rule is
+    also silent when the capture lacks octets of the connection.
     Only possible because: Only the reply-code indicates why the server refused the declaration.
     How to mend it: Read only exchange and no-wait when the passive bit of exchange.declare is set. Do not
     compare type, durable or arguments with the existing exchange.
@@ -297,11 +300,13 @@ def passive_queue_compared(operation: TopologyOperation) -> Finding:
 
     Demands: In a passive queue.declare, the server may read only the queue name and no-wait.
     Source: XML:queue.declare.passive (field doc)
-    Evidence: a passive queue.declare that the server refuses with a code other than 404, 403 and 405
+    Evidence: a passive queue.declare that the server refuses with a reply-code other than 404
+    (not-found), 403 (access-refused) and 405 (resource-locked)
     Why it matters: A passive declaration only asks whether the queue exists. A client that sends arbitrary
     values in the other fields loses its channel although the queue exists.
-    Silent when: the server's answer is 404, 403 or 405 (the queue belongs exclusively to another connection).
-    The rule is also silent when the capture lacks octets of the connection.
+    Silent when: the reply-code of the server is 404 (not-found), 403 (access-refused) or 405 (the queue
+    belongs exclusively to another connection). The rule is also silent when the capture lacks octets of
+    the connection.
     Only possible because: Only the reply-code indicates why the server refused the declaration.
     How to mend it: Read only queue and no-wait when the passive bit of queue.declare is set. Do not compare
     durable, exclusive, auto-delete or arguments with the existing queue.

@@ -96,10 +96,12 @@ def reserved_queue_declared(case: Case091, refusal: Refusal) -> None:
 
     Demands: A client must not create a queue whose name begins with 'amq.'.
     Source: XML:queue.declare.queue.reserved; GS:3.1.10
-    Evidence: a queue.declare for an unknown queue named amq.*, and the server's refusal with 403
+    Evidence: a queue.declare for an unknown queue named amq.*, and the server's refusal with reply-code
+    403 (access-refused)
     Why it matters: Names with the prefix `amq.` are reserved for the broker. Often a client declares a
     broker-generated name again after it has lost the connection and the queue.
-    Silent when: the server does not refuse the queue.declare with 403, or when the queue.declare is passive.
+    Silent when: the server does not refuse the queue.declare with reply-code 403 (access-refused), or
+    when the queue.declare is passive.
     Only possible because: The server may instead have refused the request because the user lacks a
     permission.
     How to mend it: Declare the queue with an empty name after each reconnect, and use the new name from
@@ -119,11 +121,11 @@ def reserved_exchange_declared(case: Case091, refusal: Refusal) -> None:
     Demands: A client must not create an exchange whose name begins with 'amq.'.
     Source: XML:exchange.declare.exchange.reserved; GS:3.1.10
     Evidence: an exchange.declare for an exchange named amq.* that is not predeclared, and the server's
-    refusal with 403
+    refusal with reply-code 403 (access-refused)
     Why it matters: Names with the prefix `amq.` are reserved for the broker. The server does not create the
     exchange.
-    Silent when: the server does not refuse the exchange.declare with 403, or when the exchange.declare is
-    passive.
+    Silent when: the server does not refuse the exchange.declare with reply-code 403 (access-refused), or
+    when the exchange.declare is passive.
     Only possible because: The server may instead have refused the request because the user lacks a
     permission.
     How to mend it: Choose an exchange name that does not begin with `amq.`. To use a predeclared exchange
@@ -143,8 +145,8 @@ def type_not_supported(case: Case091, refusal: Refusal) -> None:
     Demands: A client may declare only exchange types that the server supports.
     Source: XML:exchange.declare.type.support
     Evidence: the server's answer to exchange.declare
-    Why it matters: The server does not create the exchange. The specification names 503 for the refusal. The
-    usual cause is a plugin that the server lacks.
+    Why it matters: The server does not create the exchange. The specification names reply-code 503
+    (command-invalid) for the refusal. The usual cause is a plugin that the server lacks.
     Silent when: the reply-text of the server does not give the type as the reason. The rule is also silent
     when the name of the type does not begin with `x-`.
     Only possible because: Only the server's close indicates that the server does not support the type.
@@ -165,7 +167,7 @@ def default_exchange_missing(case: Case091, refusal: Refusal) -> None:
 
     Demands: Every virtual host must have a default exchange: a direct exchange with an empty name.
     Source: XML:exchange.default-exchange; GS:3.1.3.1
-    Evidence: a 404 for a publish to the exchange with the empty name
+    Evidence: a close with reply-code 404 (not-found) for a publish to the exchange with the empty name
     Why it matters: Clients publish to a queue by its name through the default exchange. Without the default
     exchange, messages that are published to a queue by its name get lost.
     Silent when: the reply-text of the server's close does not mention an exchange.
@@ -226,7 +228,7 @@ def durability_refused_of_exchange(case: Case091, refusal: Refusal) -> None:
     Evidence: the server's answer to each exchange.declare, with or without durable
     Why it matters: A server must support both durable and transient exchanges. Clients that need the refused
     kind cannot set up their routing.
-    Silent when: the reply-code is not 540.
+    Silent when: the reply-code is not 540 (not-implemented).
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Implement exchange.declare with durable set and with durable not set. Keep durable
     exchanges across a restart, and do not refuse transient exchanges.
@@ -246,7 +248,8 @@ def durability_refused_of_queue(case: Case091, refusal: Refusal) -> None:
     Evidence: the server's answer to each queue.declare, with or without durable
     Why it matters: A server must support both durable and transient queues. New releases of RabbitMQ refuse
     transient queues that are not exclusive.
-    Silent when: the reply-code is neither 540, nor 541 with a reply-text that mentions transient queues.
+    Silent when: the reply-code is neither 540 (not-implemented), nor 541 (internal-error) with a
+    reply-text that mentions transient queues.
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Accept queue.declare both with and without durable. As long as the server refuses
     transient queues, clients declare queues as durable, or make transient queues exclusive.
@@ -265,7 +268,7 @@ def exclusive_queue_refused(case: Case091, refusal: Refusal) -> None:
     Evidence: the server's answer to each queue.declare, with or without exclusive
     Why it matters: A server must support both exclusive and shared queues. Clients that need a private queue,
     for example for replies, cannot get one.
-    Silent when: the reply-code is not 540.
+    Silent when: the reply-code is not 540 (not-implemented).
     Only possible because: The server may have sent the close for another reason.
     How to mend it: Accept queue.declare both with and without exclusive. Restrict an exclusive queue to the
     connection that declared it, and delete the queue when this connection ends.
@@ -287,12 +290,12 @@ def default_exchange_not_bound(case: Case091, refusal: Refusal) -> None:
 
     Demands: A server must accept queue.bind with an empty exchange name, which means the default exchange.
     Source: XML:queue.bind.exchange.default-exchange
-    Evidence: a queue.bind with an empty exchange name, and the server's answer (a 403 may also mean missing
-    access rights)
-    Why it matters: In the specification, the empty name stands for the default exchange. RabbitMQ's errata
-    say that brokers refuse the request, so clients cannot use it.
-    Silent when: the rule has already reported the fault on the same connection, or when the reply-code is not
-    403.
+    Evidence: a queue.bind with an empty exchange name, and the server's answer (reply-code 403,
+    access-refused, may also mean missing access rights)
+    Why it matters: In the specification, the empty name stands for the default exchange. RabbitMQ's
+    errata say that brokers refuse the request, so clients cannot use this binding.
+    Silent when: the rule has already reported the fault on the same connection, or when the reply-code is
+    not 403 (access-refused).
     Only possible because: The {other} may have refused the binding for another reason, for example missing
     access rights.
     How to mend it: Accept an empty exchange name in queue.bind, if strict conformance is required. Clients do
@@ -318,7 +321,7 @@ def default_exchange_not_unbound(case: Case091, refusal: Refusal) -> None:
     Evidence: a queue.unbind with an empty exchange name, and the server's answer
     Why it matters: In the specification, the empty name stands for the default exchange. RabbitMQ's errata
     say that brokers refuse the request, so the client loses its channel or connection.
-    Silent when: the reply-code is not 403.
+    Silent when: the reply-code is not 403 (access-refused).
     Only possible because: The server may have refused the request because the user lacks a permission.
     How to mend it: Accept an empty exchange name in queue.unbind, if strict conformance is required. On the
     client's side, do not send queue.unbind for the default exchange.
@@ -343,8 +346,8 @@ def unbind_fails_by_channel(case: Case091, refusal: Refusal) -> None:
     Evidence: a channel.close that names queue.unbind as its cause
     Why it matters: One rule of the specification wants the server to close the connection, while others name
     a reply-code of channel.close. Brokers close the channel, so clients must expect both.
-    Silent when: the rule has already reported the fault on the same connection. The rule is also silent when
-    the reply-code is 404, which other rules of queue.unbind demand.
+    Silent when: the rule has already reported the fault on the same connection. The rule is also silent
+    when the reply-code is 404 (not-found), which other rules of queue.unbind demand.
     How to mend it: Answer a failed queue.unbind with connection.close, if strict conformance is required. If
     strict conformance is not required, keep channel.close as other brokers do. Clients should handle both
     closes.

@@ -38,9 +38,10 @@ def publish_to_no_exchange(
 
     Demands: The exchange that basic.publish names must exist.
     Source: XML:basic.publish.exchange.must-exist
-    Evidence: the known exchanges, and a channel.close with 404 that names basic.publish
-    Why it matters: The server closes the channel with 404. Messages that were published later on the same
-    channel are lost, too.
+    Evidence: the known exchanges, and a channel.close with reply-code 404 (not-found) that names
+    basic.publish
+    Why it matters: The server closes the channel with reply-code 404 (not-found). Messages that were
+    published later on the same channel are lost, too.
     Silent when: the server's close does not name basic.publish, or names an exchange to which no message was
     recently published.
     Only possible because: The server's close does not say which of several messages it refuses. The finding
@@ -73,8 +74,8 @@ def default_exchange_refused(case: Case091) -> None:
 
     Demands: A server must accept basic.publish with an empty exchange name, which means the default exchange.
     Source: XML:basic.publish.exchange.default-exchange
-    Evidence: a publish to the default exchange, and a close with 404 that names basic.publish (a 403 may mean
-    missing access rights)
+    Evidence: a publish to the default exchange, and a close with reply-code 404 (not-found) that names
+    basic.publish (reply-code 403, access-refused, may mean missing access rights)
     Why it matters: Every server has a default exchange, to which every queue is bound. Without the default
     exchange, clients cannot publish to a queue by its name.
     Silent when: the capture lacks octets that were sent on the channel before the close. The rule is also
@@ -98,12 +99,14 @@ def immediate_refused(case: Case091) -> None:
     Demands: A server should return a message with the immediate flag if no consumer can take the message at
     once.
     Source: XML:basic.publish.immediate.01
-    Evidence: the immediate bit of basic.publish, and a basic.return with 313 or a close with 540
+    Evidence: the immediate bit of basic.publish, and a basic.return with reply-code 313 (no-consumers)
+    or a close with reply-code 540 (not-implemented)
     Why it matters: The server should deliver the message at once or return it. RabbitMQ has not supported
     immediate since version 3.0, so the client loses its whole connection.
     Silent when: amqpscope knows of no message that was published with the immediate flag.
-    How to mend it: Implement immediate: deliver the message at once, or send basic.return with 313. On the
-    client's side, publish to RabbitMQ without the immediate flag, for example with expiration `0` instead.
+    How to mend it: Implement immediate: deliver the message at once, or send basic.return with reply-code
+    313 (no-consumers). On the client's side, publish to RabbitMQ without the immediate flag, for example
+    with expiration `0` instead.
     """
     case.report(B_IMMEDIATE, "the server closes with 540 because of a basic.publish with the immediate flag")
 
@@ -123,8 +126,9 @@ def bad_ack_refused_late(case: Case091, packet: i64) -> None:
     Why it matters: The client has continued in the meantime, and loses the whole transaction.
     Silent when: the capture lacks octets that were sent on the channel before the close, or when the close
     does not name tx.commit.
-    How to mend it: Check the delivery-tag when the acknowledgement arrives, also on a transactional channel.
-    If the delivery-tag is unknown, send channel.close with 406 then, and do not wait for tx.commit.
+    How to mend it: Check the delivery-tag when the acknowledgement arrives, also on a transactional
+    channel. If the delivery-tag is unknown, send channel.close with reply-code 406 (precondition-failed)
+    at once, and do not wait for tx.commit.
     """
     case.report(
         B_ACK_TX_IMMEDIATE,
@@ -154,7 +158,8 @@ def bad_ack_taken(case: Case091, packet: i64) -> None:
     Silent when: the capture lacks octets that were sent on the channel before the tx.commit-ok. The rule
     reports the fault only once per connection.
     How to mend it: Check the delivery-tag of every acknowledgement in a transaction against the
-    unacknowledged deliveries of the channel. If the delivery-tag is unknown, send channel.close with 406.
+    unacknowledged deliveries of the channel. If the delivery-tag is unknown, send channel.close with
+    reply-code 406 (precondition-failed).
     """
     case.report_once(
         B_ACK_VALIDATE,

@@ -34,10 +34,10 @@ def answer_to_nothing(case: Case091) -> None:
 
     Demands: A peer may send a reply method only as the answer to a request that waits for it.
     Source: GS:2.2.1; G:all classes
-    Evidence: the requests on the channel that are not answered yet
-    Why it matters: The receiver may take the reply for the answer to its next request of that kind. After one
-    missing reply, the receiver assigns all later replies wrongly. Another receiver closes the connection with
-    503.
+    Evidence: the unanswered requests on the channel
+    Why it matters: The receiver may take the reply for the answer to its next request of that kind. After
+    one missing reply, the receiver assigns all later replies wrongly. Other receivers close the
+    connection with reply-code 503 (command-invalid).
     Silent when: the capture lacks octets that were sent after the channel was opened.
     How to mend it: Send each reply method exactly once, and only for a request of the same channel that is
     still unanswered. Applications must not let several threads use one channel at the same time.
@@ -92,7 +92,7 @@ def answer_out_of_turn(case: Case091, earlier: MethodRequest) -> None:
 
     Demands: A peer must answer the requests on a channel in the order in which they were sent.
     Source: GS:4.7; GS:2.2.1
-    Evidence: the requests on the channel that are not answered yet
+    Evidence: the unanswered requests on the channel
     Why it matters: A client that assigns replies to requests by their order assigns replies to the wrong
     requests. In some brokers, queues send basic.consume-ok and basic.cancel-ok themselves, so other replies
     may overtake these two methods.
@@ -155,7 +155,7 @@ def request_never_answered(case: Case091, request: MethodRequest) -> None:
     Demands: Every request that has a reply method must be answered exactly once on the same channel, unless a
     close ends the channel or the connection first.
     Source: G:all classes; GS:2.2.1; GS:3.2.1; XML response elements
-    Evidence: the requests on the channel that are not answered yet
+    Evidence: the unanswered requests on the channel
     Why it matters: A client that waits for the reply waits forever, or gives up on the channel.
     Silent when: the server closes the channel or the connection. The rule is also silent when the capture
     lacks octets that were sent after the channel was opened. The finding is only possible, not certain, for

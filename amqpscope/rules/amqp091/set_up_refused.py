@@ -47,8 +47,8 @@ def close_before_open(case: Case091) -> None:
     anything.
     Source: GS:2.2.4
     Evidence: a connection.close or other data that is sent before connection.open or connection.open-ok
-    Why it matters: A basic.recover-async does little harm, because servers still support the method. All
-    brokers send connection.close with the reason, which is more useful to the client than a closed socket.
+    Why it matters: The fault does little harm. All brokers send connection.close with the reason, and
+    the reason is more useful to the client than a closed socket.
     Silent when: the capture lacks octets of either peer.
     How to mend it: Close the socket without sending connection.close, if strict conformance is required. If
     strict conformance is not required, keep connection.close, and mend the error that the reply-text of
@@ -67,11 +67,11 @@ C_AUTHFAIL_CAP: Final = RULES.rule(
 
 
 def login_refused_unasked(case: Case091) -> None:
-    """A server reports a failed login with connection.close 403 to a client that did not announce the
-    capability authentication_failure_close.
+    """A server reports a failed login with connection.close with reply-code 403 (access-refused) to a
+    client that did not announce the capability authentication_failure_close.
 
-    Demands: A server may report a failed login with connection.close and 403 only to clients that announce
-    the capability authentication_failure_close.
+    Demands: A server may report a failed login with connection.close with reply-code 403 (access-refused)
+    only to clients that announce the capability authentication_failure_close.
     Source: RMQ:docs/auth-notification
     Evidence: the capabilities in connection.start-ok, and the server's answer to the login
     Why it matters: A client without the capability authentication_failure_close still waits for
@@ -206,12 +206,13 @@ def too_large_frame_max_answered(case: Case091) -> None:
     server's limit.
     Source: XML:connection.tune-ok.frame-max.upper-limit
     Evidence: a connection.tune-ok with too high a frame-max, and what the server sends afterwards
-    Why it matters: The fault has little effect: RabbitMQ and LavinMQ close with 530, which gives the client
-    the reason.
+    Why it matters: The fault has little effect: RabbitMQ and LavinMQ close with reply-code 530
+    (not-allowed), which gives the client the reason.
     Silent when: connection.tune or connection.tune-ok was not captured. The rule reports the fault only once
     per connection.
-    How to mend it: Compare frame-max of connection.tune-ok with the limit in connection.tune. If frame-max is
-    above the limit, drop the connection without sending, and never send connection.open-ok.
+    How to mend it: Compare frame-max of connection.tune-ok with the limit in connection.tune. If
+    frame-max is above the limit, drop the connection without sending anything, and never send
+    connection.open-ok.
     """
     case.report_once(
         C_TUNEOK_FRAMEMAX_REACT,
@@ -238,12 +239,13 @@ def too_large_channel_max_answered(case: Case091) -> None:
     the server's limit.
     Source: XML:connection.tune-ok.channel-max.upper-limit
     Evidence: a connection.tune-ok with too high a channel-max, and what the server sends afterwards
-    Why it matters: The fault has little effect: RabbitMQ and LavinMQ close with 530, which gives the client
-    the reason.
+    Why it matters: The fault has little effect: RabbitMQ and LavinMQ close with reply-code 530
+    (not-allowed), which gives the client the reason.
     Silent when: connection.tune or connection.tune-ok was not captured. The rule reports the fault only once
     per connection.
     How to mend it: Compare channel-max of connection.tune-ok with the limit in connection.tune. If
-    channel-max is above the limit, drop the connection without sending, and never send connection.open-ok.
+    channel-max is above the limit, drop the connection without sending anything, and never send
+    connection.open-ok.
     """
     case.report_once(
         C_TUNEOK_CHMAX_REACT,

@@ -45,8 +45,9 @@ def frame_too_large(case: Case091, size: i64, agreed: i64) -> None:
     Source: GS:4.2.3; XML:connection.tune-ok.frame-max (field doc)
     Evidence: the frame-max in connection.tune and connection.tune-ok (0 means no limit), and the size of the
     frame with header and end octet
-    Why it matters: The receiver has no room for the frame and closes the connection with 501. RabbitMQ
-    accepts frames that are eight octets larger, and itself sends content headers of any size.
+    Why it matters: The receiver has no room for the frame and closes the connection with reply-code 501
+    (frame-error). RabbitMQ accepts frames that are eight octets larger, and itself sends content headers
+    of any size.
     Silent when: connection.tune-ok was not captured or sets no limit, or when the frame has at most 4096
     octets, which are always allowed. The finding is only possible, not certain, when the capture lacks octets
     before the frame, or when the server may not yet have read connection.tune-ok. If RabbitMQ accepts the

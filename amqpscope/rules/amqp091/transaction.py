@@ -95,8 +95,8 @@ def said_while_committing(case: Case091, packet: i64, certainty: i64) -> None:
     Demands: A client must not send anything on a channel until the server has answered its tx.commit.
     Source: RMQ:server rabbit_channel; GS:3.2.1
     Evidence: the tx.commit methods that are not answered yet
-    Why it matters: The peers may disagree whether the method belongs to the transaction. RabbitMQ closes the
-    connection with 504 if the commit still waits for a queue.
+    Why it matters: The peers may disagree whether the method belongs to the transaction. RabbitMQ closes
+    the connection with reply-code 504 (channel-error) if the commit still waits for a queue.
     Silent when: the client closes the channel, or when the client answers the server. The rule is also silent
     when the capture lacks octets that were sent on the channel before the method. The finding is only
     possible, not certain, for servers other than RabbitMQ. The rule reports the fault only once per

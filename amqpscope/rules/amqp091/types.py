@@ -47,8 +47,8 @@ T_SHORTSTR_UTF8: Final = RULES.rule(
 Demands: A short string must be well-formed UTF-8.
 Source: GS:4.2.5.3; ERR:16
 Evidence: the short strings in arguments, properties and names of field tables
-Why it matters: Many clients cannot read a string that is not UTF-8. RabbitMQ refuses such a string in methods
-(501), but not in messages.
+Why it matters: Many clients cannot read a string that is not UTF-8. RabbitMQ refuses such a string in
+methods (reply-code 501, frame-error), but not in messages.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
 properties that it received. The rule reports forwarded properties only once per connection.
@@ -113,8 +113,8 @@ Silent when: the capture lacks a part of the frame, or octets before the frame. 
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
 properties that it received. The rule reports forwarded properties only once per connection.
 Possible because: The {peer} may have forwarded the message properties as a publisher sent them.
-How to mend it: Replace an existing field instead of appending a second one when building a table. Code that
-adds a header to a forwarded message checks first whether the header is present.
+How to mend it: Replace an existing field instead of appending a second one when building a table. Before
+code adds a header to a forwarded message, it must check whether the header is present.
 """
 
 
@@ -146,7 +146,7 @@ Demands: The content of a field table or array must have exactly the number of o
 Source: GS:4.2.5.5; ERR:4
 Evidence: the end of the last value, and the length field
 Why it matters: Length and content disagree, so the receiver misreads the values or everything after them.
-RabbitMQ closes the connection with 541, or drops it.
+RabbitMQ closes the connection with reply-code 541 (internal-error), or drops it.
 Silent when: the capture lacks a part of the frame, or octets before the frame. When a server sends the fault
 in the properties of a message, the finding is only possible, not certain, because a server forwards the
 properties that it received. The rule reports forwarded properties only once per connection.
@@ -191,8 +191,8 @@ def table_in_the_printed_dialect(case: Case091) -> None:
     """A client sends a RabbitMQ or LavinMQ server a field table with type tags that only the specification's
     grammar defines.
 
-    Demands: A peer must use the type tags 's', 'l', 'L', 'U' and the sign of decimals in the dialect of the
-    other peer. This dialect is that of the specification or that of RabbitMQ.
+    Demands: A peer must use the type tags 's', 'l', 'L', 'U' and the sign of decimals in the dialect of
+    the other peer. Each peer uses either the dialect of the specification or the dialect of RabbitMQ.
     Source: GS:4.2.1 field-value; ERR:3; ERR:4
     Evidence: the product in the properties of the peer, and the types of the fields in the table
     Why it matters: RabbitMQ reads the type tags `s` and `U` differently, or not at all. RabbitMQ reads
@@ -294,8 +294,9 @@ def field_name_that_begins_oddly(case: Case091, name: str) -> None:
     Demands: A name in a field table must begin with a letter, '$' or '#'.
     Source: GS:4.2.5.5
     Evidence: the names in field tables of arguments and headers
-    Why it matters: The fault rarely matters in practice. A server should refuse the name with 503 or 502, but
-    no known server does. Spring, for example, uses the header name `__TypeId__`.
+    Why it matters: The fault rarely matters in practice. A server should refuse the name with reply-code
+    503 (command-invalid) or 502 (syntax-error), but no known server does. Spring, for example, uses the
+    header name `__TypeId__`.
     Silent when: the capture lacks octets before the field table, or when the rule has already reported the
     fault on the same connection. The rule is also silent when the name belongs to a table inside another
     table. The finding is only possible, not certain, when the server sends the message, because a server

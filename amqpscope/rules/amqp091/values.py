@@ -138,8 +138,8 @@ def exchange_name_too_long(case: Case091) -> None:
     Demands: An exchange name must not have more than 127 octets.
     Source: XML domain exchange-name assert length 127
     Evidence: the exchange names in all methods
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application perhaps does not
-    work there. RabbitMQ accepts 255 octets.
+    Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
+    (syntax-error), so the application perhaps does not work there. RabbitMQ accepts 255 octets.
     Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
     on the same connection. The finding is only possible, not certain, when the server sends the name, because
     a client has chosen it.
@@ -163,12 +163,12 @@ def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     Demands: An exchange name may contain only letters, digits, '-', '_', '.' and ':'.
     Source: XML domain exchange-name assert regexp
     Evidence: the exchange names in all methods
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application perhaps does not
-    work there. RabbitMQ accepts any name.
+    Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
+    (syntax-error), so the application perhaps does not work there. RabbitMQ accepts any name.
     Silent when: the capture lacks octets before the method. The rule is also silent when another rule has
-    already reported the fault on the same connection, for example by amqp091/X-DECL-SYNTAX when the client
-    declared an exchange. The finding is only possible, not certain, when the server sends the name, because a
-    client has chosen it.
+    already reported the fault on the same connection, for example amqp091/X-DECL-SYNTAX when the client
+    declared an exchange. The finding is only possible, not certain, when the server sends the name,
+    because a client has chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace spaces,
     slashes and other characters where names are built from other data.
@@ -190,8 +190,8 @@ def queue_name_too_long(case: Case091) -> None:
     Demands: A queue name must not have more than 127 octets.
     Source: XML domain queue-name assert length 127
     Evidence: the queue names in all methods, including queue.declare-ok
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application perhaps does not
-    work there. RabbitMQ accepts 255 octets.
+    Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
+    (syntax-error), so the application perhaps does not work there. RabbitMQ accepts 255 octets.
     Silent when: the capture lacks octets before the method, or when the rule has already reported the fault
     on the same connection. The finding is only possible, not certain, when the server sends the name, because
     a client may have chosen it.
@@ -215,12 +215,12 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     Demands: A queue name may contain only letters, digits, '-', '_', '.' and ':'.
     Source: XML domain queue-name assert regexp
     Evidence: the queue names in all methods
-    Why it matters: Another broker may refuse the name with 406 or 502, so the application perhaps does not
-    work there. RabbitMQ accepts any name.
+    Why it matters: Another broker may refuse the name with reply-code 406 (precondition-failed) or 502
+    (syntax-error), so the application perhaps does not work there. RabbitMQ accepts any name.
     Silent when: the capture lacks octets before the method, or when the name begins with `amq.`, because
-    brokers generate such names. The rule is also silent when another rule has already reported the fault on
-    the same connection, for example by amqp091/Q-DECL-SYNTAX when the client declared a queue. The finding is
-    only possible, not certain, when the server sends the name.
+    brokers generate such names. The rule is also silent when another rule has already reported the fault
+    on the same connection, for example amqp091/Q-DECL-SYNTAX when the client declared a queue. The
+    finding is only possible, not certain, when the server sends the name.
     Possible because: The {peer} may only repeat a name that a client has chosen.
     How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
     slashes and other characters where names are built from other data.
@@ -243,7 +243,7 @@ def no_virtual_host(case: Case091) -> None:
     Source: XML domain path assert notnull
     Evidence: the virtual host in connection.open
     Why it matters: RabbitMQ treats the empty name like any other name, and usually has no virtual host of
-    that name. Other brokers take the empty name for `/`, or refuse it with 502.
+    that name. Other brokers take the empty name for `/`, or refuse it with reply-code 502 (syntax-error).
     Silent when: the capture lacks octets before connection.open, or when amqpscope cannot decode the name.
     How to mend it: Put the name of the virtual host into connection.open, usually `/`. In a connection URI, a
     single slash at the end means the empty name. For the virtual host `/`, write `%2F` after the slash.
@@ -260,7 +260,8 @@ def virtual_host_too_long(case: Case091) -> None:
     Demands: The name of the virtual host must not have more than 127 octets.
     Source: XML domain path assert length 127
     Evidence: the virtual host in connection.open
-    Why it matters: A broker may refuse connection.open with 502, so the client cannot connect.
+    Why it matters: A broker may refuse connection.open with reply-code 502 (syntax-error), so the client
+    cannot connect.
     Silent when: the capture lacks octets before connection.open, or when amqpscope cannot decode the name.
     How to mend it: Shorten the name of the virtual host to at most 127 octets, on the broker and in the
     client's configuration. Count the octets of the UTF-8 form, not characters.
@@ -405,8 +406,8 @@ def retired_field_of_a_channel(case: Case091, name: str) -> None:
     Demands: The retired fields out-of-band and channel-id must be empty.
     Source: XML:channel.open reserved-1; XML:channel.open-ok reserved-1
     Evidence: the field reserved-1 of channel.open and channel.open-ok
-    Why it matters: A basic.recover-async does little harm, because servers still support the method. The peer
-    probably speaks an older version of the protocol.
+    Why it matters: The fault does little harm. The peer probably speaks an older version of the
+    protocol.
     Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
     the same connection.
     How to mend it: Encode the retired field (reserved-1) as an empty string. Remove the code that sets
@@ -431,7 +432,7 @@ def retired_bit_of_declare(case: Case091, field: ArgumentField) -> None:
     Why it matters: The server ignores the bit. An exchange that should be auto-delete is never deleted.
     Clients can publish to an exchange that should be internal.
     Silent when: the server identifies itself as RabbitMQ or LavinMQ, which still support both bits, or
-    connection.start was not captured.
+    when connection.start was not captured.
     How to mend it: Leave both bits 0 unless the server-properties of connection.start name RabbitMQ or
     LavinMQ. Applications must not declare auto-delete or internal exchanges on other servers, and should
     delete exchanges explicitly.
@@ -453,8 +454,8 @@ def cluster_in_get_empty(case: Case091) -> None:
     Demands: The retired field cluster-id of basic.get-empty must be empty.
     Source: XML:basic.get-empty reserved-1
     Evidence: the field reserved-1 of basic.get-empty
-    Why it matters: A basic.recover-async does little harm, because servers still support the method. The
-    server probably speaks an older version of the protocol.
+    Why it matters: The fault does little harm. The server probably speaks an older version of the
+    protocol.
     Silent when: the capture lacks octets before the frame, or when the rule has already reported the fault on
     the same connection.
     How to mend it: Encode the field reserved-1 of basic.get-empty as an empty string. Remove the code that

@@ -27,8 +27,8 @@ L_CREDIT_NODC: Final = RULES.rule(
 
 
 def credit_counted_from_nothing(case: Case10, link: LinkEnd) -> None:
-    """A sender counts the link-credit of a flow without delivery-count from its current delivery-count
-    instead of its initial-delivery-count.
+    """After a flow without delivery-count, a sender counts the link-credit from its current
+    delivery-count instead of its initial-delivery-count.
 
     Demands: If the receiver's flow has no delivery-count, the sender must use its own initial-delivery-count
     instead.

@@ -191,8 +191,8 @@ def stream_ended_after_silence(case: Case10) -> bool:
     """A peer ends its TCP stream without close after the other peer was silent for longer than the announced
     idle-time-out allows.
 
-    Demands: A peer whose idle threshold passes should send a close with an explaining error before it ends
-    the TCP connection.
+    Demands: When the silence of the other peer exceeds a peer's idle threshold, the peer should send a
+    close with an explaining error before it ends the TCP connection.
     Source: transport.xml section connections > Idle Time-out
     Evidence: a silence, and then a FIN or RST without close
     Why it matters: The other peer does not learn that its heartbeats came too late. The other peer sees only

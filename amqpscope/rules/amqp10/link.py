@@ -149,7 +149,7 @@ def sender_without_initial_delivery_count(case: Case10, body: Attach) -> None:
     Source: transport.xml section performatives > attach.initial-delivery-count
     Evidence: an attach with role=sender whose initial-delivery-count is null
     Why it matters: The receiver counts its link-credit from the initial-delivery-count. Without
-    initial-delivery-count, the two ends may disagree about the number of messages that may be sent.
+    initial-delivery-count, the two peers may disagree about the number of messages that may be sent.
     Silent when: never. The rule ignores a receiver's attach, because the other peer ignores the field
     initial-delivery-count there.
     How to mend it: Set initial-delivery-count in every attach with role=sender, usually to 0. Encode the

@@ -378,8 +378,8 @@ M_MOD_ANNOT: Final = RULES.rule(
 def annotations_not_applied(case: Case10, fate: Fate, count: int, key: str) -> None:
     """A server sends a message again without an annotation that a receiver set with the outcome modified.
 
-    Demands: The message-annotations of modified must be added to those of the message, and must replace
-    entries with the same key.
+    Demands: The message-annotations of modified must be added to the message-annotations of the message,
+    and must replace entries with the same key.
     Source: messaging.xml section delivery-state > modified.message-annotations
     Evidence: the message-annotations of the next delivery
     Why it matters: The information that the receiver added for the next receiver is lost.

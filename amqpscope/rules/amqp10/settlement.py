@@ -72,9 +72,9 @@ def disposition_backwards(case: Case10, body: Disposition) -> None:
     Why it matters: The receiver may read the range as empty or, with wrap-around, as nearly all delivery-ids.
     Deliveries stay unsettled, or wrong deliveries are settled.
     Silent when: never.
-    How to mend it: Order the two delivery-ids by serial number comparison and put the earlier delivery-id
-    into first. Leave last unset for a single delivery. Do not sort delivery-ids as plain integers after
-    wrap-around.
+    How to mend it: Order the two delivery-ids by serial number comparison and put the earlier
+    delivery-id into the field first. Leave the field last unset for a single delivery. Do not sort
+    delivery-ids as plain integers after wrap-around.
     """
     first = body.first
     last = body.last

@@ -51,8 +51,8 @@ def window_counted_from_its_own_id(case: Case10, session: SessionEnd) -> None:
     """A sender counts the incoming-window of a flow from its own next-outgoing-id instead of from the
     next-incoming-id of that flow.
 
-    Demands: After a flow, the remaining window must be the flow's next-incoming-id plus its incoming-window
-    minus the sender's next-outgoing-id, modulo 2^32.
+    Demands: When a peer receives a flow, its remaining window must be the flow's next-incoming-id plus
+    the flow's incoming-window minus the peer's own next-outgoing-id, modulo 2^32.
     Source: transport.xml section sessions > Session Flow Control (receiving a flow)
     Evidence: next-incoming-id and incoming-window of the flow, and the number of transfers
     Why it matters: Transfers that were on their way when the flow was sent have already used part of the

@@ -35,8 +35,8 @@ def unsettled_map_of_other_types(case: CaseDraft2011, what: str) -> None:
     message is still needed. The message may be lost or arrive twice.
     Silent when: a part of the frame was not captured, or when a value has a descriptor that the draft does
     not define.
-    How to mend it: Encode each key as binary, and each value as a transfer-state. The final specification
-    sends outcomes without a transfer-state around them.
+    How to mend it: Encode each key as binary, and each value as a transfer-state. In the final
+    specification, an outcome is not wrapped in a transfer-state.
     """
     case.report(L_UNSETTLED_TYPES, what)
 

@@ -28,8 +28,8 @@ def condition_that_the_draft_lacks(case: CaseDraft2011, condition: str) -> None:
     Demands: The condition of an error must be one of the symbols that the draft defines as error conditions.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.8.12 to 3.8.16 and 5.2.5
     Evidence: an error condition that the draft does not define
-    Why it matters: Programs choose their reaction by the error condition. A program of the draft does not
-    know later conditions, and uses a general fallback or none.
+    Why it matters: Programs choose their reaction by the error condition. A program that implements the
+    draft does not know later conditions, and uses a general fallback or none.
     Silent when: the condition does not begin with `amqp:`.
     Only possible because: Another specification may have defined the condition.
     How to mend it: Use a condition of the draft. For a handle that is not attached or already in use, the

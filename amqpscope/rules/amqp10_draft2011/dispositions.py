@@ -18,8 +18,7 @@ D_DISP_ROLE: Final = RULES.rule("D-DISP-ROLE", "MUST", "keyword", usual_answer="
 
 
 def disposition_of_the_other_direction(case: CaseDraft2011, first: int, role: str, mine: str) -> None:
-    """A peer sends a disposition with the role of the other peer for the transfers that the disposition
-    names.
+    """A peer sends a disposition with the wrong role, the role of the other peer.
 
     Demands: All transfers of a disposition must have the direction that the role of the disposition states.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
@@ -53,11 +52,12 @@ def disposition_of_unknown_transfers(case: CaseDraft2011, first: int, message: s
     Demands: A disposition must name transfers of its session. The transfer-ids of an earlier session have no
     meaning.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.13 and 3.7.6
-    Evidence: a range without any transfer-id that was used in that direction since the begin
+    Evidence: the range of a disposition that contains no transfer-id used since the begin in the
+    direction of its role
     Why it matters: The disposition settles nothing. The transfers that the peer meant stay unsettled.
     Silent when: octets of either peer since the session's begin were not captured or could not be read.
-    How to mend it: Take first and last from transfer-ids that were used on this session in that direction.
-    Discard transfer-ids of earlier sessions.
+    How to mend it: Take the fields first and last from transfer-ids that were used on this session in
+    the direction of your role. Discard transfer-ids of earlier sessions.
     """
     case.report(D_DISP_UNKNOWN, message, CERTAIN, {"first": first})
 

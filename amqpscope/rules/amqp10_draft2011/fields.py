@@ -18,9 +18,10 @@ P_FLOW_MAND: Final = RULES.rule(
 
 Demands: A flow must have incoming-window, next-outgoing-id and outgoing-window.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.4
-Evidence: whether the elements 2 to 4 of the list are null or missing
-Why it matters: The receiver computes its window from these three values. Without these values, the receiver
-may stop sending.
+Evidence: whether incoming-window, next-outgoing-id or outgoing-window (elements 2 to 4 of the list) is
+null or missing
+Why it matters: The receiver computes its window from these three values. Without these values, the
+receiver may stop sending.
 Silent when: the dialect of the sender is not known.
 How to mend it: Set incoming-window, next-outgoing-id and outgoing-window in every flow, also in a flow for
 a link.
@@ -40,7 +41,8 @@ P_TRANSFER_MAND: Final = RULES.rule(
 
 Demands: Every transfer must have handle, delivery-tag, transfer-id and message-format.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.5
-Evidence: whether the elements 1, 2, 3 and 10 of the list are null or missing
+Evidence: whether handle, delivery-tag, transfer-id or message-format (element 1, 2, 3 or 10 of the list)
+is null or missing
 Why it matters: The receiver cannot tell to which link, delivery or transfer the frame belongs, or how to read
 the message.
 Silent when: the dialect of the sender is not known.
@@ -56,7 +58,7 @@ P_SASLINIT_MAND: Final = RULES.rule(
 
 Demands: A sasl-init must have a mechanism.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 6.3.3.2
-Evidence: whether the first element of the list is null or missing
+Evidence: whether mechanism, the first element of the list, is null or missing
 Why it matters: The server cannot know how the client wants to authenticate. The SASL exchange fails.
 Silent when: the dialect of the sender is not known.
 How to mend it: Set mechanism to one of the mechanisms that the server offered.
@@ -76,7 +78,7 @@ P_OPEN_MAND: Final = RULES.rule(
 
 Demands: An open must have a container-id.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.1
-Evidence: whether element 1 of the list is null or missing
+Evidence: whether container-id (element 1 of the list) is null or missing
 Why it matters: Link names are unique only for a pair of containers, so the other peer cannot identify
 links.
 Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
@@ -99,7 +101,8 @@ P_BEGIN_MAND: Final = RULES.rule(
 
 Demands: A begin must have next-outgoing-id, incoming-window and outgoing-window.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.2
-Evidence: whether the elements 2 to 4 of the list are null or missing
+Evidence: whether next-outgoing-id, incoming-window or outgoing-window (elements 2 to 4 of the list) is
+null or missing
 Why it matters: Without these fields, the other peer cannot compute how many transfers it may send.
 Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
 Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
@@ -122,7 +125,7 @@ P_ATTACH_MAND: Final = RULES.rule(
 
 Demands: An attach must have name, handle and role.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.3
-Evidence: whether the elements 1 to 3 of the list are null or missing
+Evidence: whether name, handle or role (elements 1 to 3 of the list) is null or missing
 Why it matters: The other peer does not learn the name or the direction of the link, or the handle that later
 frames use.
 Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
@@ -145,7 +148,7 @@ P_DISP_MAND: Final = RULES.rule(
 
 Demands: A disposition must have role and first.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.6
-Evidence: whether role or first, elements 1 and 3 of the list, is null or missing
+Evidence: whether role or first (elements 1 and 3 of the list) is null or missing
 Why it matters: The other peer cannot tell which transfers the disposition names.
 Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
 Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
@@ -167,7 +170,7 @@ P_DETACH_MAND: Final = RULES.rule(
 
 Demands: A detach must have a handle.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.7.7
-Evidence: whether element 1 of the list is null or missing
+Evidence: whether handle (element 1 of the list) is null or missing
 Why it matters: The other peer cannot tell which link is detached.
 Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
 Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
@@ -189,8 +192,9 @@ P_ERROR_MAND: Final = RULES.rule(
 
 Demands: An error must have a condition.
 Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 3.8.12
-Evidence: whether element 0 of the list is null or missing
-Why it matters: Programs choose their reaction by the condition. Without a condition, programs can only guess.
+Evidence: whether condition (element 0 of the list) is null or missing
+Why it matters: Programs choose their reaction by the condition of the error. Without a condition,
+programs can only guess.
 Silent when: a part of the frame was not captured, or when the dialect of the sender is not known.
 Only possible because: The surviving text of the draft does not say which fields are mandatory. In the
 revision before the draft and in the final specification, the fields are mandatory.

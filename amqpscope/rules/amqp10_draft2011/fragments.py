@@ -91,9 +91,9 @@ def flags_against_the_numbers(case: CaseDraft2011, message: str, number: i64) ->
     sections, or splits one section.
     Silent when: the capture lacks octets that were sent after the attach of the link. The rule is also silent
     when a flag is null, or when the delivery is resumed.
-    How to mend it: Set first in the first fragment of every section and last in its last fragment. A section
-    that is sent in one fragment has both flags. Leave both flags unset in all fragments between the first and
-    the last one.
+    How to mend it: Set the flag first in the first fragment of every section, and the flag last in the
+    last fragment of the section. A section that is sent in one fragment has both flags. Leave both flags
+    unset in all fragments between the first and the last one.
     """
     case.report(M_FRAG_BOUNDS, message, CERTAIN, {"section_number": int(number)})
 
@@ -143,8 +143,8 @@ def section_at_the_wrong_place(case: CaseDraft2011, name: str, why: str) -> None
     when a field of the fragment could not be read. The rule is also silent when the message has another
     message-format than 0. The rule does not report a missing section, because the draft contradicts itself
     about missing sections.
-    Only possible because: The sender may have counted sections that it did not send, which would explain the
-    place.
+    Only possible because: The sender may have given a section-number to a section that it did not send.
+    The place of the section is then correct.
     How to mend it: Send the sections in this order: header, properties, application data, footer.
     """
     case.report(M_SECT_ORDER, f"the {name} section {why}", POSSIBLE, {"section": name})

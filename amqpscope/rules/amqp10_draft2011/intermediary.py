@@ -72,8 +72,8 @@ def attributes_dropped(way: Way, count: int) -> Finding:
     first messages of its connection. The rule is also silent when only one of the two connections was
     captured, or when one of them does not speak the draft.
     Only possible because: A broker may intend to change the message-attrs.
-    How to mend it: Copy all entries of message-attrs of the received message into the forwarded message, also
-    those with unknown keys. Change only entries that the broker deliberately handles.
+    How to mend it: Copy all entries of message-attrs of the received message into the forwarded message,
+    including entries with unknown keys. Change only entries that the broker deliberately handles.
     """
     return way.finding(
         M_ANN_PROPAGATE,

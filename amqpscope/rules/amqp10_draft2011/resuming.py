@@ -39,7 +39,8 @@ def data_left_out(case: CaseDraft2011, link: LinkEnd, what: str, transferred: in
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 3.6.13 and 4.3
     Evidence: bytes-transferred in the receiver's unsettled map, and the section-number and section-offset of
     the first fragment of the resumed delivery
-    Why it matters: The receiver joins the fragments to the octets that it has. The message has a hole.
+    Why it matters: The receiver joins the fragments to the octets that it has. Octets in the middle of
+    the message are missing.
     Silent when: one of the two attaches was not captured, or when the transfer aborts the delivery. The rule
     is also silent when the receiver's transfer-state has an outcome or a txn-id.
     Only possible because: The draft does not say what bytes-transferred counts in a message of several

@@ -73,8 +73,8 @@ def declare_in_another_form(case: CaseDraft2011, what: str) -> None:
     Why it matters: The coordinator perhaps does not find the declare, or may ignore it. The work that follows
     is done outside of any transaction.
     Silent when: a part of the message was not captured.
-    Only possible because: The surviving text of the draft lost the descriptor of declare. The descriptor is
-    that of the final specification.
+    Only possible because: The surviving text of the draft lost the descriptor of declare. The rule uses
+    the descriptor of the final specification.
     How to mend it: Send the declare alone in one section with the section-code 4 (amqp-data).
     """
     case.report(TX_DECLARE_BODY, f"a declare is sent {what}", POSSIBLE)
@@ -99,8 +99,8 @@ def discharge_in_another_form(case: CaseDraft2011, what: str) -> None:
     Why it matters: The coordinator perhaps does not find the discharge. The transaction stays open until it
     times out.
     Silent when: a part of the message was not captured.
-    Only possible because: The surviving text of the draft lost the descriptor of discharge. The descriptor is
-    that of the final specification.
+    Only possible because: The surviving text of the draft lost the descriptor of discharge. The rule
+    uses the descriptor of the final specification.
     How to mend it: Send the discharge alone in one section with the section-code 4 (amqp-data).
     """
     case.report(TX_DISCHARGE_BODY, f"a discharge is sent {what}", POSSIBLE)
@@ -132,8 +132,8 @@ def declare_not_rejected(case: CaseDraft2011, what: str) -> None:
     Evidence: the outcome that the coordinator states for a declare, and its error
     Why it matters: The controller does not learn why there is no transaction.
     Silent when: the declare was not captured completely.
-    Only possible because: The sentence of the draft has no keyword, and the coordinator may have another
-    reason to refuse the message.
+    Only possible because: The sentence of the draft has no keyword such as MUST, and the coordinator may
+    have another reason to refuse the message.
     How to mend it: State rejected with an error whose condition begins with `amqp:transaction:`.
     """
     case.report(TX_DECLARE_FAIL_REJECT, f"the coordinator answers a declare with {what}", POSSIBLE)
@@ -157,8 +157,8 @@ def discharge_not_rejected(case: CaseDraft2011, what: str) -> None:
     Evidence: the outcome that the coordinator states for a discharge, and its error
     Why it matters: The controller does not learn whether its work was committed.
     Silent when: the discharge was not captured completely.
-    Only possible because: The sentence of the draft has no keyword, and the coordinator may have another
-    reason to refuse the message.
+    Only possible because: The sentence of the draft has no keyword such as MUST, and the coordinator may
+    have another reason to refuse the message.
     How to mend it: State rejected with an error whose condition begins with `amqp:transaction:`.
     """
     case.report(TX_DISCHARGE_FAIL_REJECT, f"the coordinator answers a discharge with {what}", POSSIBLE)
@@ -212,14 +212,14 @@ TX_STATE_KNOWN: Final = RULES.rule(
 
 
 def work_in_no_transaction(case: CaseDraft2011, txn_id: bytes, why: str) -> None:
-    """A controller names a transaction for its work that was not declared or that is already discharged.
+    """A controller assigns work to a transaction that was not declared, or that is already discharged.
 
     Demands: The txn-id in a transfer-state, or in the options of a flow, must name a transaction that is
     declared and not yet discharged.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 5.1, 5.1.1 and 5.2.5
     Evidence: the txn-id of the frame, and the txn-ids of all declares and discharges before
-    Why it matters: The resource cannot assign the work to a transaction. The resource may refuse the work, or
-    do it outside of any transaction.
+    Why it matters: The resource cannot assign the work to a transaction. The resource may refuse the
+    work, or do the work outside of any transaction.
     Silent when: octets of either peer were not captured, the connection has no link to a coordinator, or a
     declare or discharge before has no txn-id.
     Only possible because: The transaction may have been declared on another connection of the same container.
@@ -270,14 +270,14 @@ TX_SCOPE_SESSION: Final = RULES.rule(
 
 
 def work_on_another_session(case: CaseDraft2011, txn_id: bytes) -> None:
-    """A controller names a transaction on another session than that of its control link, although the
-    coordinator states capabilities without amqp:multi-ssns-per-txn.
+    """A controller names a transaction on another session than the session of its control link,
+    although the coordinator states capabilities without amqp:multi-ssns-per-txn.
 
     Demands: A controller may use a txn-id on several sessions only if the coordinator offers
     amqp:multi-ssns-per-txn.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.2.4
     Evidence: the capabilities in the coordinator's attach, and the sessions of the declare and of the work
-    Why it matters: The resource may refuse the work, or do it outside of the transaction.
+    Why it matters: The resource may refuse the work, or do the work outside of the transaction.
     Silent when: octets of either peer were not captured, the coordinator states no capabilities, or it offers
     amqp:multi-conns-per-txn.
     Only possible because: The coordinator may support more than it states.
@@ -326,11 +326,11 @@ TX_RES_ID: Final = RULES.rule("TX-RES-ID", "MUST", "keyword", by="receiver")
 def another_transaction_named(case: CaseDraft2011, named: bytes, posted: bytes | None) -> None:
     """A resource states an outcome under another transaction than the one under which the message was sent.
 
-    Demands: The txn-id in a resource's disposition must be that of the transaction with which the work is
-    associated, if it is associated with one.
+    Demands: If the work on a message belongs to a transaction, the resource's disposition must have the
+    txn-id of this transaction.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), section 5.1
     Evidence: the txn-id in the controller's transfer, and the txn-id in the resource's disposition
-    Why it matters: The controller takes the outcome for provisional within the wrong transaction. The
+    Why it matters: The controller treats the outcome as provisional within the wrong transaction. The
     controller may count work that is never committed.
     Silent when: octets of either peer were not captured, or the disposition has no txn-id.
     How to mend it: Keep the txn-id of each transfer, and state it with the outcome.

@@ -42,8 +42,9 @@ Demands: The bits RSV1, RSV2 and RSV3 must be 0 unless an extension was agreed t
 permessage-deflate defines RSV1 of the first frame of a message.
 Source: RFC 6455, section 5.2; RFC 7692, section 6
 Evidence: the reserved bits, and Sec-WebSocket-Extensions of the response
-Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For example,
-the sender wrote a wrong length before, or compressed data that the other peer cannot decompress.
+Why it matters: The receiver has to close the connection. Often the octets are no frame at all. For
+example, the peer wrote a wrong length in an earlier frame, or sent compressed data that the other peer
+cannot decompress.
 Silent when: octets of this peer were not captured before the frame, or when an extension other than
 permessage-deflate was agreed.
 How to mend it: Compress only if permessage-deflate is in the server's response. Check the length of the
@@ -86,7 +87,8 @@ the opcode 0. The last frame must have the bit FIN. No other message may begin b
 message.
 Source: RFC 6455, section 5.4
 Evidence: the opcodes and the bit FIN of the peer's data frames
-Why it matters: The receiver has to close the connection, or joins octets of two messages.
+Why it matters: The receiver has to close the connection. A receiver that does not close the connection
+joins octets of two messages.
 Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
 was agreed that may give frames another form.
 How to mend it: Let one writer at a time send a message. Take a lock if several threads send.
@@ -128,7 +130,7 @@ WS_AFTER_CLOSE: Final = RULES.rule("WS-AFTER-CLOSE", "MUST NOT", "keyword")
 Demands: No data frame may follow a close frame of the same peer.
 Source: RFC 6455, section 5.5.1
 Evidence: the order of the peer's frames
-Why it matters: The other peer ignores the frame, so the data of the frame are lost.
+Why it matters: The other peer ignores the frame, and the data of the frame is lost.
 Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
 was agreed that may give frames another form.
 How to mend it: Send all waiting data, including the close of AMQP, before the close frame.

@@ -25,8 +25,8 @@ from a cache.
 WS_SUBPROTOCOL: Final = RULES.rule("WS-SUBPROTOCOL", "MUST", "keyword", by="server")
 """A server chooses a subprotocol that the client did not offer.
 
-Demands: A server may choose only a subprotocol that the client offers in Sec-WebSocket-Protocol. A server
-that chooses no subprotocol must leave the field out.
+Demands: A server may choose only a subprotocol that the client offers in Sec-WebSocket-Protocol. A
+server that chooses no subprotocol must leave Sec-WebSocket-Protocol out.
 Source: RFC 6455, section 4.2.2; AMQP WebSocket Binding 1.0, section 2.1
 Evidence: Sec-WebSocket-Protocol of the request and of the response
 Why it matters: Browsers and most libraries close such a connection before any AMQP frame.
