@@ -7,6 +7,7 @@ from amqpscope.diagnoses.declaration import NO_OPENING, REFUSES, declare
 from amqpscope.diagnoses.notebook import Notebook
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
 from amqpscope.protocols import is_amqp, label
+from amqpscope.tracking.amqp10.sasl_exchange import SASL_CODES
 from dissectors.amqp091.methods import (
     ConnectionClose,
     ConnectionSecureOk,
@@ -14,6 +15,7 @@ from dissectors.amqp091.methods import (
     ConnectionStartOk,
     ConnectionTune,
 )
+from dissectors.amqp091.reply_code import reply_code
 from dissectors.amqp10.sasl import SaslInit, SaslMechanisms, SaslOutcome
 from dissectors.detect import FOREIGN_PROTOCOLS
 from dissectors.protocol_header import ProtocolHeader
@@ -184,9 +186,8 @@ class OpeningWatch:
             self.chosen_packet = record.packet
         elif isinstance(body, SaslOutcome):
             if body.code:
-                names = {1: "auth", 2: "sys", 3: "sys-perm", 4: "sys-temp"}
                 whose = SERVER if body.code in (2, 3, 4) else CLIENT
-                self._refused(record, "sasl", whose, {"outcome": names.get(body.code, str(body.code))})
+                self._refused(record, "sasl", whose, {"outcome": SASL_CODES.get(body.code, str(body.code))})
         elif isinstance(body, ConnectionClose):
             if side == 1 and self.chosen_packet and body.reply_code == 403:
                 self._refused(record, "connection", CLIENT, {"code": 403})
@@ -207,13 +208,15 @@ class OpeningWatch:
 
     def _refused(self, record: FrameRecord, subject: str, whose: str, figures: dict[str, object]) -> None:
         self.answered = True
-        why = " ".join(str(one) for one in figures.values())
+        code = figures.get("code")
+        why = f"reply-code {reply_code(code)}" if isinstance(code, int) else f"outcome {figures['outcome']}"
+        how = f"with the mechanism {self.mechanism}" if self.mechanism else "with SASL"
         self.notebook.add(
             LOGIN_REFUSED,
             subject,
             whose,
             record.packet,
-            f"the server refuses the login by {self.mechanism or 'SASL'}: {why}",
+            f"the server refuses the login {how}: {why}",
             {"mechanism": self.mechanism, **figures},
             packets=(self.chosen_packet,),
         )
@@ -251,8 +254,8 @@ class OpeningWatch:
                 "sasl",
                 CLIENT,
                 self.offered_packet,
-                f"the server offers {self.offered or 'no SASL mechanism'}, and the client leaves "
-                "without choosing one",
+                f"the server offers {self.offered or 'no SASL mechanism'}, and the client ends the "
+                "connection without choosing a mechanism",
                 {"offered": self.offered},
             )
 

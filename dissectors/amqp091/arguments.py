@@ -15,6 +15,7 @@ from dissectors.amqp091.values import Raw
 from dissectors.interface import Body, Problem
 from dissectors.limits import MAX_PROBLEMS
 from dissectors.wire import i64, u16, u32, u64
+from dissectors.wording import are, count
 
 __all__ = [
     "ArgumentField",
@@ -246,13 +247,20 @@ class ArgumentReader:
 
     def short_of(self, index: i64, size: i64) -> None:
         """There is no room for the `size` octets of a field."""
+        left = self.end - self.pos
         self.stop(
-            self.short_rule, index, f"the field needs {size} octets, but only {self.end - self.pos} are left"
+            self.short_rule,
+            index,
+            f"the field needs {count(size, 'octet')}, but only {left} {are(left)} left",
         )
 
     def too_long(self, index: i64, size: i64, left: i64) -> None:
         """A string or table claims more octets than are left."""
-        self.stop("T-LENGTH-BOUNDS", index, f"the length announces {size} octets, but only {left} are left")
+        self.stop(
+            "T-LENGTH-BOUNDS",
+            index,
+            f"the length announces {count(size, 'octet')}, but only {left} {are(left)} left",
+        )
 
     # Fields by type. Where the octets end before one does it is -1 or None, and a problem is noted.
 

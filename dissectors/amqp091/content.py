@@ -18,6 +18,7 @@ from dissectors.amqp091.methods import (
 from dissectors.amqp091.tables import EITHER, odd_name, plain_text, sound_table
 from dissectors.interface import Body
 from dissectors.wire import countable, countable_u64, i64, u16, u32, u64
+from dissectors.wording import count
 
 __all__ = ["ContentHeader", "read_content_header"]
 
@@ -137,7 +138,9 @@ def read_content_header(
             header.sound = False
             return header
     if unknown:
-        reader.problem("F-HEADER-FLAGS", pos + 12, -1, "a property flag is set that stands for no property")
+        reader.problem(
+            "F-HEADER-FLAGS", pos + 12, -1, "the property flags set a bit that stands for no property"
+        )
         header.sound = False
     header.octets = buf[first:end]
     if not _sound_properties(buf, first, end, reader.dialect, header) or unknown:
@@ -199,7 +202,7 @@ def _report(
     if properties.timestamp >= 0:
         header.timestamp = countable(properties.timestamp)
     if reader.pos < end and not reader.stopped and not unknown:
-        reason = f"{end - reader.pos} octets follow the last property"
+        reason = f"the last property is followed by {count(end - reader.pos, 'octet')}"
         reader.problem("F-HEADER-DECODE", reader.pos, -1, reason)
     if len(reader.problems) > found or reader.stopped:
         header.sound = False

@@ -36,6 +36,7 @@ from dissectors.interface import Frame, Problem
 from dissectors.limits import GUESSED_OCTETS, MAX_CREDIBLE_FRAME, MAX_WRONG_FRAME, RESYNC_WINDOW
 from dissectors.stream_decoder import CREDIBLE, NOT_CREDIBLE, UNSURE, StreamDecoder
 from dissectors.wire import i64, u16, u32
+from dissectors.wording import count
 
 __all__ = ["Amqp091FrameDecoder", "credible_frame"]
 
@@ -260,7 +261,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         """A protocol header."""
         frame = self.protocol_header(buf, at)
         if self.opened and not self.unsure():
-            reason = "the protocol header follows an earlier protocol header or frames of the same sender"
+            reason = "the protocol header follows an earlier protocol header or frames of the same peer"
             frame.add_problem(Problem("F-PROTO-HDR-ONCE", 0, "", reason))
         self.opened = True
         self.give(frame, 8)
@@ -354,7 +355,7 @@ class Amqp091FrameDecoder(StreamDecoder):
         elif frame.channel == 0:
             frame.add_problem(Problem("F-METHOD-CH-NONZERO", 1, "", f"{frame.name} was sent on channel 0"))
         if reader.pos < last and not reader.stopped:
-            reason = f"{last - reader.pos} octets follow the last argument"
+            reason = f"the last argument is followed by {count(last - reader.pos, 'octet')}"
             reader.problem("F-METHOD-TRAILING", reader.pos, -1, reason)
         if reader.problems:
             self.take_problems(frame)

@@ -18,6 +18,7 @@ from dissectors.amqp091.portable import dump_method, load_method
 from dissectors.interface import Assembled, Assembler, Frame, Problem
 from dissectors.limits import MAX_MESSAGE, MAX_OPEN_DELIVERIES
 from dissectors.wire import i64
+from dissectors.wording import are, count
 
 __all__ = ["Amqp091Message", "Amqp091MessageAssembler"]
 
@@ -193,8 +194,9 @@ class Amqp091MessageAssembler(Assembler):
         if message is None or message.method is None:
             return "no content header precedes the body frame"
         begun = message.method.definition().name
+        sent = {"body": "a body frame", "content-header": "a content header"}.get(frame.name, frame.name)
         if fault == "F-CONTENT-HEADER-NEXT":
-            return f"{frame.name} is sent instead of the content header of {begun}"
+            return f"{sent} is sent instead of the content header of the previous {begun}"
         if fault == "F-BODY-OVERRUN":
             size = message.seen + frame.declared_size - _AROUND
             announced = f"the content header announces {message.body_size}"
@@ -202,7 +204,8 @@ class Amqp091MessageAssembler(Assembler):
                 return f"the body frame brings the body to {size} octets, but {announced}"
             return f"the body has {size} octets, but {announced}"
         left = message.body_size - int(message.seen)
-        return f"{frame.name} is sent, but {left} octets of the body of {begun} are still missing"
+        missing = f"{count(left, 'octet')} of the body of the previous {begun} {are(left)} still missing"
+        return f"{sent} is sent, but {missing}"
 
     def finish(self) -> list[Amqp091Message]:
         """The stream ended: the messages that were not."""

@@ -48,6 +48,7 @@ from dissectors.amqp091.values import (
 from dissectors.interface import Problem
 from dissectors.limits import MAX_DEPTH, MAX_PROBLEMS, MAX_VALUES
 from dissectors.wire import i64, u16, u32, u64
+from dissectors.wording import are, count
 
 __all__ = [
     "EITHER",
@@ -327,7 +328,8 @@ class TableReader:
     def overrun(self, start: i64, size: i64, what: str, reported: bool) -> Raw:
         """The value at `start` has no room for `size` octets from `pos` on. reported: its length says so."""
         code = "T-LENGTH-BOUNDS" if reported and self.pos + size > self.limit else "T-TABLE-LEN"
-        self.problem(code, start, f"{what} has {size} octets, but only {self.end - self.pos} are left")
+        left = self.end - self.pos
+        self.problem(code, start, f"{what} has {count(size, 'octet')}, but only {left} {are(left)} left")
         self.unsure = True
         return self.rest(start)
 

@@ -631,7 +631,7 @@ class Reader(ValueReader):
             return
         self.forgive_descriptor(start, found)
         if self.sound(found):
-            reason = f"the field is {name}, but the value sent has another descriptor"
+            reason = f"the field has the type {name}, but the value has another descriptor"
             self.problem("T-COMP-DESC", start, reason, self.leaf(owner, index))
 
     def map(self, owner: Composite, index: i64, keys: str) -> Map | None:
@@ -664,7 +664,11 @@ class Reader(ValueReader):
         elif keys == "application-properties":
             if sent != "string":
                 self.problem(
-                    "M-AP-KEY", at, f"a key of the application properties is {sent}, not string", "", False
+                    "M-AP-KEY",
+                    at,
+                    f"a key of the application properties has the type {sent}, not string",
+                    "",
+                    False,
                 )
         elif sent != "symbol":
             code = "M-FILTER-KEY" if keys == "filter-set" else "T-FIELDS-KEY"
@@ -674,11 +678,19 @@ class Reader(ValueReader):
         if keys == "filter-set":
             if not (value is None or isinstance(value, (Described, Composite, Raw))):
                 self.problem(
-                    "M-FILTER-VALUE", at, f"a filter is {sent_name(value)}, not a described value", "", False
+                    "M-FILTER-VALUE",
+                    at,
+                    f"a filter has the type {sent_name(value)}, but must be a described value",
+                    "",
+                    False,
                 )
         elif keys == "application-properties" and isinstance(value, (Map, list, Array)):
             self.problem(
-                "M-AP-VALUE", at, f"the value of an application property is {sent_name(value)}", "", False
+                "M-AP-VALUE",
+                at,
+                f"an application property has the type {sent_name(value)}, not a simple type",
+                "",
+                False,
             )
 
     def wildcard(self, owner: Composite, index: i64, requires: str) -> object:

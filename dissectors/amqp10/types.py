@@ -40,6 +40,8 @@ from dissectors.amqp10.values import (
 from dissectors.interface import Problem
 from dissectors.limits import MAX_DEPTH, MAX_EMPTY_ELEMENTS, MAX_PROBLEMS, MAX_VALUES
 from dissectors.wire import i64, u16, u32, u64
+from dissectors.wording import are
+from dissectors.wording import count as counted
 
 __all__ = ["BLURRING", "FORMAT_CODES", "SIZE_FAULTS", "ValueReader", "type_name"]
 
@@ -346,7 +348,11 @@ class ValueReader:
             return self.unknown(code, start)
         if not self.cut:
             left = self.end - self.pos
-            self.problem("T-SIZE-OVERRUN", start, f"the value claims {size} octets, but {left} are left")
+            self.problem(
+                "T-SIZE-OVERRUN",
+                start,
+                f"the value claims {counted(size, 'octet')}, but only {left} {are(left)} left",
+            )
         return self.rest(start)
 
     def unknown(self, code: i64, start: i64) -> object:
@@ -603,7 +609,11 @@ class ValueReader:
         if limit > self.end:
             if not self.cut:
                 left = self.end - pos - width
-                self.problem("T-SIZE-OVERRUN", start, f"the value claims {size} octets, but {left} are left")
+                self.problem(
+                    "T-SIZE-OVERRUN",
+                    start,
+                    f"the value claims {counted(size, 'octet')}, but only {left} {are(left)} left",
+                )
             self.cut = True
         else:
             self.end = limit
@@ -645,12 +655,17 @@ class ValueReader:
         if self.budget < 0 or self.cut or self.blurred(found):
             return
         if read < count:
-            self.problem(code, start, f"the {what} counts {count} items, but has room for {read}")
+            self.problem(
+                code,
+                start,
+                f"the count of the {what} is {count}, but the {what} has room for {counted(read, 'item')}",
+            )
         elif self.pos < self.end:
             self.problem(
                 code,
                 start,
-                f"behind its {count} items, the {what} has further octets ({self.end - self.pos})",
+                f"after {counted(count, 'item')}, the {what} has "
+                f"{counted(self.end - self.pos, 'further octet')}",
             )
 
     def list_items(self, count: i64, start: i64, found: i64) -> list[object]:
@@ -670,7 +685,7 @@ class ValueReader:
         keys = self.keys
         self.keys = ""
         if count & 1:
-            self.problem("T-MAP-EVEN", start, f"the map counts {count} items, an odd number")
+            self.problem("T-MAP-EVEN", start, f"the count of the map is {count}, an odd number")
         pairs: list[tuple[object, object]] = []
         seen: set[object] = set()
         read: i64 = 0

@@ -85,7 +85,7 @@ def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
     own, _, found = part(text, "test_a_late_order").partition("Captured AMQP call")
     assert "ConnectionClosedByBroker: (504" in own
     assert "error amqp091/CH-CLOSE-SILENT by the client in packet" in found
-    message = "basic.publish is sent on channel 1 after the sender's channel.close"
+    message = "basic.publish is sent on channel 1 after the client's own channel.close"
     assert message in found.replace("\n    ", " ")
     assert re.search(
         r"^  >> +\d+  \S+ 0 C→  1 basic\.publish  exchange=\"\" routing-key=orders$", found, re.MULTILINE

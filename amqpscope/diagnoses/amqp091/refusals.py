@@ -22,6 +22,7 @@ from dissectors.amqp091.methods import (
     QueueDeclare,
 )
 from dissectors.amqp091.problems import INTERLEAVED, WRONG_FRAME_END
+from dissectors.amqp091.reply_code import reply_code
 
 __all__ = ["HANDSHAKE_LIMIT", "REMOVED_FEATURE", "THREADS_SHARE_CHANNEL", "Refusal091Watch"]
 
@@ -180,7 +181,7 @@ class Refusal091Watch(Watch091):
                     CLIENT,
                     packet,
                     f"{what} uses the feature {feature}, which {product or 'the server'} {version} "
-                    f"refuses ({code})",
+                    f"refuses ({reply_code(int(code))})",
                     figures,
                     ended=record.packet,
                 )

@@ -115,7 +115,7 @@ class Conduct:
         if header.opcode == CONTINUATION and not self.fragmented:
             self.report(faults.FRAGMENT, "a continuation frame comes without a message to continue")
         elif header.opcode in (TEXT, BINARY) and self.fragmented:
-            self.report(faults.FRAGMENT, "a message begins before the last frame of the message before it")
+            self.report(faults.FRAGMENT, "a message begins before the previous message is complete")
         if header.opcode == TEXT:
             self.report(faults.TEXT_MESSAGE, "a text message comes where AMQP needs binary messages")
         self.fragmented = not header.final

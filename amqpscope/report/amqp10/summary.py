@@ -1,11 +1,10 @@
 """What AMQP 1.0 frames say for a summary."""
 
-from typing import Final
-
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.tracking.amqp10.identity import Link
 from amqpscope.tracking.amqp10.introduction import introduction
+from amqpscope.tracking.amqp10.sasl_exchange import SASL_CODES
 from amqpscope.tracking.amqp10_draft2011.spoken import body_of, carried_by
 from dissectors.amqp10.composite import Composite
 from dissectors.amqp10.performatives import (
@@ -21,8 +20,6 @@ from dissectors.amqp10.performatives import (
 from dissectors.amqp10.sasl import SaslInit, SaslOutcome
 
 __all__ = ["summarize"]
-
-_SASL_CODES: Final = {0: "ok", 1: "auth", 2: "sys", 3: "sys-perm", 4: "sys-temp"}
 
 
 def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | None) -> None:
@@ -43,7 +40,7 @@ def summarize(summary: ConnectionOverview, record: FrameRecord, link: Link | Non
     elif isinstance(body, SaslInit):
         summary.mechanism = body.mechanism or ""
     elif isinstance(body, SaslOutcome) and body.code is not None:
-        summary.sasl_outcome = _SASL_CODES.get(body.code, str(body.code))
+        summary.sasl_outcome = SASL_CODES.get(body.code, str(body.code))
 
 
 def _transfer(

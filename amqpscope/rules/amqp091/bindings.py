@@ -10,6 +10,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp091.topology_operation import about_answer, shown
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
+from dissectors.amqp091.reply_code import reply_code
 
 __all__ = ["RULES"]
 
@@ -37,7 +38,10 @@ def same_binding_of_a_queue_refused(operation: TopologyOperation, binding: Topol
     How to mend it: Compare queue, exchange, routing key and arguments with the existing bindings. If an
     identical binding exists, answer queue.bind-ok and change nothing.
     """
-    message = f"the binding of {shown(operation.queue)} to {shown(operation.exchange)} exists, but is refused"
+    message = (
+        f"the binding of {shown(operation.queue)} to {shown(operation.exchange)} already "
+        "exists, but the server refuses to repeat it"
+    )
     return about_answer(Q_BIND_DUP, POSSIBLE, message, operation, binding)
 
 
@@ -60,7 +64,8 @@ def same_binding_of_an_exchange_refused(operation: TopologyOperation, binding: T
     identical binding exists, answer exchange.bind-ok and change nothing.
     """
     message = (
-        f"the binding of {shown(operation.destination)} to {shown(operation.exchange)} exists, but is refused"
+        f"the binding of {shown(operation.destination)} to {shown(operation.exchange)} "
+        "already exists, but the server refuses to repeat it"
     )
     return about_answer(X_BIND_DUP, POSSIBLE, message, operation, binding)
 
@@ -84,8 +89,8 @@ def binding_in_a_circle_refused(operation: TopologyOperation) -> Finding:
     Prevent endless routing by visiting each exchange only once per message.
     """
     message = (
-        f"the server refuses to bind exchange {shown(operation.exchange)} to itself: "
-        f"{int(operation.outcome.code)}"
+        f"the server refuses to bind exchange {shown(operation.exchange)} to itself, "
+        f"with {reply_code(int(operation.outcome.code))}"
     )
     return about_answer(X_BIND_CYCLE, POSSIBLE, message, operation)
 
@@ -109,7 +114,7 @@ def durable_queue_not_bound_to_transient(operation: TopologyOperation, made: Top
     """
     message = (
         f"the server refuses to bind durable queue {shown(operation.queue)} to transient exchange "
-        f"{shown(operation.exchange)}: {int(operation.outcome.code)}"
+        f"{shown(operation.exchange)}, with {reply_code(int(operation.outcome.code))}"
     )
     return about_answer(Q_BIND_TRANSIENT_X, POSSIBLE, message, operation, made)
 
@@ -138,7 +143,8 @@ def own_name_does_not_lead_there(operation: TopologyOperation, made: TopologyOpe
     sending queue.declare-ok. Keep the binding to the default exchange until the queue is deleted.
     """
     message = (
-        f"a message for queue {shown(operation.key)} is returned with {int(operation.outcome.code)}, "
+        f"a message for queue {shown(operation.key)} is returned with "
+        f"{reply_code(int(operation.outcome.code))}, "
         "although this queue exists"
     )
     return about_answer(Q_DECL_DEFAULT_BIND, POSSIBLE, message, operation, made)

@@ -75,10 +75,12 @@ def blocked_out_of_turn(case: Case091) -> None:
     from false to true, and connection.unblocked only when the flag changes back.
     """
     view = case.view
-    before = f"blocked since packet {view.blocking.packet}" if view.blocking.blocked else "not blocked"
+    before = (
+        f"has been blocked since packet {view.blocking.packet}" if view.blocking.blocked else "is not blocked"
+    )
     case.report(
         C_BLOCKED_PAIR,
-        f"{case.name} is sent although the connection is {before}",
+        f"{case.name} is sent although the connection {before}",
         evidence={"blocked": view.blocking.blocked},
         others=[int(view.blocking.packet)] if view.blocking.blocked else [],
     )

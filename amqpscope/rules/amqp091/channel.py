@@ -35,6 +35,7 @@ from dissectors.amqp091.methods import (
     ChannelOpen,
     ChannelOpenOk,
 )
+from dissectors.amqp091.reply_code import reply_code
 from dissectors.wire import i64
 
 __all__ = ["judge_end", "judge_state"]
@@ -95,7 +96,7 @@ def said_after_own_close(case: Case091, closing: CloseReason) -> None:
     """
     case.report(
         CH_CLOSE_SILENT,
-        f"{_what(case)} after the sender's channel.close in packet {closing.packet}",
+        f"{_what(case)} after the peer's own channel.close in packet {closing.packet}",
         CERTAIN,
         state_of(case),
         [int(closing.packet)],
@@ -124,7 +125,7 @@ def acted_after_own_close(case: Case091, closing: CloseReason) -> None:
     """
     case.report(
         CH_CLOSE_DISCARD,
-        f"{_what(case)} although the request arrived after the sender's channel.close in "
+        f"{_what(case)} although the request arrived after the peer's own channel.close in "
         f"packet {closing.packet}",
         CERTAIN,
         state_of(case),
@@ -212,7 +213,8 @@ def closed_with_hard_code(case: Case091, close: ChannelClose) -> None:
     """
     case.report(
         CH_CLOSE_SOFT_CODE,
-        f"channel.close has reply-code {close.reply_code}, which is not that of a soft error",
+        f"channel.close has reply-code {reply_code(int(close.reply_code))}, which is not the "
+        "reply-code of a soft error",
         CERTAIN,
         {"reply_code": int(close.reply_code)},
     )

@@ -41,7 +41,7 @@ def opened_while_open(case: Case091, channel: Channel) -> None:
     case.report(
         CH_OPEN_STATE,
         f"channel.open is sent for channel {channel.number}, "
-        f"which is open since packet {channel.open_packet}",
+        f"which has been open since packet {channel.open_packet}",
         CERTAIN,
         state_of(case),
         [int(channel.open_packet)],

@@ -17,6 +17,7 @@ from amqpscope.tracking.amqp091.closing import CloseReason
 from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.amqp091.arguments import Method, UnknownMethod
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
+from dissectors.amqp091.reply_code import reply_code
 from dissectors.wire import i64
 
 __all__ = [
@@ -148,7 +149,7 @@ def frame_after_close(case: Case091, own: CloseReason) -> None:
     """
     case.report_once(
         C_CLOSE_SILENT,
-        f"{case.name} is sent after the sender's own connection.close (packet {own.packet})",
+        f"{case.name} is sent after the peer's own connection.close (packet {own.packet})",
         CERTAIN,
         {"reply_code": int(own.code)},
         [int(own.packet)],
@@ -174,7 +175,7 @@ def answer_after_close(case: Case091, own: CloseReason, request_packet: i64) -> 
     """
     case.report_once(
         C_CLOSE_DISCARD,
-        f"{case.name} answers packet {request_packet}, which arrived after the sender's own connection.close "
+        f"{case.name} answers packet {request_packet}, which arrived after the peer's own connection.close "
         f"(packet {own.packet})",
         CERTAIN,
         {"reply_code": int(own.code)},
@@ -205,7 +206,7 @@ def frame_after_close_ok(case: Case091, packet: i64) -> None:
     """
     case.report_once(
         C_CLOSEOK_LAST,
-        f"{case.name} is sent after the sender's connection.close-ok (packet {packet})",
+        f"{case.name} is sent after the peer's own connection.close-ok (packet {packet})",
         CERTAIN,
         {},
         [int(packet)],
@@ -344,7 +345,8 @@ def connection_closed_by_a_soft_error(case: Case091, code: i64) -> None:
     """
     case.report(
         C_CLOSE_HARD_CODE,
-        f"connection.close has the reply-code {code}, which is the reply-code of a soft error",
+        f"connection.close has the reply-code {reply_code(int(code))}, which is the reply-code "
+        "of a soft error",
         evidence={"reply_code": int(code)},
     )
 

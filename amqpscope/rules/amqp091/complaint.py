@@ -228,7 +228,8 @@ def small_frame_refused(case: Case091, most: i64) -> None:
     """
     case.report(
         F_PRETUNE_ACCEPT,
-        f"the close has reply-code 501 for the size of a frame, but no frame had more than {most} octets",
+        "the close has reply-code 501 (frame-error) for the size of a frame, but no frame had "
+        f"more than {most} octets",
         POSSIBLE,
         {"octets": int(most)},
     )

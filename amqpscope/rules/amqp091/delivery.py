@@ -210,7 +210,10 @@ def more_than_the_window(
     when an acknowledgement arrives. Send no basic.deliver while the count has reached prefetch-count.
     """
     earlier = count(held, "earlier delivery")
-    reason = f"{earlier} of {whose} {are(held)} unacknowledged, but prefetch-count is {bound}"
+    reason = (
+        f"a delivery is sent while {earlier} of {whose} {are(held)} unacknowledged, but "
+        f"prefetch-count is {bound}"
+    )
     evidence: dict[str, object] = {"unacknowledged": int(held), "prefetch_count": int(bound)}
     case.report(B_QOS_COUNT, reason, certainty, evidence, [int(consumer.packet)])
 

@@ -14,6 +14,7 @@ from amqpscope.rules.amqp091.queue import Q_DELETE_INUSE
 from amqpscope.rules.amqp091.topology_operation import about_answer, about_request, shown
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
+from dissectors.amqp091.reply_code import reply_code
 from dissectors.wording import count
 
 __all__ = ["RULES"]
@@ -354,7 +355,7 @@ def cancel_refused_without_queue(operation: TopologyOperation, gone: TopologyOpe
     the consumer has already ended. Never close the channel because of a basic.cancel for an ended consumer.
     """
     message = (
-        f"the server refuses to cancel consumer {shown(operation.tag)} of a deleted queue: "
-        f"{int(operation.outcome.code)}"
+        f"the server refuses to cancel consumer {shown(operation.tag)} of a deleted queue, "
+        f"with {reply_code(int(operation.outcome.code))}"
     )
     return about_answer(B_CANCEL_NOQUEUE, POSSIBLE, message, operation, gone)

@@ -13,6 +13,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp091.topology_operation import about_request, shown
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.topology_operations import TopologyOperation
+from dissectors.amqp091.reply_code import reply_code
 
 __all__ = ["missing"]
 
@@ -279,10 +280,10 @@ def missing(
     if gone is not None:
         if refused and gone.connection is operation.connection:
             certainty = CERTAIN
-        how = f"after {gone.method}" if gone.outcome.ok else "as the server said"
-        message += f" {how} in packet {int((gone.outcome.answer or gone.spot).packet)}"
+        how = f" after {gone.method}" if gone.outcome.ok else ", as the server reported"
+        message += f"{how} in packet {int((gone.outcome.answer or gone.spot).packet)}"
         if gone.connection is not operation.connection:
             message += f" of {gone.connection.id}"
     if refused:
-        message += f", and the server answers with {int(operation.outcome.code)}"
+        message += f", and the server answers with {reply_code(int(operation.outcome.code))}"
     return about_request(rule, certainty, message, operation, gone)

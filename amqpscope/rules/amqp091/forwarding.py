@@ -113,7 +113,8 @@ def way_altered(content: Content, came: Content) -> Finding:
     the name of an intermediate exchange.
     """
     message = (
-        f"delivered with exchange {content.exchange[:60]!r} and routing key {content.key[:60]!r}, "
+        f"the message is delivered with exchange {content.exchange[:60]!r} and routing key "
+        f"{content.key[:60]!r}, "
         f"but published with {came.exchange[:60]!r} and {came.key[:60]!r}"
     )
     return _finding(B_DELIVER_META, message, content, came)
@@ -291,7 +292,8 @@ def put_on_a_queue_twice(content: Content, before: Content) -> Finding:
     queue then receives the message once, even if several bindings match.
     """
     message = (
-        f"the queue delivered the message before, in packet {int(before.spot.packet)}, and it was settled"
+        f"the queue already delivered the message in packet {int(before.spot.packet)}, "
+        "and this delivery was settled"
     )
     return _finding(Q_BIND_UNIQUE, message, content, before)
 
@@ -314,7 +316,8 @@ def reached_an_exchange_twice(content: Content, before: Content) -> Finding:
     has already visited. Visit each exchange only once, and collect the destination queues in a set.
     """
     message = (
-        f"the queue delivered the message before, in packet {int(before.spot.packet)}, and it was settled"
+        f"the queue already delivered the message in packet {int(before.spot.packet)}, "
+        "and this delivery was settled"
     )
     return _finding(X_BIND_UNIQUE, message, content, before)
 
@@ -449,7 +452,10 @@ def requeued_to_the_same(content: Content, before: Content) -> Finding:
     it. Consumer applications should not requeue messages that they can never process: reject such messages
     without requeue.
     """
-    message = f"the client gets the message of packet {int(before.spot.packet)} again, which it has rejected"
+    message = (
+        f"the client gets the message of packet {int(before.spot.packet)} again, although "
+        "the client rejected it"
+    )
     return _finding(B_REJECT_SAMECLIENT, message, content, before)
 
 

@@ -148,8 +148,8 @@ def silence_put_up_with(case: Case091, silence: i64, delay: i64) -> None:
     """
     case.report_once(
         C_HB_REACT,
-        f"{case.name} is sent to a peer that has been silent for {silence / _SECOND:.3f} s, "
-        f"with a heartbeat delay of {delay} s",
+        f"the other peer has been silent for {silence / _SECOND:.3f} s (heartbeat delay: {delay} s), "
+        f"but the peer sends {case.name} instead of closing the connection",
         CERTAIN,
         {"silence_ms": milliseconds(silence), "heartbeat": int(delay)},
     )

@@ -15,6 +15,7 @@ from amqpscope.tracking.amqp091.publishes import NO_CONSUMERS, NO_ROUTE
 from amqpscope.tracking.amqp091.states import OPEN
 from dissectors.amqp091.content import ContentHeader
 from dissectors.amqp091.methods import HAS_EXPIRATION, HAS_HEADERS, HAS_REPLY_TO, HAS_USER_ID, BasicReturn
+from dissectors.amqp091.reply_code import reply_code
 from dissectors.amqp091.tables import RABBITMQ, FieldTable
 from dissectors.amqp091.values import FieldArray
 from dissectors.wire import i64
@@ -267,7 +268,7 @@ def return_with_odd_code(case: Case091, code: i64, certainty: i64) -> None:
     """
     case.report(
         B_RETURN_CODE,
-        f"basic.return has reply-code {code}, which does not fit the flags of the message",
+        f"basic.return has reply-code {reply_code(int(code))}, which does not fit the flags of the message",
         certainty,
         {"reply_code": int(code)},
     )

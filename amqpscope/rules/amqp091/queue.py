@@ -316,7 +316,8 @@ def deleted_although_in_use(case: Case091, request: MethodRequest, tag: str) -> 
     """
     case.report(
         Q_DELETE_INUSE,
-        f"queue.delete-ok answers a queue.delete with if-unused, although consumer {tag!a} has not ended",
+        "queue.delete-ok answers a queue.delete with if-unused, although the queue still has "
+        f"consumer {tag!a}",
         POSSIBLE,
         {"consumer_tag": ascii(tag)},
         [int(request.packet)],

@@ -10,6 +10,7 @@ from amqpscope.model.certainty import CERTAIN, POSSIBLE
 from amqpscope.rules.amqp091.case import Case091
 from amqpscope.rules.declaration import Rules
 from dissectors.amqp091.methods import ConnectionClose, ConnectionCloseOk
+from dissectors.amqp091.reply_code import reply_code
 
 __all__ = ["judge_reaction", "note_violation"]
 
@@ -70,7 +71,7 @@ def _reaction(case: Case091, kind: str, code: int) -> None:
 
 
 def _report(case: Case091, rule: str, code: int, due: str, certainty: int) -> None:
-    done = f"closes the connection with {code}" if code else "goes on"
+    done = f"closes the connection with {reply_code(code)}" if code else "goes on"
     packet = int(case.me.pending.packet)
     message = (
         f"the peer {done} after the fault of the other peer in packet {packet}; the "
@@ -132,7 +133,7 @@ def too_large_frame_not_refused(case: Case091, code: int) -> None:
     negotiated frame-max. If a received frame is larger, send connection.close with reply-code 501
     (frame-error).
     """
-    _report(case, F_FRAME_SIZE_REACT, code, "501", POSSIBLE if code else CERTAIN)
+    _report(case, F_FRAME_SIZE_REACT, code, reply_code(501), POSSIBLE if code else CERTAIN)
 
 
 F_CH0_REACT: Final = RULES.rule(
@@ -157,7 +158,7 @@ def wrong_channel_not_refused(case: Case091, code: int) -> None:
     How to mend it: Check the channel number of every received heartbeat frame and connection method. If
     the channel number is not 0, send connection.close with reply-code 503 (command-invalid).
     """
-    _report(case, F_CH0_REACT, code, "503", POSSIBLE if code else CERTAIN)
+    _report(case, F_CH0_REACT, code, reply_code(503), POSSIBLE if code else CERTAIN)
 
 
 F_CONTENT_REACT: Final = RULES.rule(
@@ -187,7 +188,7 @@ def wrong_content_not_refused(case: Case091, code: int) -> None:
     many body octets are missing. If another frame arrives, send connection.close with reply-code 505
     (unexpected-frame).
     """
-    _report(case, F_CONTENT_REACT, code, "505", POSSIBLE if code else CERTAIN)
+    _report(case, F_CONTENT_REACT, code, reply_code(505), POSSIBLE if code else CERTAIN)
 
 
 T_TABLE_NAME_REACT: Final = RULES.rule(
@@ -217,4 +218,10 @@ def odd_name_not_refused(case: Case091, code: int) -> None:
     received table. For an invalid name, send connection.close with reply-code 503 (command-invalid) or
     502 (syntax-error). If strict conformance is not required, leave the server unchanged.
     """
-    _report(case, T_TABLE_NAME_REACT, code, "502 or 503", POSSIBLE if code else CERTAIN)
+    _report(
+        case,
+        T_TABLE_NAME_REACT,
+        code,
+        f"{reply_code(502)} or {reply_code(503)}",
+        POSSIBLE if code else CERTAIN,
+    )

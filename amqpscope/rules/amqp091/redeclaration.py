@@ -10,6 +10,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.rules.amqp091.topology_operation import about_answer, about_request, shown
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.topology_operations import AUTO_DELETE, DURABLE, EXCLUSIVE, TopologyOperation
+from dissectors.amqp091.reply_code import reply_code
 from dissectors.amqp091.tables import FieldTable
 from dissectors.wire import i64
 
@@ -166,11 +167,14 @@ def queue_declared_otherwise(
     exists, set passive in queue.declare.
     """
     certainty: i64 = POSSIBLE
-    message = f"the server refuses the declaration of {named(operation)} with {int(operation.outcome.code)}"
+    message = (
+        f"the server refuses the declaration of {named(operation)} with "
+        f"{reply_code(int(operation.outcome.code))}"
+    )
     if made is not None:
         message = (
             f"{named(operation)} is declared with a different value of {' and '.join(what)} than before, and "
-            f"the server refuses it with {int(operation.outcome.code)}"
+            f"the server refuses it with {reply_code(int(operation.outcome.code))}"
         )
         if made.connection is operation.connection:
             certainty = CERTAIN
@@ -281,7 +285,8 @@ def passive_exchange_compared(operation: TopologyOperation) -> Finding:
     compare type, durable or arguments with the existing exchange.
     """
     message = (
-        f"the server refuses a passive declaration of {named(operation)} with {int(operation.outcome.code)}"
+        f"the server refuses a passive declaration of {named(operation)} with "
+        f"{reply_code(int(operation.outcome.code))}"
     )
     return about_answer(X_DECL_PASSIVE_IGNORE, POSSIBLE, message, operation)
 
@@ -312,6 +317,7 @@ def passive_queue_compared(operation: TopologyOperation) -> Finding:
     durable, exclusive, auto-delete or arguments with the existing queue.
     """
     message = (
-        f"the server refuses a passive declaration of {named(operation)} with {int(operation.outcome.code)}"
+        f"the server refuses a passive declaration of {named(operation)} with "
+        f"{reply_code(int(operation.outcome.code))}"
     )
     return about_answer(Q_DECL_PASSIVE_IGNORE, POSSIBLE, message, operation)

@@ -17,6 +17,7 @@ from amqpscope.rules.amqp091.exchange import STANDARD_TYPES
 from amqpscope.rules.declaration import Rules
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.requests import DURABLE, EXCLUSIVE, PASSIVE, MethodRequest
+from dissectors.amqp091.reply_code import reply_code
 from dissectors.wire import i64
 
 __all__ = ["judge_close", "judge_connection_close"]
@@ -63,7 +64,8 @@ def _blame(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
     packet = int(record.packet)
     case.report(
         rule,
-        f"{request.name} {what}, and the server refuses it with {refusal.code} (packet {packet})",
+        f"{request.name} {what}, and the server refuses it in packet {packet} with "
+        f"{reply_code(int(refusal.code))}",
         POSSIBLE,
         {"reply_code": int(refusal.code), "name": ascii(request.subject)},
         [packet],
@@ -76,7 +78,8 @@ def _complain(case: Case091, rule: str, refusal: Refusal, what: str) -> None:
     request = refusal.request
     case.report(
         rule,
-        f"the peer refuses {request.name} in packet {request.packet} with {refusal.code}, {what}",
+        f"the peer refuses {request.name} in packet {request.packet} with "
+        f"{reply_code(int(refusal.code))}, {what}",
         POSSIBLE,
         {"reply_code": int(refusal.code), "name": ascii(request.subject)},
         [int(request.packet)],

@@ -57,7 +57,8 @@ def publish_to_no_exchange(
     case.spot = FrameRef(1 - record.direction, packet, time, end, "basic.publish", channel.number)
     case.report(
         B_PUBLISH_XEXIST,
-        f"exchange {exchange!r} does not exist; the server closes the channel with 404 (packet {closing})",
+        f"exchange {exchange!r} does not exist; the server closes the channel in packet "
+        f"{closing} with 404 (not-found)",
         POSSIBLE,
         {"exchange": exchange},
         [closing],
@@ -85,7 +86,7 @@ def default_exchange_refused(case: Case091) -> None:
     """
     case.report(
         B_PUBLISH_DEFAULT_X,
-        "the close has reply-code 404 for basic.publish, but all publishes "
+        "the close has reply-code 404 (not-found) for basic.publish, but all publishes "
         "on this channel use the default exchange",
     )
 
@@ -108,7 +109,11 @@ def immediate_refused(case: Case091) -> None:
     313 (no-consumers). On the client's side, publish to RabbitMQ without the immediate flag, for example
     with expiration `0` instead.
     """
-    case.report(B_IMMEDIATE, "the server closes with 540 because of a basic.publish with the immediate flag")
+    case.report(
+        B_IMMEDIATE,
+        "the server closes the connection with 540 (not-implemented) because of a basic.publish "
+        "with the immediate flag",
+    )
 
 
 B_ACK_TX_IMMEDIATE: Final = RULES.rule("B-ACK-TX-IMMEDIATE", "MUST", "tier A", by="server")

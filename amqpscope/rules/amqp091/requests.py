@@ -73,7 +73,7 @@ def answer_not_wanted(case: Case091) -> None:
     """
     case.report(
         CH_NOWAIT_SILENT,
-        f"{case.name} is sent although all unanswered requests of its kind have no-wait set",
+        f"{case.name} is sent although no-wait is set in all requests that this method could answer",
         CERTAIN,
         {"channel": int(case.record.frame.channel)},
     )

@@ -17,6 +17,7 @@ from amqpscope.tracking.amqp091.names import UNREADABLE
 from amqpscope.tracking.amqp091.states import AGREED, ANSWERED, CHALLENGED, OPEN, OPENING, STARTED, STILL_DUE
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import ConnectionClose, ConnectionOpenOk
+from dissectors.amqp091.reply_code import reply_code
 from dissectors.wire import i64
 
 __all__ = ["RULES", "judge_answer", "judge_close"]
@@ -85,7 +86,7 @@ def login_refused_unasked(case: Case091) -> None:
     """
     case.report(
         C_AUTHFAIL_CAP,
-        "connection.close has reply-code 403 for a failed login, "
+        "connection.close has reply-code 403 (access-refused) for a failed login, "
         "but the client has not announced the capability authentication_failure_close",
     )
 
@@ -144,7 +145,7 @@ def virtual_host_unknown(case: Case091, code: i64) -> None:
     )
     case.report(
         C_OPEN_VHOST_EXISTS,
-        f"the server refuses the virtual host with {code} (packet {closing})",
+        f"the server refuses the virtual host in packet {closing} with {reply_code(int(code))}",
         POSSIBLE,
         {"reply_code": int(code)},
         [closing],

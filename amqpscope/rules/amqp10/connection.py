@@ -72,7 +72,7 @@ def close_before_open(case: Case10) -> None:
     How to mend it: To refuse a connection, send your own open first and then close with the error. Send open
     before close on every error path that can run before the open is sent.
     """
-    case.report(C_CLOSE_AFTEROPEN, "close is sent before the sender's own open", CERTAIN, _state(case))
+    case.report(C_CLOSE_AFTEROPEN, "close is sent before the peer's own open", CERTAIN, _state(case))
 
 
 C_EMPTY_AFTEROPEN: Final = RULES.rule(
@@ -91,7 +91,7 @@ def empty_frame_before_open(case: Case10) -> None:
     Silent when: the start of the peer's stream was not captured.
     How to mend it: Start the heartbeat timer only after your own open has been written.
     """
-    case.report(C_EMPTY_AFTEROPEN, "an empty frame is sent before the sender's own open")
+    case.report(C_EMPTY_AFTEROPEN, "an empty frame is sent before the peer's own open")
 
 
 # The inputs of the table `CONNECTION` that frames are; all others are any frame.
@@ -297,7 +297,7 @@ def pipelined_frame_off_channel_0(case: Case10) -> None:
     the other peer's open before you use other channels.
     """
     channel = case.record.frame.channel
-    message = f"channel {channel} is used before the other peer's open, where only channel 0 is allowed"
+    message = f"channel {channel} is used, but only channel 0 is allowed before the other peer's open"
     case.report(C_PIPE_CHANNEL, message, CERTAIN, {"channel": int(channel)})
 
 
@@ -321,7 +321,7 @@ def pipelined_close_off_channel_0(case: Case10) -> None:
     """
     channel = case.record.frame.channel
     message = (
-        f"close is sent on channel {channel} before the other peer's open, where only channel 0 is allowed"
+        f"close is sent on channel {channel}, but only channel 0 is allowed before the other peer's open"
     )
     case.report(C_CLOSE_CH0_PIPE, message, CERTAIN, {"channel": int(channel)})
 

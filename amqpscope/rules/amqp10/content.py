@@ -370,7 +370,7 @@ def time_with_its_octets_reversed(case: Case10, field: str, time: int) -> None:
     """
     case.report_once(
         T_BYTEORDER,
-        f"{field} is far from the capture's time, but near the capture's time with its octets reversed",
+        f"{field} is near the time of the capture only if the octets of {field} are reversed",
         POSSIBLE,
         {"field": field, "milliseconds": int(time)},
     )

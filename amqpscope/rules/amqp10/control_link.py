@@ -403,7 +403,8 @@ def discharged_with_credit_left(case: Case10, name: str, credit: i64) -> None:
     """
     case.report(
         TX_ACQ_CREDIT,
-        f"a transaction is discharged while link {name}, which acquires messages for it, has link-credit",
+        f"a transaction is discharged while link '{name}' has link-credit to acquire messages "
+        "for the transaction",
         CERTAIN,
         {"link_credit": int(credit)},
     )

@@ -218,7 +218,8 @@ def id_of_a_live_transaction(case: Case10, transaction: Transaction, certainty: 
     """
     case.report(
         TX_ID_FRESH,
-        f"the new txn-id is that of the transaction declared in packet {transaction.declared_packet}",
+        f"the new transaction has the txn-id of the transaction declared in packet "
+        f"{transaction.declared_packet}, which is not discharged",
         certainty,
         {"discharged": False},
         [int(transaction.declared_packet)],

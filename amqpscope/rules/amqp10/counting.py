@@ -221,7 +221,7 @@ def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
     """
     case.report(
         L_AVAIL_FLOOR,
-        f"a receiver's flow has available {value}, which is a count below zero",
+        f"a receiver's flow has available {value}: the count has wrapped below 0",
         CERTAIN,
         {"available": int(max(link.receipt.available, 0))},
     )

@@ -255,7 +255,7 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     """
     case.report(
         D_ID_SEQ,
-        f"delivery-id {value} follows delivery-id {raw(last)}, but it should be one more",
+        f"delivery-id {value} follows delivery-id {raw(last)}, but delivery-ids increase by one",
         CERTAIN if number <= last else POSSIBLE,
         {"last_delivery_id": int(raw(last))},
     )

@@ -91,7 +91,7 @@ def silent_again_and_again(case: Case10, time_out: int) -> None:
     """
     case.report(
         C_IDLE_REFUSE,
-        f"the peer has exceeded the other peer's idle-time-out of {time_out / 1000:g} s {_TOO_OFTEN} times",
+        f"the peer has exceeded the other peer's idle-time-out ({time_out / 1000:g} s) {_TOO_OFTEN} times",
         POSSIBLE,
         {"idle_time_out_ms": time_out},
         [int(case.me.opening.peer_packet)],
@@ -159,8 +159,8 @@ def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) ->
     """
     case.report(
         C_IDLE_HALF,
-        f"the connection is closed after {silence / 1_000_000_000:.3f} s of silence, although the "
-        f"announced idle-time-out is {time_out / 1000:g} s; the peer should wait twice as long",
+        f"the peer closes the connection after {silence / 1_000_000_000:.3f} s of silence; the idle-time-out "
+        f"of the peer is {time_out / 1000:g} s, but the peer should wait for twice this time",
         POSSIBLE,
         {"silence_ms": milliseconds(silence), "idle_time_out_ms": time_out},
         [int(case.me.opening.packet), int(case.peer.stream.last_packet)],
@@ -220,7 +220,7 @@ def stream_ended_after_silence(case: Case10) -> bool:
     case.report(
         C_IDLE_CLOSE,
         f"the peer ends its stream without close after {silence / 1_000_000_000:.3f} s of silence; the "
-        f"idle-time-out that it announced is {me.open.idle_time_out / 1000:g} s",
+        f"idle-time-out of the peer is {me.open.idle_time_out / 1000:g} s",
         POSSIBLE,
         {"silence_ms": milliseconds(silence), "idle_time_out_ms": me.open.idle_time_out},
         [int(peer.stream.last_packet)],

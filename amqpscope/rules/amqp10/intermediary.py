@@ -72,7 +72,7 @@ def section_added(way: Way, name: str) -> Finding:
     """
     return way.finding(
         M_BARE_NOINSERT,
-        f"the message is forwarded with {name}, but arrived without it",
+        f"the message is forwarded with the section {name}, but arrived without this section",
         {"section": name},
     )
 
@@ -196,7 +196,8 @@ def ttl_kept(way: Way, came: i64, left: i64) -> Finding:
     seconds = way.waited() / 1_000_000_000
     return way.finding(
         M_HDR_TTL_REDUCE,
-        f"the ttl is {left} ms, after {seconds:.1f} s in the broker; it was {came} ms on arrival",
+        f"the message arrives with a ttl of {came} ms and is forwarded after {seconds:.1f} s with a ttl of "
+        f"{left} ms, but this time should reduce the ttl",
         {"ttl": int(came)},
     )
 
@@ -252,7 +253,7 @@ def counted_before_the_first(way: Way, count: i64) -> Finding:
     """
     return way.finding(
         M_HDR_DELCOUNT_ZERO,
-        f"the message is sent for the first time with a delivery-count of {count}",
+        f"the first delivery of the message has delivery-count {count}, not 0",
         {"delivery_count": int(count)},
     )
 

@@ -100,7 +100,7 @@ def _unattached(case: Case10, session: SessionEnd, handle: int, action: str, rul
         name = case.record.frame.name
         case.report(
             rule,
-            f"{name} names handle {handle}, but its sender has no link attached to this handle",
+            f"{name} names handle {handle}, but the peer has no link attached to this handle",
             CERTAIN,
             {"handle": handle, "attached_handles": sorted(session.handles)[:16]},
         )
@@ -228,7 +228,9 @@ def _judge_unsettled_map(case: Case10, body: Attach) -> None:
         if key is None:
             unsettled_map_with_null_key(case)
         elif not isinstance(key, bytes):
-            unsettled_map_of_other_types(case, f"a key of the unsettled map is {type_name(key)}, not binary")
+            unsettled_map_of_other_types(
+                case, f"a key of the unsettled map has the type {type_name(key)}, not binary"
+            )
         elif len(key) > 32:
             case.report(
                 D_TAG_LEN, f"the unsettled map has a delivery-tag of {len(key)} octets, but the limit is 32"
@@ -689,8 +691,8 @@ def drained_with_credit_left(case: Case10, link: LinkEnd, body: Flow, right: boo
             newer = limits.newest() > link.credit.drain_limit or int(count) in limits.bounds
             case.report(
                 L_DRAIN_STATE,
-                f"delivery-count advances to {body.delivery_count}, but link-credit "
-                f"{body.link_credit} is left",
+                f"delivery-count advances to {body.delivery_count} for the drain, but link-credit is still "
+                f"{body.link_credit}",
                 POSSIBLE if newer else CERTAIN,
                 evidence,
             )

@@ -201,7 +201,8 @@ def client_waits_for_the_header(case: Case10) -> None:
     if me.stalls.free(me.headers.their_time, case.record.time) >= HEADER_PATIENCE:
         case.report(
             C_HDR_CLIENT_NOW,
-            f"the client's header comes {waited / 1_000_000_000:.3f} s after the server's",
+            f"the client's protocol header is sent {waited / 1_000_000_000:.3f} s after the "
+            "server's protocol header",
             POSSIBLE,
             {"waited_ms": int(waited // 1_000_000)},
             [int(me.headers.their_packet)],

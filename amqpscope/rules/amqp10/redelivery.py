@@ -224,7 +224,8 @@ def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_MOD_COUNT,
-        f"delivery-count is {count}, but was already {fate.count} when the delivery failed",
+        f"a delivery with delivery-count {fate.count} failed, and the message is sent again with "
+        f"delivery-count {count}",
         fate,
         count,
     )
@@ -258,7 +259,8 @@ def not_counted_though_rejected(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         M_REJ_COUNT,
-        f"delivery-count is {count}, but was already {fate.count} when the message was rejected",
+        f"the message was rejected with delivery-count {fate.count}, and is sent again with "
+        f"delivery-count {count}",
         fate,
         count,
     )
@@ -465,8 +467,9 @@ def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
     _report(
         case,
         TX_RET_DEFAULT,
-        f"the message is sent again after the rollback of its settled delivery (packet {fate.packet}), where "
-        "accepted is the default",
+        "the message is sent again after the rollback, although its delivery (packet "
+        f"{fate.packet}) is settled "
+        "and the default-outcome is accepted",
         fate,
         count,
     )

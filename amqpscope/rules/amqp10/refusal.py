@@ -162,7 +162,7 @@ def accepted_refused(case: Case10, condition: str) -> None:
     """
     case.report(
         M_OUTCOMES_ACCEPTED,
-        "a sender whose source lists no outcomes detaches with an error just after accepted",
+        "the sender's source lists no outcomes, but the sender detaches with an error just after accepted",
         POSSIBLE,
         {"condition": condition},
     )

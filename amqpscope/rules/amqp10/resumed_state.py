@@ -251,7 +251,8 @@ def resumed_behind_the_start(case: Case10, link: LinkEnd, start: tuple[int, int]
     """
     case.report(
         M_RES_NULLRCV,
-        f"the receiver lists null, but the delivery is resumed at {position_text(start)}",
+        "the receiver's unsettled map has null for the delivery, but the delivery is resumed "
+        f"at {position_text(start)}",
         certainty,
         {"position": position_text(start)},
         [int(link.attachment.packet)],

@@ -45,16 +45,20 @@ def attached_without_what_was_left(
     exists. List all unsettled deliveries in the unsettled map of the next attach, or set
     incomplete-unsettled=true.
     """
-    what = "no unsettled map" if not account.resumes else f"an unsettled map that lacks {lacking} of them"
     others = [int(left.spot.packet)] if earlier.capture == connection.capture else []
     unsettled = len(left.left)
+    if account.resumes:
+        lacks = "this delivery" if unsettled == 1 else f"{lacking} of them"
+        what = f"the unsettled map of the attach lacks {lacks}"
+    else:
+        what = "the attach has no unsettled map"
     # A dialect that has the rule, too, has it under its own id.
     own = f"{connection.protocol}/{L_ATTACH_UNSETTLED.partition('/')[2]}"
     finding = Finding(
         own if own in DECLARED else L_ATTACH_UNSETTLED,
         POSSIBLE,
-        f"{count(unsettled, 'delivery')} {were(unsettled)} left unsettled on {earlier.id}, "
-        f"but the attach has {what}",
+        f"{count(unsettled, 'delivery')} {were(unsettled)} left unsettled on connection {earlier.id}, "
+        f"but {what}",
         connection,
         account.spot,
         {"unsettled": unsettled, "earlier_connection": earlier.id},

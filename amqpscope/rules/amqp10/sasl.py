@@ -10,7 +10,7 @@ from amqpscope.model.records import CLIENT
 from amqpscope.rules.amqp10.case import Case10
 from amqpscope.rules.amqp10.connection import frame_before_header
 from amqpscope.rules.declaration import Rules
-from amqpscope.tracking.amqp10.sasl_exchange import sasl_input
+from amqpscope.tracking.amqp10.sasl_exchange import SASL_CODES, sasl_input
 from amqpscope.tracking.amqp10.states import (
     ACCEPTED,
     ACCEPTED_EARLY,
@@ -30,6 +30,11 @@ from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, Sasl
 __all__ = ["judge_amqp_frame", "judge_frame", "judge_header", "reset_after_failure"]
 
 RULES: Final = Rules("amqp10/sasl")
+
+
+def _code(code: int) -> str:
+    """The code of a sasl-outcome with its name, such as `1 (auth)`."""
+    return f"{code} ({SASL_CODES[code]})" if code in SASL_CODES else str(code)
 
 
 # The states of the table, by what an endpoint knows in them.
@@ -134,7 +139,7 @@ def header_after_failure(case: Case10, certainty: int) -> None:
     code = 0 if outcome is None or outcome.code is None else outcome.code
     case.report(
         SA_FAIL_STOP,
-        f"the AMQP header is sent after a sasl-outcome with code {code}",
+        f"the AMQP header is sent after a sasl-outcome with code {_code(code)}",
         certainty,
         {"outcome_code": code},
     )
@@ -445,7 +450,8 @@ def outcome_data_on_failure(case: Case10, body: SaslOutcome) -> None:
     if body.code is not None and body.code != 0 and body.additional_data is not None:
         case.report(
             SA_OUTCOME_DATA,
-            f"a sasl-outcome with code {body.code} carries additional-data, which only code 0 may have",
+            f"a sasl-outcome with code {_code(body.code)} carries additional-data, which only "
+            "code 0 may have",
         )
 
 
@@ -548,7 +554,7 @@ def reset_after_failure(case: Case10) -> None:
     if outcome is not None and outcome.code is not None and outcome.code != 0:
         case.report(
             SA_FAIL_CLOSE,
-            f"the connection is reset after a sasl-outcome with code {outcome.code}",
+            f"the connection is reset after a sasl-outcome with code {_code(outcome.code)}",
             POSSIBLE,
             {"outcome_code": outcome.code},
         )

@@ -45,8 +45,8 @@ def frame_without_session(case: Case10) -> None:
         record = case.record
         case.report(
             S_BEGIN_FIRST,
-            f"{record.frame.name} is sent on channel {record.frame.channel}, where its sender has begun "
-            "no session",
+            f"{record.frame.name} is sent on channel {record.frame.channel}, but the peer has begun no "
+            "session on this channel",
             CERTAIN,
             {"channel": int(record.frame.channel), "session_state": UNMAPPED},
         )
@@ -114,7 +114,7 @@ def begin_on_used_channel(case: Case10) -> None:
     if session is not None and session.whole and not SESSION.allows(session.state, SEND_BEGIN):
         case.report(
             S_BEGIN_REUSE,
-            f"begin is sent on channel {channel}, which is in use since packet "
+            f"begin is sent on channel {channel}, which has been in use since packet "
             f"{session.mapping.begin_packet}",
             CERTAIN,
             {"channel": channel, "session_state": session.state},
@@ -404,9 +404,9 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
             if sent != 1
             else "the other peer has sent one transfer"
         )
-        wrong = f"{wrong}, so its next transfer is {raw(session.incoming.next_id)}"
+        wrong = f"{wrong}, so the next transfer has transfer-id {raw(session.incoming.next_id)}"
     elif count < session.incoming.stated_id and not session.incoming.set_back:
-        wrong = f"the flow before already had {raw(session.incoming.stated_id)}"
+        wrong = f"the previous flow already had {raw(session.incoming.stated_id)}"
     if wrong:
         case.report(
             S_FLOW_NEXTIN_VALUE,

@@ -266,7 +266,7 @@ def supported_modes_that_are_no_symbols(case: Case10, what: str, value: object) 
     How to mend it: Encode supported-dist-modes as one symbol (`move` or `copy`) or as an array of symbols,
     not as a string or a list.
     """
-    message = f"the {what}'s supported-dist-modes are {sent_name(value)}"
+    message = f"the {what}'s supported-dist-modes have the type {sent_name(value)}"
     case.report(M_SUPPDIST_VALUE, message, CERTAIN, {"supported_dist_modes": sent_name(value)})
 
 
@@ -452,7 +452,8 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
     """
     case.report(
         M_TERM_EXPIRY,
-        f"the link is attached again with a null {what}, which has not expired (expiry-policy {policy})",
+        f"the link is attached again with a null {what}, although the {what} has not expired "
+        f"(expiry-policy {policy})",
         POSSIBLE,
         {"expiry_policy": policy},
     )

@@ -252,7 +252,7 @@ def judge_flow(case: Case10, session: SessionEnd, body: Flow) -> None:
     if value is None:
         return
     if isinstance(value, bytes):
-        judge_id(case, session, value, "messages are asked for")
+        judge_id(case, session, value, "a flow asks for messages")
     elif not isinstance(value, Raw):
         case.report(TX_ID_TYPE, "the txn-id of a flow is not a binary")
 

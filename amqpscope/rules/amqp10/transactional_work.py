@@ -101,7 +101,8 @@ def acquired_outside_of_any_transaction(case: Case10, packet: int) -> None:
     """
     case.report(
         TX_ACQ_UNSUPPORTED,
-        "a delivery is sent outside any transaction although the controller asked for acquisition under one",
+        "a delivery is sent outside any transaction although the controller asked for "
+        "acquisition under a transaction",
         POSSIBLE,
         {},
         [packet],

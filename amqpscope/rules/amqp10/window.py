@@ -89,7 +89,9 @@ def window_counted_from_nothing(case: Case10, session: SessionEnd) -> None:
     place. The remaining window is then the next-outgoing-id of your begin plus the flow's incoming-window
     minus your current next-outgoing-id, modulo 2^32.
     """
-    _tell(case, S_WIN_FORMULA_INIT, session, CERTAIN, ", counted from the sender's first transfer")
+    _tell(
+        case, S_WIN_FORMULA_INIT, session, CERTAIN, ", counted from the next-outgoing-id of the peer's begin"
+    )
 
 
 S_WIN_DECR: Final = RULES.rule("S-WIN-DECR", "MUST", "keyword", answer="amqp:session:window-violation")
@@ -116,7 +118,7 @@ def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
         S_WIN_DECR,
         session,
         CERTAIN,
-        "; the sender seems to count only the first transfer of each delivery",
+        "; the peer seems to count only the first transfer of each delivery",
     )
 
 
@@ -161,7 +163,7 @@ def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
     session.outgoing.own_reported = True
     case.report(
         S_WIN_OUT,
-        f"transfer-id {raw(session.outgoing.next_id)} exceeds the outgoing-window that its sender "
+        f"transfer-id {raw(session.outgoing.next_id)} exceeds the outgoing-window that the peer "
         "announced last",
         POSSIBLE,
         {"next_outgoing_id": int(raw(session.outgoing.next_id))},
@@ -219,8 +221,9 @@ def next_incoming_id_not_taken_over(case: Case10, session: SessionEnd) -> None:
     """
     case.report(
         S_FLOW_SYNC,
-        f"next-incoming-id is below {raw(session.incoming.sync_id)}, which the other peer's flow set (packet "
-        f"{session.incoming.sync_packet})",
+        f"next-incoming-id is below {raw(session.incoming.sync_id)}, the next-outgoing-id of "
+        "the other peer's "
+        f"flow (packet {session.incoming.sync_packet})",
         POSSIBLE,
         {"next_incoming_id": int(raw(session.incoming.sync_id))},
         [int(session.incoming.sync_packet)],

@@ -83,7 +83,11 @@ def judge_disposition(case: CaseDraft2011, session: SessionEnd, body: Dispositio
     if begun == following and opposite > 0:
         disposition_of_the_other_direction(case, first, "receiver" if body.role else "sender", mine)
         return
-    known = "none" if begun == following else f"only transfers {raw(begun)} to {raw(following - 1)}"
+    known = "none"
+    if following - begun == 1:
+        known = f"only transfer {raw(begun)}"
+    elif begun != following:
+        known = f"only transfers {raw(begun)} to {raw(following - 1)}"
     disposition_of_unknown_transfers(
         case, first, f"a disposition names transfer {first}, but this peer has {mine} {known}"
     )

@@ -314,7 +314,8 @@ def discharged_with_credit_left(case: CaseDraft2011, name: str, credit: int) -> 
     """
     case.report(
         TX_ACQ_CREDIT,
-        f"a transaction is discharged while link {name}, which acquires messages for it, has link-credit",
+        f"a transaction is discharged while link '{name}' has link-credit to acquire messages "
+        "for the transaction",
         POSSIBLE,
         {"link_credit": credit},
     )

@@ -17,7 +17,10 @@ from dissectors.amqp10.portable import dump_value, load_value
 from dissectors.amqp10.sasl import SaslChallenge, SaslInit, SaslMechanisms, SaslOutcome, SaslResponse
 from dissectors.wire import i64
 
-__all__ = ["SaslExchange", "sasl_input"]
+__all__ = ["SASL_CODES", "SaslExchange", "sasl_input"]
+
+SASL_CODES: Final = {0: "ok", 1: "auth", 2: "sys", 3: "sys-perm", 4: "sys-temp"}
+"""The names of the codes of sasl-outcome."""
 
 # security.xml, type sasl-code: what is beyond may mean anything.
 _LAST_CODE: Final = 4
