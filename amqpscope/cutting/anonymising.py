@@ -23,7 +23,7 @@ from amqpscope.cutting.masking_proxy import masked_header
 from amqpscope.cutting.masking_websocket import WebSocketMasker
 from amqpscope.cutting.overlay import Overlay
 from amqpscope.cutting.stand_ins import StandIns
-from amqpscope.cutting.survey import Survey
+from amqpscope.cutting.survey import Survey, number_of
 from amqpscope.cutting.writing import recorder_at
 from amqpscope.input.capture import BLOCK, Capture
 from amqpscope.model.records import Connection, FrameRecord
@@ -99,7 +99,7 @@ class _Masking:
 
     def take(self, record: FrameRecord) -> None:
         """The next frame."""
-        key = (record.connection.stream, int(record.direction))
+        key = (number_of(record.connection), int(record.direction))
         masker = self._maskers.get(key)
         if masker is None:
             protocol = PROTOCOLS.get(record.connection.protocol)
@@ -112,18 +112,19 @@ class _Masking:
     def over(self, analysis: ConnectionAnalysis) -> None:
         """A connection is over."""
         connection = analysis.connection
+        number = number_of(connection)
         why = _obstacle(connection)
-        if connection.stream in self._without:
+        if number in self._without:
             why = "its stand-ins show other findings"
         if why:
             self.left_out[why] = self.left_out.get(why, 0) + 1
         else:
             origins = [int(analysis.tcp.stream(direction).origin) for direction in (0, 1)]
-            self.origins[connection.stream] = (connection, origins[0], origins[1])
+            self.origins[number] = (connection, origins[0], origins[1])
         for direction in (0, 1):
-            masker = self._maskers.pop((connection.stream, direction), None)
+            masker = self._maskers.pop((number, direction), None)
             for offset, octets in masker.finish() if masker is not None else []:
-                self.overlay.put(connection.stream, direction, offset, octets)
+                self.overlay.put(number, direction, offset, octets)
 
 
 def _obstacle(connection: Connection) -> str:
@@ -211,13 +212,13 @@ class _Rebuilding(SegmentSink):
     def _masked(self, connection: Connection, direction: int, offset: int, octets: bytes) -> bytes:
         """What stands for octets of a stream."""
         otherwise = self._unread(connection, offset, octets)
-        return self._masking.overlay.get(connection.stream, direction, offset, otherwise)
+        return self._masking.overlay.get(number_of(connection), direction, offset, otherwise)
 
     def _of_websocket(self, connection: Connection, direction: int, offset: int, octets: bytes) -> bytes:
         """What stands for octets of WebSocket: masked when they are the next ones, and remembered."""
         overlay = self._masking.overlay
-        place = (connection.stream, direction)
-        outer = (connection.stream, _OUTER + direction)
+        place = (number_of(connection), direction)
+        outer = (place[0], _OUTER + direction)
         known = self._websockets.get(place)
         if known is None:
             stand_ins = self._masking.stand_ins
@@ -236,7 +237,7 @@ class _Rebuilding(SegmentSink):
             header = masked_header(octets[:size], stand_ins)
             return header + bytes(len(octets) - len(header))
         # What another protocol begins with shows which one it is.
-        read = len(octets) if connection.stream in self._loose else max(_BEGIN - offset, 0)
+        read = len(octets) if number_of(connection) in self._loose else max(_BEGIN - offset, 0)
         return scrubbed(octets[:read], stand_ins) + bytes(max(len(octets) - read, 0))
 
     def _datagram(self, segment: Segment, header: bytes, payload: bytes) -> bytes:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from amqpscope.cutting.anonymising import Anonymised, anonymise
 from amqpscope.cutting.choice import Choice
-from amqpscope.cutting.survey import FrameSelection, KnownFinding, Survey, comment_of
+from amqpscope.cutting.survey import FrameSelection, KnownFinding, Survey, comment_of, stream_of
 from amqpscope.cutting.writing import copy_packets
 from amqpscope.errors import CaptureError
 from amqpscope.input.capture import Capture, CaptureOptions
@@ -107,7 +107,7 @@ def cut(source: CutSource, wish: Wish, out: str, disguise: Disguise | None = Non
             different = {one.stream for one in (*missing, *new) if one.certain} & choice.partial
             if not different:
                 break
-            widened += sorted(different)
+            widened += sorted(stream_of(number) for number in different)
             choice.keep_connections(different)
         anonymised = None
         if disguise is not None:

@@ -24,7 +24,16 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.verdict import kind
 from amqpscope.tracking.amqp10.identity import Link
 
-__all__ = ["FRAGMENT", "NO_CONNECTION", "FrameSelection", "KnownFinding", "Survey", "comment_of"]
+__all__ = [
+    "FRAGMENT",
+    "NO_CONNECTION",
+    "FrameSelection",
+    "KnownFinding",
+    "Survey",
+    "comment_of",
+    "number_of",
+    "stream_of",
+]
 
 NO_CONNECTION: Final = -1
 """Stands for the connection of a packet without a TCP segment."""
@@ -106,6 +115,16 @@ class KnownFinding(NamedTuple):
     comment: str
 
 
+def number_of(connection: Connection) -> int:
+    """The number of a connection in a survey. Several on the same ports may have the same `stream`."""
+    return connection.instance << 32 | connection.stream
+
+
+def stream_of(number: int) -> int:
+    """The `stream` of the connection that has this number in a survey."""
+    return number & 0xFFFFFFFF
+
+
 def comment_of(finding: Finding) -> str:
     """What a comment on the packet of a finding says."""
     return f"{kind(finding)} {finding.rule} by the {finding.peer}: {message_of(finding)}"
@@ -125,7 +144,7 @@ class Survey:
     """
 
     def __init__(self, capture: Capture, selection: FrameSelection | None = None) -> None:
-        self.streams = array("i", [NO_CONNECTION])
+        self.streams = array("q", [NO_CONNECTION])
         self.times = array("q", [0])
         self.taken = bytearray(1)
         self.lasting = bytearray(1)
@@ -194,15 +213,16 @@ class Survey:
             self.edges.append(0)
 
     def _know(self, connection: Connection) -> None:
-        if connection.stream in self.connections or len(self.connections) >= MAX_CUT_PACKETS // 10:
+        number = number_of(connection)
+        if number in self.connections or len(self.connections) >= MAX_CUT_PACKETS // 10:
             return
-        self.connections[connection.stream] = connection
+        self.connections[number] = connection
         if self.selection.of_connection(connection):
-            self.wanted.add(connection.stream)
+            self.wanted.add(number)
 
     def _frame(self, record: FrameRecord) -> None:
         connection = record.connection
-        if connection.stream not in self.connections:
+        if number_of(connection) not in self.connections:
             self._know(connection)
         selection = self.selection
         link = self._names.of(record) if selection.links else None
@@ -220,7 +240,7 @@ class Survey:
                 continue
             known = KnownFinding(
                 int(finding.packet),
-                finding.connection.stream,
+                number_of(finding.connection),
                 finding.rule,
                 finding.peer,
                 finding.certain,
@@ -258,7 +278,7 @@ class _Tap(SegmentSink):
             return
         packet = int(segment.packet)
         flags = int(segment.flags)
-        self._survey.streams[packet] = after.connection.stream
+        self._survey.streams[packet] = number_of(after.connection)
         self._survey.edges[packet] = flags & _EDGES != 0
         if after is before and flags & (_SYN | _ACK) == _SYN:
             self._survey.syns.append((packet, key))

@@ -76,7 +76,8 @@ def number_lines(analysis: ConnectionAnalysis, known: ConnectionOverview, width:
     flows.sort(key=lambda one: -one.deliveries.volume.messages)
     waits = [one for one in numbers.waits() if one.wait.total >= _WAITED]
     waits.sort(key=lambda one: -one.wait.total)
-    answers = [one for one in numbers.answers() if one.latency.count]
+    timed = analysis.connection.began > 0  # else nothing says how long an answer took
+    answers = [one for one in numbers.answers() if one.latency.count and timed]
     answers.sort(key=lambda one: -one.latency.largest)
     for columns, rows in (
         (_FLOWS, [_flow(one) for one in flows]),

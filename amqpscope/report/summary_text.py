@@ -98,8 +98,8 @@ def _numbers(analysis: ConnectionAnalysis, known: ConnectionOverview | None, cli
         cells_of_row = [
             str(known.of(peer).frames) if known else "",
             str(known.of(peer).messages) if known else "",
-            str(fact.delivered),
-            str(fact.missing or ""),
+            "" if analysis.connection.retold else str(fact.delivered),
+            "" if analysis.connection.retold else str(fact.missing or ""),
             str(fact.retransmitted or ""),
             str(fact.duplicated or ""),
         ]

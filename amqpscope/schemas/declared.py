@@ -182,8 +182,8 @@ _CONNECTION: Final[dict[str, Schema]] = {
     ),
     "start": nullable(TIME),
     "end": nullable(TIME),
-    "octets": said(per_peer(INDEX), "sent by each"),
-    "missing": said(per_peer(INDEX), "of these not captured"),
+    "octets": said(per_peer(nullable(INDEX)), "sent by each; null in a log that has no octets"),
+    "missing": said(per_peer(nullable(INDEX)), "of these not captured"),
     "retransmitted": per_peer(INDEX),
     "captured_twice": per_peer(INDEX),
     "could_not_write": said(

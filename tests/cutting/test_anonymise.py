@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import amqp10_encode as amqp
 from support.capture_files import Record, ethernet, ipv4, pcap, tcp
 from support.commands import amqpscope
 from support.recorded import packets_of
+from support.tcp_writer import Capture as Tap
 
 from amqpscope.cutting.stand_ins import StandIns
 from amqpscope.cutting.words import WORDS
@@ -168,6 +170,32 @@ def test_a_proxy_header_names_another_client(
     masked, known = proxy_header(written, size), proxy_header(octets, size)
     assert masked.source is not None and known.source is not None
     assert masked.source[0] != known.source[0] and masked.source[1] == known.source[1]
+
+
+def test_connections_on_the_same_ports_without_a_beginning_are_masked_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tap = Tap()
+    for isn, name in ((1_000_000, "warehouse"), (3_000_000_000, "storehouse")):
+        tcp = tap.connection(client_isn=isn, server_isn=isn + 7)
+        for end in (tcp.client, tcp.server):
+            end.send(amqp.AMQP_HEADER)
+            end.send(amqp.frame(amqp.open_(container_id=name)))
+        for end in (tcp.client, tcp.server):
+            end.send(amqp.frame(amqp.close()))
+        tcp.client.fin()
+        tcp.server.fin()
+        tap.wait(seconds=120)
+    before, after = tap.write(tmp_path / "in.pcap"), tmp_path / "out.pcapng"
+    result = amqpscope(capsys, "cut", before, "-o", after, "--anonymise", "--key", "k")
+    assert result.status == 0 and "connection 0" not in result.err, result.err
+    frames = []
+    for path in (before, after):
+        lines = amqpscope(capsys, "read", "--format", "ndjson", path).lines
+        frames.append([(one["name"], one["problems"]) for one in map(json.loads, lines)])
+    assert len(frames[0]) == 12 and frames[0] == frames[1]
+    octets = after.read_bytes()
+    assert b"warehouse" not in octets and b"storehouse" not in octets
 
 
 def test_other_protocols_and_what_is_below_ip_are_gone(

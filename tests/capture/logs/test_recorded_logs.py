@@ -130,3 +130,11 @@ def test_the_commands_take_a_log(tmp_path: Path, capsys: Captured) -> None:
     page = tmp_path / "page.html"
     assert command(capsys, "draw", log, "-o", page).status == 0
     assert b"L-DC-UNSET" in page.read_bytes()
+
+
+def test_a_summary_has_neither_sizes_nor_durations_that_the_log_does_not_have(capsys: Captured) -> None:
+    summary = command(capsys, "summary", FOLDER / "proton-frames.log").out
+    assert "answers to" not in summary
+    given = json.loads(command(capsys, "summary", "--format", "json", FOLDER / "proton-frames.log").out)
+    assert given["connections"][0]["octets"] == {"client": None, "server": None}
+    assert "answers to" in command(capsys, "summary", FOLDER / "rhea-octets.log").out
