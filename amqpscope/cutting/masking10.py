@@ -5,7 +5,7 @@ binaries, maps and values of any type are masked; numbers, booleans and symbols 
 `_MASKED` has the exceptions.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from amqpscope.cutting.masking import MalformedError, Masker, Place, in_places, scrubbed
 from amqpscope.cutting.stand_ins import StandIns
@@ -52,6 +52,8 @@ class Masker10(Masker):
         # Of each channel and handle, what is there of a message under way.
         self._messages: dict[tuple[int, int], list[Place]] = {}
         self._octets = 0
+        # Of each channel and handle, what is there of a section of the draft that is under way.
+        self._sections: dict[tuple[int, int], list[Place]] = {}
         # Channels and handles of messages of which not all octets can be masked as one.
         self._given_up: set[tuple[int, int]] = set()
 
@@ -66,7 +68,9 @@ class Masker10(Masker):
         head = octets[: min(8, start)] + scrubbed(octets[8:start], self.stand_ins)
         draft = bool(frame.dialect)
         walk = _Walk(octets[:payload], self.stand_ins, draft)
-        places = [(offset, head + walk.sequence(start))]
+        places = self._around(offset, head + walk.sequence(start), walk.parts)
+        if draft:
+            places += self._fragments(frame, octets, walk.parts)
         if (frame.name == "transfer" and payload < size) or self._messages or self._given_up:
             places += self._message(frame, offset + payload, octets[payload:])
         return places
@@ -75,7 +79,41 @@ class Masker10(Masker):
         places: list[Place] = []
         for key in list(self._messages):
             places += self._ended(key)
+        for key in list(self._sections):
+            places += self._section(key)
         return places
+
+    def _around(self, offset: int, masked: bytes, parts: list["_Part"]) -> list[Place]:
+        """The octets of a frame without those of parts of sections."""
+        places: list[Place] = []
+        at = 0
+        for part in parts:
+            places.append((offset + at, masked[at : part.start]))
+            at = part.stop
+        return [*places, (offset + at, masked[at:])]
+
+    def _fragments(self, frame: Frame, octets: bytes, parts: list["_Part"]) -> list[Place]:
+        """What becomes known of sections by the parts of them that a frame of the draft has."""
+        if frame.name in ("detach", "end", "close"):
+            return self.finish()
+        key = (int(frame.channel), int(getattr(frame.body, "handle", None) or 0))
+        places: list[Place] = []
+        for part in parts:
+            if part.first:
+                places += self._section(key)
+            piece = octets[part.start : part.stop]
+            self._sections.setdefault(key, []).append((int(frame.offset) + part.start, piece))
+            self._octets += len(piece)
+            if part.last or self._octets > MAX_MASKED_MESSAGE:
+                places += self._section(key)
+        return places
+
+    def _section(self, key: tuple[int, int]) -> list[Place]:
+        """All that there is of a section, masked as one, in the places of its parts."""
+        parts = self._sections.pop(key, [])
+        whole = b"".join(octets for _, octets in parts)
+        self._octets -= len(whole)
+        return in_places(_Walk(whole, self.stand_ins, True).sequence(0), parts)
 
     def _message(self, frame: Frame, offset: int, payload: bytes) -> list[Place]:
         """The part of a message that a transfer carries."""
@@ -108,14 +146,27 @@ class Masker10(Masker):
         return in_places(_Walk(whole, self.stand_ins, False).sequence(0), parts)
 
 
+class _Part(NamedTuple):
+    """A part of a section: where it is in its frame, and whether the section begins and ends with it."""
+
+    start: int
+    stop: int
+    first: bool
+    last: bool
+
+
 class _Walk:
-    """Goes over encoded values, one after the other, and masks what names something."""
+    """Goes over encoded values, one after the other, and masks what names something.
+
+    parts: the parts of sections that are more than one part. They are left for whoever has the others.
+    """
 
     def __init__(self, octets: bytes, stand_ins: StandIns, draft: bool) -> None:
         self._octets = octets
         self._masked = bytearray(octets)
         self._stand_ins = stand_ins
         self._types = _DRAFT if draft else _FINAL
+        self.parts: list[_Part] = []
 
     def sequence(self, at: int) -> bytes:
         """All values from here on, masked."""
@@ -126,6 +177,7 @@ class _Walk:
                 at = self._value(at, end, False, 0)
         except MalformedError as error:
             at = error.at
+            self.parts = [part for part in self.parts if part.stop <= at]
             self._masked[at:] = scrubbed(self._octets[at:], self._stand_ins)
         return bytes(self._masked[begin:])
 
@@ -260,17 +312,20 @@ class _Walk:
         within = min(stop, end)
         at, _ = self._count(code, start, within)
         section = 0
-        for field in known.fields:
+        flags = [False, False]
+        for index, field in enumerate(known.fields):
             if at >= within:
                 break
             place = (known.name, field.name)
             start = at
             if place == _FRAGMENT:
-                at = self._fragment(at, within, section)
+                at = self._fragment(at, within, section, flags[0], flags[1])
                 continue
             if field.secret:
                 self._stand_ins.count("credentials")
             at = self._value(at, within, field.type in _NAMES or place in _MASKED, depth + 1)
+            if known.name == _FRAGMENT[0] and index < len(flags):
+                flags[index] = self._octets[start:at] in (b"\x41", b"\x56\x01")
             if field.name == "section-code":
                 section = self._octets[at - 1] if at > start + 1 else 0
         while at < within:  # fields that the type does not have
@@ -279,7 +334,7 @@ class _Walk:
             raise MalformedError(end)
         return stop
 
-    def _fragment(self, at: int, end: int, section: int) -> int:
+    def _fragment(self, at: int, end: int, section: int, first: bool, last: bool) -> int:
         """A part of a section of a message, as the draft carries it in a transfer."""
         code = self._octets[at]
         if code not in (0xA0, 0xB0):
@@ -288,6 +343,9 @@ class _Walk:
         octets = self._octets[start : min(stop, end)]
         if section == _DRAFT_DATA:
             masked = self._stand_ins.body(octets)
+        elif not first or not last:
+            self.parts.append(_Part(start, min(stop, end), first, last))
+            return min(stop, end)
         else:
             masked = _Walk(octets, self._stand_ins, True).sequence(0)
         self._put(start, masked, "bodies")

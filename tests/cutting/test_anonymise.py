@@ -15,8 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import amqp10_encode as amqp
+from support import draft2011_encode as draft
 from support.capture_files import Record, ethernet, ipv4, pcap, tcp
 from support.commands import amqpscope
+from support.dialogue_draft2011 import Dialogue2011
 from support.recorded import packets_of
 from support.tcp_writer import Capture as Tap
 
@@ -196,6 +198,24 @@ def test_connections_on_the_same_ports_without_a_beginning_are_masked_apart(
     assert len(frames[0]) == 12 and frames[0] == frames[1]
     octets = after.read_bytes()
     assert b"warehouse" not in octets and b"storehouse" not in octets
+
+
+@pytest.mark.parametrize("largest", [7, 400])
+def test_a_section_of_the_draft_has_the_same_stand_ins_however_many_fragments_it_has(
+    largest: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    d = Dialogue2011()
+    d.linked(credit=2)
+    for number in range(2):
+        about = draft.properties(message_id=f"parcel-{number}".encode(), to="warehouse-of-the-north")
+        d.client.transfers([about, draft.data(b"made up")], largest, settled=True)
+    d.goodbye()
+    before, after = d.capture.write(tmp_path / "in.pcap"), tmp_path / "out.pcapng"
+    amqpscope(capsys, "cut", before, "-o", after, "--anonymise", "--key", "k")
+    assert [one[:3] for one in found(capsys, after)] == [one[:3] for one in found(capsys, before)]
+    written = amqpscope(capsys, "read", "-v", after).out
+    masked = StandIns(b"k").text(b"warehouse-of-the-north").decode()
+    assert written.count(masked) == 2 and "warehouse" not in written and "parcel" not in written
 
 
 def test_other_protocols_and_what_is_below_ip_are_gone(
