@@ -455,7 +455,7 @@
     listen();
     setConnection(0);
   } else {
-    for (const one of document.querySelectorAll("#tools, #view, footer")) one.hidden = true;
+    for (const one of document.querySelectorAll("#tools, #picture, #details, footer")) one.hidden = true;
   }
   document.documentElement.dataset.ready = "yes";
 })();

@@ -1,6 +1,7 @@
 """Makes the pictures in docs/assets: `amqpscope sniff` and its full screen, 80 and 160 columns wide.
 
-    python tests/pictures/make.py
+    python tests/pictures/make.py          # sniff
+    python tests/pictures/make.py pages    # two views of the page of `amqpscope draw`, in Chromium
 
 It takes a minute, and needs tmux. A shop is played to `sniff -i -` as fast as it would happen: some services
 that speak AMQP 1.0 to one broker and some workers that speak 0-9-1 to another. What stands on the screen is
@@ -15,7 +16,9 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 import time
+from base64 import b64decode
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -23,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from rich.console import Console
 from rich.text import Text
 from support import amqp10_encode as amqp
+from support.browser import Browser
 from support.dialogue import RECEIVER, SENDER, Dialogue
 from support.dialogue091 import Dialogue091
 from support.tcp_writer import Capture
@@ -189,6 +193,30 @@ def picture(name: str, columns: int, title: str) -> None:
     (PICTURES / f"{name}.svg").write_text(svg)
 
 
+def pages() -> None:
+    """Two views of pages, as a browser shows them."""
+    with tempfile.TemporaryDirectory() as folder, Browser(Path(folder) / "browser") as browser:
+        for capture, view, name, height in (
+            ("rhea-transfer-before-attach.pcap", "ladder", "page-ladder", 650),
+            ("amqplib-routing.pcap", "map", "page-map", 480),
+        ):
+            page = Path(folder) / "page.html"
+            path = ROOT / "captures" / capture
+            command = [sys.executable, "-m", "amqpscope", "draw", str(path), "-o", str(page)]
+            subprocess.run(command, check=True, cwd=ROOT)
+            size = {"width": 1200, "height": 1100, "deviceScaleFactor": 1, "mobile": False}
+            browser.call("Emulation.setDeviceMetricsOverride", **size)
+            browser.open(page)
+            browser.click(f"#tab-{view}")
+            if view == "ladder":
+                browser.click("#overview button")
+            browser.value("window.scrollTo({ top: 0, behavior: 'instant' })")
+            top = browser.value("document.getElementById('tools').getBoundingClientRect().top")
+            clip = {"x": 0, "y": top, "width": 1200, "height": height, "scale": 0.75}
+            octets = b64decode(browser.call("Page.captureScreenshot", format="png", clip=clip)["data"])
+            (PICTURES / f"{name}.png").write_bytes(octets)
+
+
 def main() -> None:
     if shutil.which("tmux") is None:
         sys.exit("pictures are made with tmux, which is not there")
@@ -217,5 +245,7 @@ def main() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["feed"]:
         feed()
+    elif sys.argv[1:] == ["pages"]:
+        pages()
     else:
         main()
