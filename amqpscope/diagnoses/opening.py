@@ -92,7 +92,8 @@ LOGIN_REFUSED: Final = declare(
     client.
     Usual causes: The password is wrong, the token has expired, or the user guest connects from another host
     than the broker's host.
-    Who has to act: The client. If the server reports a failure of its own (sys, sys-temp), the server.
+    Who has to act: The client. If the server reports a failure of its own (sys, sys-temp), the server has
+    to act.
     Client: Check the credentials and the virtual host.
     Server: Read the log of the server, because no frame gives the reason.
     Not reported when: a channel is closed with 403, or the server shuts down.

@@ -23,12 +23,12 @@ REMARKS: Final = {
     EXPIRED: Kind(
         "error",
         "An entry of the allow-list is valid until the day on which it expires.",
-        "Findings that the entry excused count again. Somebody has to decide whether to accept them further.",
+        "The findings that the entry excused count again. Decide whether to excuse these findings again.",
     ),
     UNUSED: Kind(
         "note",
         "An entry of the allow-list matches at least one finding.",
-        "The excused finding is gone, or the entry is wrong. The entry would hide the next such fault.",
+        "The excused finding no longer occurs, or the entry is wrong. The entry could hide a later fault.",
     ),
 }
 """What there may be to be said, by its rule."""

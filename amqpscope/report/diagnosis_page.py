@@ -100,7 +100,7 @@ def index_of_diagnoses() -> str:
         "A diagnosis says who waits for whom, since when, and why. A diagnosis accuses no peer of breaking "
         "a rule. "
         "`amqpscope summary` and `amqpscope check` show diagnoses, and `amqpscope rules explain "
-        f"diag/credit-none` explains one. [All rules](../{PAGE}).",
+        f"diag/credit-none` explains one diagnosis. [All rules](../{PAGE}).",
         "\n".join(lines),
         "The folder of a diagnosis has two captures: in `troubled.pcap` the diagnosis is made, and "
         "`fine.pcap` is similar and has no diagnosis.",

@@ -46,15 +46,25 @@ The folder of a rule that is checked has three captures of the same short dialog
 | `clean.pcap` | the same dialogue without the fault: amqpscope finds nothing |
 | `cut.pcap` | the violating dialogue with octets missing: amqpscope finds what `expected.tsv` lists |
 
-A second dialogue for the same rule has a folder of its own, such as `L-CREDIT-2`. If the dialogue of another
-rule breaks a rule, too, that rule has no folder, and its page draws the other dialogue. A legal pattern,
-which only looks like a fault, has one file, `legal.pcap`, in which amqpscope finds nothing. A folder of a
-diagnosis has `troubled.pcap`, with the diagnosis, and `fine.pcap`, with none.
+A second dialogue for the same rule has a folder of its own, such as `L-CREDIT-2`. If a rule has no dialogue
+of its own, its page draws a dialogue of another rule that breaks both rules. A legal pattern is behaviour
+that only looks like a fault. Its folder has one capture, `legal.pcap`, in which amqpscope finds nothing.
+The folder of a diagnosis has `troubled.pcap`, with the diagnosis, and `fine.pcap`, without a diagnosis.
 
-`expected.tsv` in `captures/rules` has a row for each finding: `rule`; `captures`, the folder; `peer` at
-fault; `packet` with the offending frame's first octet, as Wireshark counts; `certainty`; `cut`, the expected
-result for `cut.pcap` (`silent`: no finding of this rule; `same`: the same finding; `possible`: the same
-finding, but only possible); `cut_packet`, the packet of that finding.
+`expected.tsv` in `captures/rules` has one row for each expected finding, with these columns:
+
+| column | what it states |
+|---|---|
+| `rule` | the rule that is broken |
+| `captures` | the folder of the captures |
+| `peer` | the peer at fault |
+| `packet` | the packet with the first octet of the offending frame, as Wireshark counts packets |
+| `certainty` | `certain` or `possible` |
+| `cut` | the expected result for `cut.pcap`: `silent`, `same` or `possible` |
+| `cut_packet` | the packet of the finding in `cut.pcap` |
+
+In the column `cut`, `silent` means no finding of this rule. `same` means the same finding. `possible` means
+the same finding, but only as possible.
 
 `amqpscope rules coverage` checks all these captures against `expected.tsv`. `amqpscope rules explain
 L-CREDIT` draws the captures of a rule in a terminal. The captures are installed with the package.

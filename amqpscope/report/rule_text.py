@@ -182,7 +182,7 @@ def _answer(row: Rule) -> str:
     """How a correct peer answers, in one sentence."""
     if not row.answer:
         return "The specification names no error for this fault."
-    unnamed = "" if row.answer_named else ", which the specification names for faults of this kind"
+    unnamed = "" if row.answer_named else ". The specification names this answer for faults of this kind"
     if row.answer == "to close the socket":
         return f"A correct peer closes the socket{unnamed}."
     answers = _REPLY_CODE.sub(_named_reply_code, row.answer).replace(

@@ -31,10 +31,12 @@ HANDSHAKE_LIMIT: Final = declare(
     ("0-9-1",),
     """A server ends the connection during the handshake, because the client exceeds a limit of the server.
 
-    What it means: The client asks for a frame-max that the server does not accept. Or connection.start-ok is
-    larger than the server accepts before connection.tune. RabbitMQ closes the socket without an error.
-    Usual causes: An older configuration sets frame-max to 4096, and the server is RabbitMQ 4.1 or later. Or
-    the password is a token (JWT) of more than 4096 octets, and the server is RabbitMQ before 4.1.
+    What it means: The client asks for a frame-max that the server does not accept, or its
+    connection.start-ok is larger than the server accepts before connection.tune. RabbitMQ closes the
+    socket without an error.
+    Usual causes: An older configuration sets frame-max to 4096, and the server is RabbitMQ 4.1 or later.
+    Another cause is that the password is a token (JWT) of more than 4096 octets, and the server is
+    RabbitMQ before 4.1.
     Who has to act: The client.
     Client: Use the frame-max that the server proposes. Use a smaller token.
     Server: RabbitMQ 4.1 and later accept 8192 octets before connection.tune (initial_frame_max).

@@ -21,17 +21,18 @@ UNANSWERED: Final = declare(
     ("1.0",),
     """A peer is alive, but does not answer a request.
 
-    What it means: A begin, attach, detach, end or close needs the same frame as its answer. The answer to a
-    drain is the use of all credit, or a flow. The answer to an echo is a flow. The peer has acknowledged the
-    request and sends other frames.
-    Usual causes: A library or a broker has no handler for the request: a server without a handshaker, an
-    application that forgets to close a link, or a drain that is not implemented.
+    What it means: A begin, attach, detach, end or close needs the same frame as its answer. A sender
+    answers a drain by using up all credit or by a flow. The answer to an echo is a flow. The host of the
+    peer has acknowledged the request, and the peer sends other frames.
+    Usual causes: A library, a broker or an application has no handler for the request. Examples are a
+    server without a handshaker, an application that forgets to close a link, and a library that does not
+    implement drain.
     Who has to act: The peer that was asked.
     Client: Use a time-out for each request, and close the connection if no answer arrives. Answer the
     requests of the server.
     Server: Answer every attach, if necessary with an error.
-    Not reported when: the asked peer has not acknowledged the request, has ended the session or connection
-    itself, or has used up the credit that was to be drained.
+    Not reported when: the host of the peer has not acknowledged the request, the peer has ended the
+    session or connection itself, or has used up the credit that was to be drained.
     Threads: Azure/amqpnetlite#488, Azure/go-amqp#255, rabbitmq/rabbitmq-server#2578,
     skupperproject/skupper-router#1682
     """,

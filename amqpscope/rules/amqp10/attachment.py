@@ -63,15 +63,16 @@ L_HANDLE_REUSE: Final = RULES.rule(
 def handle_not_free_for_both(case: Case10, handle: int, before: LinkEnd) -> None:
     """A peer gives a handle to another link before the other peer has detached the link that had the handle.
 
-    Demands: A peer may give a handle to another link once both peers have detached the old link. The
-    specification's text about detach permits the reuse as soon as one peer has detached the old link.
+    Demands: A peer may give a handle to another link only after both peers have detached the old link.
+    The specification's text about detach permits the reuse as soon as one peer has detached the old link.
     Source: transport.xml section definitions > handle; transport.xml section performatives > detach
     Evidence: the order of both peers' detaches, and the next attach with the same handle
-    Why it matters: One passage of the specification frees a handle only when both peers have closed the link.
-    A receiver that follows this passage takes frames of the new link for frames of the old link.
+    Why it matters: According to one passage of the specification, a handle becomes free only when both
+    peers have closed the link. A receiver that follows this passage takes frames of the new link for
+    frames of the old link.
     Silent when: the capture lacks octets that were sent after the old link's attach.
-    Only possible because: Another passage of the specification frees a handle as soon as the peer that uses
-    the handle has sent its detach.
+    Only possible because: According to another passage of the specification, a handle becomes free as
+    soon as the peer that uses the handle has sent its detach.
     How to mend it: Keep a handle reserved after sending detach until the other peer's detach has arrived. Do
     not use the handle for another attach before that detach arrives.
     """
@@ -186,11 +187,11 @@ def refused_with_a_terminus(case: Case10, link: LinkEnd) -> None:
     Demands: A peer that refuses a link must answer with an attach whose own terminus is null. A sender's own
     terminus is the source, and a receiver's own terminus is the target.
     Source: transport.xml section links > Establishing or Resuming a Link (Refusing a Link)
-    Evidence: an answering attach that a detach from the same peer follows at once
+    Evidence: an answering attach, and a detach that the same peer sends right afterwards
     Why it matters: A null terminus shows the other peer at once that the link is refused. With a terminus
     present, the other peer may start to use the link before the detach arrives.
-    Silent when: the refusing peer sent another frame between its answering attach and its detach. The rule is
-    also silent when more than one second passed between the two.
+    Silent when: the refusing peer sent another frame between its answering attach and its detach. The
+    rule is also silent when more than one second passed between this attach and this detach.
     Only possible because: The peer may have accepted the attach first, and the link may have failed
     afterwards.
     How to mend it: When refusing a link, send the answering attach with the local terminus null (source if
@@ -347,8 +348,8 @@ def new_delivery_before_the_map_is_complete(case: Case10, link: LinkEnd) -> None
     Source: transport.xml section links > Resuming Deliveries
     Evidence: an attach with incomplete-unsettled, and the transfers, detaches and attaches after it
     Why it matters: Both peers must first settle the listed deliveries and resume the link again until the
-    unsettled maps are complete. A new delivery prevents complete maps, and the state of unlisted deliveries
-    stays unknown.
+    unsettled maps are complete. If new deliveries start earlier, the unsettled maps do not become
+    complete, and the state of unlisted deliveries stays unknown.
     Silent when: the sender's attach was not captured, or when the transfer resumes a delivery. After each
     attach, the rule reports only the first new delivery.
     How to mend it: After an attach with incomplete-unsettled, send only transfers with resume set. When the

@@ -44,8 +44,8 @@ def condition_that_nobody_defines(case: Case10, condition: str) -> None:
     Source: transport.xml section definitions > error.condition, amqp-error, connection-error, session-error,
     link-error
     Evidence: an error condition that the specification does not define
-    Why it matters: Programs choose their reaction by the error condition. A misspelt condition matches no
-    case, so the program takes a general fallback or none.
+    Why it matters: Programs choose their reaction by the error condition. A program does not recognize a
+    misspelt condition, so the program treats the error as unknown or ignores it.
     Silent when: the condition does not begin with `amqp:`.
     Only possible because: A later specification may have defined the condition.
     How to mend it: Use the exact symbol that the specification defines, for example `amqp:not-found`. For

@@ -167,8 +167,8 @@ def frame_larger_than_agreed(case: Case10, size: i64, limit: int) -> None:
     Evidence: the size of the frame, and the max-frame-size in the open of the other peer
     Why it matters: The receiver must close the connection with framing-error, which ends all sessions and
     links of the connection.
-    Silent when: the receiver's open was not captured. The rule is also silent when a part of the frame was
-    not captured and the start of the frame is a guess.
+    Silent when: the receiver's open was not captured. The rule is also silent when a part of the frame
+    was not captured and amqpscope had to guess where the frame starts.
     How to mend it: Limit every frame, including header and performative, to the max-frame-size of the other
     peer's open. Split large messages into several transfers with more set.
     """
@@ -190,8 +190,8 @@ C_OPEN_SIZE: Final = RULES.rule("C-OPEN-SIZE", "MUST", "definition", answer="amq
 def open_larger_than_512_octets(case: Case10, size: i64) -> None:
     """A peer sends an open of more than 512 octets before it has received the other peer's open.
 
-    Demands: If the sender of an open has not yet received the other peer's open, its own open must not have
-    more than 512 octets.
+    Demands: An open that a peer sends before it has received the other peer's open must not have more
+    than 512 octets.
     Source: transport.xml section connections > Opening a Connection; transport.xml section definitions >
     MIN-MAX-FRAME-SIZE
     Evidence: the size of the open, and the order of the two opens
@@ -358,8 +358,8 @@ def empty_frame_off_channel_0(case: Case10) -> None:
     Demands: Empty frames should use channel 0.
     Source: transport.xml section connections > Idle Time-out
     Evidence: the channels of frames without a body
-    Why it matters: Receivers ignore the channel of an empty frame, because the frame is only a heartbeat. A
-    number other than 0 may exceed the receiver's channel-max.
+    Why it matters: Receivers ignore the channel of an empty frame, because the frame is only a heartbeat.
+    A channel number other than 0 may exceed the receiver's channel-max.
     Silent when: the other peer's open was not captured. Before the other peer's open, the same frame breaks a
     stricter rule, C-EMPTY-CH0-PRE.
     How to mend it: Send empty frames on channel 0. Write the channel number of a heartbeat as the constant 0.
@@ -520,7 +520,7 @@ def locale_that_is_no_language_tag(case: Case10, body: Open) -> None:
     `en_US`, but the BCP 47 tag is `en-US`.
     Silent when: never, because the frame alone shows the fault.
     How to mend it: Convert the locale of the system to a BCP 47 tag before writing the open. Replace
-    underscores by hyphens and cut off the character set, as in `de-DE`.
+    underscores by hyphens and cut off the character set, so that `de_DE.UTF-8` becomes `de-DE`.
     """
     for tags in (body.outgoing_locales, body.incoming_locales):
         if tags is not None:

@@ -131,8 +131,8 @@ def content_encoding_of_another_body(case: Case10, encoding: str, body: str) -> 
     Demands: A message may have a content-encoding only if its body is a data section.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: the content-encoding, and the kind of the body
-    Why it matters: Only octets can be decompressed. A receiver that tries to decode the body fails and cannot
-    read the message.
+    Why it matters: A content-encoding can apply only to octets, not to AMQP values. A receiver that tries
+    to decode the body fails and cannot read the message.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0. The finding is only possible, not certain, when the content-encoding is empty. The finding is also only
     possible when a server sends the message, because a server may forward what it received.
@@ -210,8 +210,8 @@ def several_content_encodings(case: Case10, encoding: str) -> None:
     received through another protocol.
     Source: messaging.xml section message-format > properties.content-encoding
     Evidence: a comma in the content-encoding
-    Why it matters: Receivers compare the content-encoding with one known name. Receivers then find no match
-    and cannot decode the body.
+    Why it matters: Receivers compare the whole content-encoding with the names of the encodings that they
+    know. A receiver finds no match for a list of encodings and cannot decode the body.
     Silent when: a part of the message was not captured, or when the message has a message-format other than
     0.
     Only possible because: The {peer} may have received the message with this content-encoding through HTTP or
@@ -266,8 +266,8 @@ def reserved_annotation(case: Case10, section: str, key: object) -> None:
     """A sender puts an annotation with a reserved key into a message. Reserved keys are numbers and symbols
     that do not begin with `x-`.
 
-    Demands: A peer must not define annotation keys of its own that are ulongs, or symbols that do not begin
-    with `x-`. Annotation keys that are ulongs or do not begin with `x-` are reserved for specifications.
+    Demands: The annotation keys that a peer defines itself must be symbols that begin with `x-`.
+    Annotation keys that are ulongs or do not begin with `x-` are reserved for specifications.
     Source: messaging.xml section message-format > annotations
     Evidence: annotation keys that no known specification defines
     Why it matters: A receiver that does not recognize an annotation must detach the link, unless the key
@@ -394,8 +394,8 @@ def message_id_used_twice(case: Case10, first: MessageDigest) -> None:
     Why it matters: A receiver that uses the message-id to drop duplicates or to find a reply takes the second
     message for the first. The second message may be lost.
     Silent when: the two messages have the same properties, application-properties and body, because the
-    sender may have sent one message twice. The rule is also silent when the message is not among the first
-    messages of its direction.
+    sender may have sent one message twice. The rule is also silent when the message is not among the
+    first messages of the connection in its direction.
     Only possible because: The {peer} may forward messages that other programs have created.
     How to mend it: Create a new message-id for each message, for example a UUID. Applications that reuse a
     message object must set a new message-id before they send it again with other content.

@@ -244,8 +244,9 @@ def discharge_settled(case: Case10) -> None:
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller never
     learns whether the transaction was committed.
     Silent when: a part of the message was not captured.
-    How to mend it: Send the discharge with settled false, and attach the control link with a snd-settle-mode
-    other than settled. Report the commit to the application only after the outcome accepted.
+    How to mend it: Send the discharge with settled false, and attach the control link with a
+    snd-settle-mode other than settled. Report the commit to the application only after the outcome
+    accepted has arrived.
     """
     case.report(TX_DISCHARGE_UNSETTLED, "a discharge is sent with settled=true")
 
@@ -326,8 +327,8 @@ def discharge_of_no_transaction(case: Case10, txn_id: bytes) -> None:
     Evidence: the txn-id of the discharge, and the txn-ids of the live transactions
     Why it matters: The coordinator can only refuse the discharge. Work that the application believes
     committed is not committed.
-    Silent when: octets of either peer or of the message were not captured, or there were more transactions
-    than the rule remembers.
+    Silent when: octets of either peer or of the message were not captured, or when there were more
+    transactions than the rule remembers.
     How to mend it: Wait for the outcome declared and use its txn-id in the discharge. Forget the txn-id once
     the discharge is sent. A common cause is that both the normal path and a cleanup path end the transaction.
     """

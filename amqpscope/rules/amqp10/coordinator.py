@@ -25,7 +25,7 @@ TX_DECLARE_OK: Final = RULES.rule("TX-DECLARE-OK", "MUST", "definition", by="rec
 
 
 def declare_answered_by_another_outcome(case: Case10, request: ControlRequest, state: object) -> None:
-    """A coordinator answers a declare with an outcome that is neither declared nor a failure.
+    """A coordinator answers a declare with an outcome that is neither the outcome declared nor a failure.
 
     Demands: A coordinator must answer a successful declare with a disposition whose state is the outcome
     declared.
@@ -34,8 +34,8 @@ def declare_answered_by_another_outcome(case: Case10, request: ControlRequest, s
     Why it matters: The controller gets no txn-id and cannot know whether a transaction exists.
     Silent when: octets of either peer were not captured. The finding is only possible, not certain, when the
     coordinator only settles the declare, without a state.
-    How to mend it: Answer a successful declare with a disposition whose state is declared and carries the
-    txn-id. Do not answer with accepted, and do not settle the declare without a state.
+    How to mend it: Answer a successful declare with a disposition whose state is the outcome declared
+    with the txn-id. Do not answer with accepted, and do not settle the declare without a state.
     """
     case.report(
         TX_DECLARE_OK,
@@ -105,7 +105,7 @@ TX_DISCHARGE_FAIL_REJECT: Final = RULES.rule(
     "MUST",
     "keyword",
     by="receiver",
-    answer="amqp:transaction:rollback or a sibling",
+    answer="amqp:transaction:rollback or another transaction error",
 )
 
 
@@ -137,7 +137,7 @@ TX_DISCHARGE_FAIL_DETACH: Final = RULES.rule(
     "MUST",
     "keyword",
     by="receiver",
-    answer="amqp:transaction:rollback or a sibling",
+    answer="amqp:transaction:rollback or another transaction error",
 )
 
 
@@ -335,7 +335,7 @@ def goes_on_after_an_outcome_under_another(
     Source: transactions.xml section txn-work > Transactional Retirement
     Evidence: the error of the detach on the control link
     Why it matters: The coordinator must not answer the discharge, but must detach the control link with
-    transaction-rollback. No commit can honour both transactions.
+    transaction-rollback. The two transactions cannot both be committed.
     Silent when: octets of either peer were not captured.
     How to mend it: Compare the txn-id of each outcome with the txn-id of its delivery. If the two txn-ids
     name different live transactions, roll back and detach the control link with the error

@@ -96,12 +96,13 @@ def credit_not_counted_down(case: Case10, link: LinkEnd, total: i64) -> None:
     Why it matters: The second flow misstates how many deliveries the sender may still send. The receiver may
     grant too little or too much link-credit.
     Silent when: the receiver may have granted other link-credit between the two flows. The rule is also
-    silent when the sender started no delivery between the two flows. The rule is also silent when a delivery
-    was aborted, resumed or is incomplete, or when the flow lacks delivery-count or link-credit. The rule is
-    also silent when the delivery-count of the flow differs from the number of deliveries. The rule is also
-    silent when the link is being drained, or when octets were not captured.
-    How to mend it: Decrease link-credit by one whenever delivery-count rises by one, in one place and under
-    one lock. Read the link-credit and the delivery-count of a flow at the same moment.
+    silent when the sender started no delivery between the two flows. The rule is also silent when a
+    delivery was aborted or resumed, or is incomplete, or when the flow lacks delivery-count or
+    link-credit. The rule is also silent when the delivery-count of the flow differs from the number of
+    deliveries. The rule is also silent when the link is being drained, or when octets were not captured.
+    How to mend it: Decrease link-credit by one whenever delivery-count rises by one. Change both values
+    in one place of the code and under one lock. Read the link-credit and the delivery-count of a flow at
+    the same moment.
     """
     case.report(
         L_CREDIT_DECR,
@@ -211,7 +212,7 @@ L_AVAIL_FLOOR: Final = RULES.rule(
 def available_below_zero(case: Case10, link: LinkEnd, value: int) -> None:
     """A receiver states a value of available that it has counted down below zero.
 
-    Demands: A receiver must not count available down below zero.
+    Demands: A receiver must not decrease its value of available below zero.
     Source: transport.xml section links > Flow Control (available)
     Evidence: a value of available in the receiver's flow that is slightly below 2^32
     Why it matters: As an unsigned number, the value reads as about four billion waiting messages.

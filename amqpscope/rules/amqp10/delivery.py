@@ -241,7 +241,8 @@ def delivery_id_out_of_sequence(case: Case10, value: int, number: i64, last: i64
     delivery-id should follow the last one.
     Source: transport.xml section sessions; transport.xml section links; transport.xml section definitions >
     delivery-number
-    Evidence: the delivery-ids of first transfers, in their order
+    Evidence: the delivery-ids of the first transfers of deliveries, in the order in which these transfers
+    were sent
     Why it matters: All delivery-ids of a session come from one sequence. A receiver that settles ranges of
     delivery-ids settles the wrong deliveries.
     Silent when: the capture lacks octets that were sent after the session's begin, or when earlier deliveries
@@ -439,9 +440,9 @@ def settled_on_unsettled_link(case: Case10, link: LinkEnd, body: Transfer) -> No
     sender-settle-mode
     Evidence: the snd-settle-mode of the attach, and the settled flags of transfers
     Why it matters: The receiver relies on stating an outcome for every delivery. The sender forgets the
-    delivery at once, so a rejection or a loss has no effect.
-    Silent when: the attach of the sender or octets since then were not captured. The rule is also silent when
-    the delivery is aborted, or when the delivery is resumed.
+    delivery at once, so it can neither act on a rejection nor send a lost message again.
+    Silent when: the attach of the sender or octets since that attach were not captured. The rule is also
+    silent when the delivery is aborted, or when the delivery is resumed.
     How to mend it: Send every delivery with settled=false on a link attached with snd-settle-mode
     `unsettled`. If you want to send settled deliveries, attach with snd-settle-mode `settled` or `mixed`.
     """
@@ -464,8 +465,8 @@ D_SNDMODE_SETTLED: Final = RULES.rule(
 
 
 def unsettled_on_settled_link(case: Case10, link: LinkEnd, body: Transfer) -> None:
-    """A sender completes a delivery without settled=true on any of its transfers on a link with
-    snd-settle-mode settled.
+    """On a link with snd-settle-mode settled, a sender completes a delivery without settled=true on any
+    of the delivery's transfers.
 
     Demands: On a link with snd-settle-mode settled, every delivery must have settled=true on at least one of
     its transfers.
@@ -505,13 +506,14 @@ def settle_mode_raised(case: Case10, link: LinkEnd, body: Transfer) -> None:
     Evidence: the rcv-settle-mode of the receiver's attach and of the transfer
     Why it matters: The receiver would have to wait for a settlement by the sender, which the receiver did not
     agree to. The receiver may refuse the transfer with amqp:invalid-field.
-    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
-    the sender may not yet have read that attach, or when a later transfer may settle the delivery.
+    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain,
+    when the sender may not yet have read the receiver's attach, or when a later transfer may settle the
+    delivery.
     Possible because: The transfer is no fault if the {peer} had not yet read the attach of the {other}. The
     attach had reached the host of the {peer}, but no frame of the {peer} proves that the {peer} had read it.
     The transfer is also no fault if a later transfer settles the delivery.
-    How to mend it: Leave rcv-settle-mode unset in transfers unless the receiver's attach agreed to `second`.
-    Read the mode from the receiver's attach, not from the mode that your own attach asked for.
+    How to mend it: Leave rcv-settle-mode unset in transfers unless the receiver's attach agreed to
+    `second`. Use the mode in the receiver's attach, not the mode that your own attach asked for.
     """
     theirs = link.peer_attach
     if body.rcv_settle_mode != 1 or theirs is None or body.settled or not link.whole:

@@ -34,8 +34,9 @@ Evidence: the frames that the receiver sends after the oversized frame
 Why it matters: The sender of the frame never learns that its frames are too large. Another receiver may
 close the connection because of a frame of this size.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing afterwards. The
-finding is only possible, not certain, when a minute passed without proof that the peer had read the frame.
-The finding is also only possible when the peer ended the session instead of closing the connection.
+finding is only possible, not certain, when a minute has passed but nothing proves that the peer has read
+the frame. The finding is also only possible when the peer ended the session instead of closing the
+connection.
 How to mend it: Compare the size field of each incoming frame with your own max-frame-size before you
 process the frame. If a frame is larger than your max-frame-size, send close with
 `amqp:connection:framing-error`.
@@ -59,8 +60,9 @@ Evidence: the frames that the receiver sends after the frame on the wrong channe
 Why it matters: The sender of the frame never learns of the limit. The sender may go on using channels
 that the other peer does not support.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing afterwards. The
-finding is only possible, not certain, when a minute passed without proof that the peer had read the frame.
-The finding is also only possible when the peer ended the session instead of closing the connection.
+finding is only possible, not certain, when a minute has passed but nothing proves that the peer has read
+the frame. The finding is also only possible when the peer ended the session instead of closing the
+connection.
 How to mend it: Compare the channel of each incoming frame with your own channel-max. If the channel is
 higher, send close with `amqp:connection:framing-error` instead of ignoring the frame or ending a session.
 """
@@ -83,8 +85,9 @@ Evidence: the frames that the receiver sends after the attach (many peers send e
 Why it matters: The sender of the attach never learns of the limit. The sender may go on attaching links
 with handles that the other peer does not support.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing afterwards. The
-finding is only possible, not certain, when a minute passed without proof that the peer had read the attach.
-The finding is also only possible when the peer ended the session instead of closing the connection.
+finding is only possible, not certain, when a minute has passed but nothing proves that the peer has read
+the attach. The finding is also only possible when the peer ended the session instead of closing the
+connection.
 How to mend it: Compare the handle of each incoming attach with the handle-max of your own begin. If the
 handle is higher, send close with `amqp:connection:framing-error`. An end or a detach is not enough.
 """
@@ -108,9 +111,9 @@ Evidence: the frames that the receiver sends after the second attach
 Why it matters: From then on, the two peers may mean different links by the same handle. Transfers and
 flows may reach the wrong link.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing afterwards. The
-finding is only possible, not certain, when a minute passed without proof that the peer had read the attach.
-The finding is also only possible when the peer ended the session instead of closing the connection, as the
-name of the error `amqp:session:handle-in-use` suggests.
+finding is only possible, not certain, when a minute has passed but nothing proves that the peer has read
+the attach. The finding is also only possible when the peer ended the session instead of closing the
+connection, as the name of the error `amqp:session:handle-in-use` suggests.
 How to mend it: Check each incoming attach against the input handles in use on the session. If the handle is
 in use, send close with `amqp:session:handle-in-use` at once and do not overwrite the existing link.
 """
@@ -131,8 +134,9 @@ Evidence: the frames that the receiver sends after the flow
 Why it matters: The credit that the flow carries is lost. The sender of the flow waits for an effect that
 never comes.
 Silent when: the peer may not yet have received the flow, or when the peer sent nothing on the session
-afterwards. The finding is only possible, not certain, when a minute passed without proof that the peer had
-read the flow. The finding is also only possible when the peer ended the session without an error.
+afterwards. The finding is only possible, not certain, when a minute has passed but nothing proves that
+the peer has read the flow. The finding is also only possible when the peer ended the session without an
+error.
 How to mend it: Look up the handle of each incoming flow. If no link is attached to the handle, send end with
 `amqp:session:unattached-handle` instead of ignoring the flow.
 """
@@ -146,12 +150,13 @@ error.
 
 Demands: A peer that cannot process a frame of a session must end the session with an error.
 Source: transport.xml section sessions > Session Errors
-Evidence: an invalid frame that is followed by no end with an error
+Evidence: an invalid frame, and the frames that its receiver sends afterwards
 Why it matters: The frame belongs to no link, so the peer cannot process it. The sender of the frame assumes
 that the frame was processed.
 Silent when: the peer may not yet have received the frame, or when the peer sent nothing on the session
-afterwards. The finding is only possible, not certain, when a minute passed without proof that the peer had
-read the frame. The finding is also only possible when the peer ended the session without an error.
+afterwards. The finding is only possible, not certain, when a minute has passed but nothing proves that
+the peer has read the frame. The finding is also only possible when the peer ended the session without an
+error.
 How to mend it: Look up the handle of each incoming transfer and detach. If no link is attached to the handle,
 send end with an error such as `amqp:session:unattached-handle` instead of dropping the frame.
 """
@@ -200,8 +205,9 @@ attach
 Why it matters: The other peer takes the link for the earlier link, whose endpoint and state are
 destroyed.
 Silent when: the peer may not yet have received the attach, or when the peer sent nothing on the session
-afterwards. The finding is only possible, not certain, when a minute passed without proof that the peer had
-read the attach. The finding is also only possible when the peer ended the session without an error.
+afterwards. The finding is only possible, not certain, when a minute has passed but nothing proves that
+the peer has read the attach. The finding is also only possible when the peer ended the session without an
+error.
 How to mend it: After you detach a link with an error, accept an attach of the same link only if its
 unsettled field is not null. If the unsettled field of the attach is null, send end with
 `amqp:session:errant-link`.

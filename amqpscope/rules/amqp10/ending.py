@@ -49,7 +49,7 @@ def stream_ended_without_close(case: Case10) -> None:
     Silent when: the peer had not sent open, when octets were not captured, or when the other peer ended its
     stream first. The rule is also silent when the two peers sent different protocol headers and therefore
     have to end their streams.
-    Possible because: The capture may have ended before a close that the {peer} still sent.
+    Possible because: The {peer} may have sent its close after the end of the capture.
     How to mend it: Send close, with an error if there is one, as the last frame before you end the TCP
     stream. Applications should close the connection through the library before the process exits.
     """
@@ -73,10 +73,10 @@ def close_never_answered(case: Case10) -> None:
     Demands: A peer that receives close must answer with its own close before it ends the TCP connection.
     Source: transport.xml section connections > Closing a Connection, Connection State Diagram
     Evidence: a close in one direction, and a FIN without close in the other direction
-    Why it matters: The other peer waits for the answer, until its own time-out if it does not notice the end
-    of the stream. The other peer cannot tell whether its close was processed.
+    Why it matters: The other peer waits for the answer. If the other peer does not notice the end of the
+    stream, it waits until its own time-out. The other peer cannot tell whether its close was processed.
     Silent when: the peer that ends its stream had not sent open, or when octets were not captured.
-    Possible because: The capture may have ended before a close that the {peer} still sent.
+    Possible because: The {peer} may have sent its close after the end of the capture.
     How to mend it: When a close arrives, send your own close before you end the TCP stream. Flush the output
     buffer before you close the socket.
     """
@@ -230,7 +230,7 @@ def begin_never_answered(case: Case10, asked: SessionEnd) -> None:
     Why it matters: The other peer cannot use the session and waits for an answer that does not come.
     Silent when: the peer may not yet have read the begin. The rule is also silent when the other peer ended
     the session or the connection, or when octets were not captured.
-    Possible because: The capture may have ended before an answer that the {peer} still sent.
+    Possible because: The {peer} may have sent its answer after the end of the capture.
     How to mend it: Answer every begin with a begin whose remote-channel names the channel of the begin. If
     you cannot accept the session, close the connection with an error, or answer with begin and then send end.
     """
@@ -257,7 +257,7 @@ def end_never_answered(case: Case10, session: SessionEnd) -> None:
     session.
     Silent when: the peer may not yet have read the end, when the other peer closed the connection, or when
     octets were not captured.
-    Possible because: The capture may have ended before an answer that the {peer} still sent.
+    Possible because: The {peer} may have sent its answer after the end of the capture.
     How to mend it: Answer every end with an end on the session's outgoing channel, also when the end carries
     an error or links are still attached.
     """
@@ -285,7 +285,7 @@ def attach_never_answered(case: Case10, link: LinkEnd) -> None:
     Silent when: the peer may not yet have read the attach. The rule is also silent when the other peer
     detached the link or ended the session or connection. The rule is also silent when octets were not
     captured.
-    Possible because: The capture may have ended before an answer that the {peer} still sent.
+    Possible because: The {peer} may have sent its answer after the end of the capture.
     How to mend it: Answer every attach with an attach of the same name and the opposite role. To refuse the
     link, answer with an attach whose own terminus (source or target) is null, and then send a detach with
     closed=true and an error.
@@ -314,7 +314,7 @@ def detach_never_answered(case: Case10, link: LinkEnd) -> None:
     the link again (as the specification demands for crossing detaches). The rule is also silent when the
     other peer ended the session or connection before any answer. The rule is also silent when octets were not
     captured.
-    Possible because: The capture may have ended before an answer that the {peer} still sent.
+    Possible because: The {peer} may have sent its answer after the end of the capture.
     How to mend it: Answer a detach with closed=true by a detach with closed=true and destroy the link
     endpoint. Copy the closed flag from the received detach instead of sending the default `false`.
     """
@@ -364,8 +364,8 @@ L_CLOSE_CROSS: Final = RULES.rule("L-CLOSE-CROSS", "MUST", "keyword")
 
 
 def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
-    """A peer sends a detach with closed=false that crosses the other peer's detach with closed=true, and then
-    does not attach the link again and close it.
+    """A peer sends a detach with closed=false that crosses the other peer's detach with closed=true, and
+    then does not attach the link again to close it.
 
     Demands: If a peer sends detach with closed=false while the other peer's detach with closed=true is on its
     way, the peer must attach the link again. After the attach, the peer must send a detach with closed=true.
@@ -376,7 +376,7 @@ def crossing_detach_never_closed(case: Case10, link: LinkEnd) -> None:
     Silent when: the peer may not yet have read the other peer's detach, or when the other peer ended the
     session or connection. The rule is also silent when less than a minute has passed, or when octets were not
     captured.
-    Possible because: The capture may have ended before an answer that the {peer} still sent.
+    Possible because: The {peer} may have sent its answer after the end of the capture.
     How to mend it: When a detach with closed=true arrives after you sent a detach with closed=false, send an
     attach with the same name and then a detach with closed=true.
     """
@@ -424,7 +424,7 @@ def link_never_drained(case: Case10, link: LinkEnd) -> None:
     the application may block although it has a time-out.
     Silent when: the sender may not yet have read the flow, or when the link was detached. The rule is also
     silent when the other peer ended the session or connection, or when octets were not captured.
-    Possible because: The capture may have ended before an answer that the {peer} still sent.
+    Possible because: The {peer} may have sent its answer after the end of the capture.
     How to mend it: On a flow with drain=true, send the messages that are available. If link-credit is left,
     advance delivery-count by that link-credit, set link-credit to 0 and send a flow.
     """

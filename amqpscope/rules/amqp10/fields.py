@@ -147,10 +147,10 @@ for example source, target, outcome or delivery-state. Check the field order of 
 T_FIELDS_KEY: Final = RULES.rule(
     "T-FIELDS-KEY", "MUST", "definition", usual_answer="amqp:decode-error", proved="certain"
 )
-"""A peer sends a map of type fields with a key that is not a symbol.
+"""A peer sends a map of the type `fields` with a key that is not a symbol.
 
-Demands: Every key of a map of type fields must be a symbol and not null. The properties of a performative,
-the info of an error and the annotations of modified are maps of type fields.
+Demands: Every key of a map of the type `fields` must be a symbol and not null. The properties of a
+performative, the info of an error and the message-annotations of modified are maps of this type.
 Source: transport.xml section definitions > fields
 Evidence: the types of the map's keys
 Why it matters: The other peer looks up the entries by symbol. The other peer does not find the entry, or
@@ -322,8 +322,8 @@ Evidence: whether section-number and section-offset of the delivery state are nu
 Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. The
 sender has to send the whole message again.
 Silent when: a part of the frame was not captured.
-How to mend it: Send section-number (uint) and section-offset (ulong) in every received state. Encode the
-number 0 explicitly and not as null.
+How to mend it: Send section-number (uint) and section-offset (ulong) in every delivery state received.
+Encode the number 0 explicitly and not as null.
 """
 
 
@@ -365,8 +365,8 @@ Evidence: whether the field txn-id of the discharge is null or missing
 Why it matters: The discharge ends no transaction. The work of the transaction is neither committed nor rolled
 back until the control link closes.
 Silent when: a part of the frame was not captured.
-How to mend it: Set txn-id in every discharge to the binary of the declared outcome, for commit and for
-rollback. Send the discharge only after the declared outcome has arrived.
+How to mend it: Set txn-id in every discharge to the txn-id of the declared outcome, both for commit and
+for rollback. Send the discharge only after the declared outcome has arrived.
 """
 
 
@@ -386,7 +386,7 @@ Evidence: whether the field txn-id of the transactional-state is null or missing
 Why it matters: The work belongs to no transaction, so a commit or rollback does not include it. The other
 peer may refuse the frame.
 Silent when: a part of the frame was not captured.
-How to mend it: Set txn-id in every transactional-state to the binary of the declared outcome. For work
+How to mend it: Set txn-id in every transactional-state to the txn-id of the declared outcome. For work
 outside of transactions, send a plain delivery state instead of a transactional-state.
 """
 
@@ -410,12 +410,13 @@ error to the application when no offered mechanism is usable, instead of sending
 P_SASLCHAL_MAND: Final = RULES.rule(
     "P-SASLCHAL-MAND", "MUST", "definition", by="server", layer="sasl", proved="certain"
 )
-"""A server sends a sasl-challenge without challenge.
+"""A server sends a sasl-challenge whose field challenge is null or missing.
 
 Demands: A sasl-challenge must have a challenge, which may be empty but not null.
 Source: security.xml section sasl > sasl-challenge
 Evidence: whether the field challenge of the sasl-challenge is null or missing
-Why it matters: The client has no challenge to answer. The SASL exchange stops, and the connection fails.
+Why it matters: Without the data of this field, the client has nothing to answer. The SASL exchange stops,
+and the connection fails.
 Silent when: a part of the frame was not captured.
 How to mend it: Set challenge in every sasl-challenge to the binary that the SASL mechanism produces. Encode
 an empty challenge as a binary of zero octets, not as null.
@@ -425,12 +426,13 @@ an empty challenge as a binary of zero octets, not as null.
 P_SASLRESP_MAND: Final = RULES.rule(
     "P-SASLRESP-MAND", "MUST", "definition", by="client", layer="sasl", proved="certain"
 )
-"""A client sends a sasl-response without response.
+"""A client sends a sasl-response whose field response is null or missing.
 
 Demands: A sasl-response must have a response, which may be empty but not null.
 Source: security.xml section sasl > sasl-response
 Evidence: whether the field response of the sasl-response is null or missing
-Why it matters: The server cannot continue the SASL exchange without the response, and the connection fails.
+Why it matters: The server cannot continue the SASL exchange without the data of this field, and the
+connection fails.
 Silent when: a part of the frame was not captured.
 How to mend it: Set response in every sasl-response to the binary that the SASL mechanism produces. Encode an
 empty response as a binary of zero octets, not as null.

@@ -133,8 +133,8 @@ F_BODY_PAYLOAD: Final = RULES.rule(
 Demands: Only a transfer may have octets after its performative, namely its payload.
 Source: transport.xml section framing > AMQP Frames
 Evidence: octets in the frame after the list of the performative
-Why it matters: Only transfer carries a payload. The receiver ignores these octets or refuses the frame. The
-octets can also be a sign of a wrong frame size.
+Why it matters: Only a transfer carries a payload. The receiver ignores these octets or refuses the frame.
+The octets can also be a sign of a wrong frame size.
 Silent when: a part of the frame was not captured.
 How to mend it: End every frame except transfer with the last octet of its performative. Compute the frame
 size and the size of the list from the encoded octets, not from the length of a reused buffer.
@@ -153,8 +153,9 @@ or answers with a protocol header and closes.
 Silent when: the start of the stream was not captured, or when the stream begins with TLS, which may contain
 AMQP. The rule is also silent when the server speaks another protocol, for example HTTP, so that the client
 has connected to a wrong port.
-How to mend it: Send the 8 octets of the protocol header first: `AMQP` in upper case, the protocol id, and the
-version 1, 0, 0. Check that client and port use the same protocol, such as TLS.
+How to mend it: Send the 8 octets of the protocol header first: `AMQP` in upper case, the protocol id, and
+the version 1, 0, 0. Check that the client speaks the protocol that the server expects at this port, for
+example TLS.
 """
 
 

@@ -81,9 +81,9 @@ def silent_again_and_again(case: Case10, time_out: int) -> None:
     Source: transport.xml section connections > Idle Time-out; transport.xml section performatives >
     open.idle-time-out
     Evidence: the idle-time-out of the open, the gaps between frames, and the error of the close
-    Why it matters: The other peer may end the connection at any time. The other peer gets no explanation that
-    the idle-time-out cannot be met.
-    Silent when: the peer exceeded the idle-time-out less than three times.
+    Why it matters: The other peer may end the connection at any time. The other peer does not learn that
+    its idle-time-out cannot be met.
+    Silent when: the peer exceeded the idle-time-out fewer than three times.
     Only possible because: The capture does not show whether the {peer} is unable to meet the idle-time-out.
     How to mend it: If you cannot send a frame within each idle-time-out of the other peer, close the
     connection with an error that gives this reason. If you can meet the idle-time-out, send heartbeats from a
@@ -149,8 +149,9 @@ def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) ->
 
     Demands: A peer should announce half of the idle threshold that it enforces.
     Source: transport.xml section connections > Idle Time-out
-    Evidence: the time between the last frame and the close for silence
-    Why it matters: Without this margin, one slightly delayed heartbeat ends the connection.
+    Evidence: a close because of silence, and the time since the last frame of the other peer
+    Why it matters: Without a margin between the announced and the enforced time, one slightly delayed
+    heartbeat ends the connection.
     Silent when: the other peer was silent for nearly twice the announced idle-time-out, or when octets of
     either peer were not captured.
     Only possible because: The {peer} may have closed the connection because of another limit.

@@ -127,15 +127,15 @@ T_MAP_ORDER: Final = RULES.rule("T-MAP-ORDER", "MUST", "lower-case")
 def entries_shuffled(way: Way) -> Finding:
     """A broker forwards a message with its application-properties in a different order.
 
-    Demands: The order of the entries in a map has meaning unless a definition says otherwise, so a peer must
-    not change the order.
+    Demands: The order of the entries in a map is significant unless a definition says otherwise, so a
+    peer must not change the order.
     Source: types.xml section encodings > map
     Evidence: the entries of application-properties before and after the broker
     Why it matters: A changed order alters the bare message, and a signature over the bare message becomes
     invalid.
     Silent when: the message has no message-id. The rule is also silent when the message is not among the
-    first messages of its connection. The rule is also silent when only one of the two connections was
-    captured.
+    first messages of its connection. The rule is also silent when only one of the broker's two
+    connections was captured.
     Only possible because: The forwarded message may be another message than the one that the broker received.
     How to mend it: Forward the octets of application-properties as they were received. If you must decode
     application-properties, store the entries in a map that preserves their order, not in a hash map.
@@ -160,8 +160,8 @@ def annotations_dropped(way: Way, count: int) -> Finding:
     Why it matters: Message-annotations are meant for every node on the path. Information that one node added
     for the next node is lost.
     Silent when: the message has no message-id. The rule is also silent when the message is not among the
-    first messages of its connection. The rule is also silent when only one of the two connections was
-    captured.
+    first messages of its connection. The rule is also silent when only one of the broker's two
+    connections was captured.
     Only possible because: A broker may intend to change the message-annotations.
     How to mend it: Copy all message-annotations of the received message into the forwarded message, also
     those with unknown keys. Remove or change only annotations that the broker deliberately handles.
@@ -190,8 +190,8 @@ def ttl_kept(way: Way, came: i64, left: i64) -> Finding:
     second.
     Possible because: The rule recognizes the two messages as one by their message-id. The sender of the
     second message may have created a message of its own.
-    How to mend it: Record when the message arrived. When you forward the message, write the ttl into the
-    header reduced by the time since arrival.
+    How to mend it: Record when the message arrived. When you forward the message, reduce the ttl in its
+    header by the time since arrival.
     """
     seconds = way.waited() / 1_000_000_000
     return way.finding(
@@ -211,8 +211,8 @@ def sent_after_its_time(way: Way, ttl: i64) -> Finding:
     Demands: An intermediary should drop or dead-letter a message whose ttl has expired.
     Source: messaging.xml section message-format > header.ttl; messaging.xml section distribution-nodes
     Evidence: the ttl of the message, and the times of its arrival and of its delivery
-    Why it matters: Receivers process a message that its sender no longer wanted to be read, for example an
-    outdated order or price.
+    Why it matters: Receivers process a message whose content is no longer valid, for example an outdated
+    order or price.
     Silent when: either connection was not captured. The rule is also silent when the broker had the message
     for less than 1.1 times the ttl of the message.
     Possible because: The rule recognizes the two messages as one by their message-id. The sender of the

@@ -38,7 +38,7 @@ L_UNATTACHED_TRANSFER: Final = RULES.rule(
 def transfer_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) -> None:
     """A sender sends a transfer with a handle to which it has no link attached.
 
-    Demands: A transfer may name only a handle to which its sender has a link attached.
+    Demands: A sender must not send a transfer with a handle without an attached link.
     Source: transport.xml section definitions > session-error unattached-handle; transport.xml section
     performatives > transfer.handle
     Evidence: the handle of the transfer, and the handles of the same peer's attached links
@@ -60,7 +60,7 @@ L_UNATTACHED_FLOW: Final = RULES.rule(
 def flow_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) -> None:
     """A peer sends a flow with a handle to which that peer has no link attached.
 
-    Demands: A flow with a handle may name only a handle to which its sender has a link attached.
+    Demands: A peer must not send a flow with a handle to which this peer has no link attached.
     Source: transport.xml section performatives > flow.handle
     Evidence: the handle of the flow, and the handles of the same peer's attached links
     Why it matters: The flow belongs to no link, so its credit has no effect. The other peer ends the session
@@ -81,7 +81,7 @@ L_UNATTACHED_DETACH: Final = RULES.rule(
 def detach_on_unattached_handle(case: Case10, session: SessionEnd, handle: int) -> None:
     """A peer sends a detach with a handle to which that peer has no link attached.
 
-    Demands: A detach may name only a handle to which its sender has a link attached.
+    Demands: A peer must not send a detach with a handle to which this peer has no link attached.
     Source: transport.xml section definitions > session-error unattached-handle; transport.xml section
     performatives > detach.handle
     Evidence: the handle of the detach, and the handles of the same peer's attached links
@@ -115,9 +115,10 @@ L_HANDLE_INUSE: Final = RULES.rule(
 def handle_in_use(case: Case10, session: SessionEnd, body: Attach) -> None:
     """A peer sends an attach with a handle to which that peer already has a link attached.
 
-    Demands: An attach must not use a handle to which its sender already has a link attached on the session.
+    Demands: A peer must not send an attach with a handle to which this peer already has a link attached
+    on the session.
     Source: transport.xml section performatives > attach.handle
-    Evidence: a second attach with the same handle and no detach between the two
+    Evidence: two attaches with the same handle, and the detaches between them
     Why it matters: The other peer must close the connection with amqp:session:handle-in-use. Frames with this
     handle could belong to either link.
     Silent when: the capture lacks octets that were sent after the first attach.
@@ -215,8 +216,9 @@ def unsettled_map_of_receiver_with_null(case: Case10) -> None:
     Why it matters: The sender has to send the whole message again under the old delivery-tag with
     resume=true, instead of as a normal new delivery.
     Silent when: never.
-    How to mend it: Omit deliveries without any state from the unsettled map of a receiver's attach. List a
-    delivery with received if you kept a part of its data, or with its outcome.
+    How to mend it: Omit deliveries without any state from the unsettled map of a receiver's attach. If
+    you kept a part of a delivery's data, list the delivery with the state received. If you hold an
+    outcome, list the delivery with this outcome.
     """
     case.report(M_RES_NULLRCV_KEEP, "a receiver's unsettled map has a null value")
 
@@ -335,8 +337,8 @@ def transfer_before_any_credit(case: Case10, link: LinkEnd) -> None:
     Why it matters: The receiver may detach the link with amqp:link:transfer-limit-exceeded, and the message
     is not processed.
     Silent when: the capture lacks octets that either peer sent after the attach of the link.
-    How to mend it: After attach, wait for a flow of the receiver with link-credit for this handle before you
-    start the first delivery. Do not assume an initial credit.
+    How to mend it: After you attach a link, wait until a flow of the receiver grants link-credit for the
+    link before you start the first delivery. Do not assume an initial credit.
     """
     case.report(
         L_CREDIT_INIT,
@@ -415,8 +417,8 @@ def new_delivery_beside_incomplete_map(case: Case10, link: LinkEnd, body: Transf
     Evidence: a receiver's attach with incomplete-unsettled=true, and then a transfer without resume
     Why it matters: The receiver must detach the link with an error. The sender cannot know yet which
     deliveries the receiver already holds, so messages may be duplicated.
-    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
-    the sender may not yet have read that attach.
+    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain,
+    when the sender may not yet have read the receiver's attach.
     How to mend it: When the receiver's attach has incomplete-unsettled=true, send only resumed deliveries.
     After the listed deliveries are settled, detach and attach again, until the receiver's unsettled map is
     complete. Send new deliveries only with a complete unsettled map.
@@ -443,8 +445,8 @@ def message_larger_than_agreed(case: Case10, link: LinkEnd, octets: int) -> None
     Evidence: the sum of the payload octets of one delivery, and the max-message-size in the receiver's attach
     Why it matters: The receiver may detach the link with amqp:link:message-size-exceeded. The message is not
     delivered.
-    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain, when
-    the sender may not yet have read that attach.
+    Silent when: the attach of the receiver was not captured. The finding is only possible, not certain,
+    when the sender may not yet have read the receiver's attach.
     How to mend it: Read max-message-size from the receiver's attach and compare the encoded size of the whole
     message, over all its transfers, before you send. Report larger messages to the application as an error.
     """
@@ -563,9 +565,10 @@ def sender_with_other_delivery_count(case: Case10, link: LinkEnd, body: Flow) ->
     Evidence: the sender's attach, its deliveries, and the delivery-count of its flows
     Why it matters: The receiver adopts this delivery-count and computes its link-credit from it. The link may
     stall, or the receiver may get too many messages.
-    Silent when: the capture lacks octets that were sent after the attach of the link. If the receiver sent
-    drain=true, the rule also accepts a higher delivery-count, up to the last delivery-count that the
-    link-credit allows. The rule accepts both ways to count aborted, resumed and incomplete deliveries.
+    Silent when: the capture lacks octets that were sent after the attach of the link. If the receiver
+    sent drain=true, the rule also accepts a higher delivery-count, up to the last delivery-count that the
+    link-credit allows. The rule accepts a delivery-count that includes aborted, resumed and incomplete
+    deliveries, and also a delivery-count that does not include them.
     How to mend it: In every flow of a sender for a link, set delivery-count to initial-delivery-count plus
     the number of deliveries sent plus any drained credit. Count deliveries, not transfers, and do not omit
     delivery-count when the number is 0.
@@ -609,10 +612,10 @@ def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> No
     Evidence: delivery-count plus link-credit of a sender's flow, and the receiver's grants
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
     counters and may end the link with an error.
-    Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding is
-    only possible, not certain, when an earlier grant of the receiver allows the value. The finding is also
-    only possible when the value may be the receiver's own number, from which the sender has not subtracted
-    its deliveries.
+    Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding
+    is only possible, not certain, when an earlier grant of the receiver allows the value. The finding is
+    also only possible when the value may be the link-credit of a flow of the receiver, from which the
+    sender has not subtracted its deliveries.
     How to mend it: In a sender's flow, report the receiver's last link-credit reduced by the deliveries sent
     since. Do not fill in a constant or a local window size.
     """

@@ -73,7 +73,7 @@ M_SECT_ORDER: Final = RULES.rule(
 def section_out_of_order(case: Case10, name: str, last: str, names: list[str]) -> None:
     """A sender puts the sections of a message in a wrong order.
 
-    Demands: The sections of a message must come in the order header, delivery-annotations,
+    Demands: The sections of a message must come in this order: header, delivery-annotations,
     message-annotations, properties, application-properties, body, footer.
     Source: messaging.xml section message-format
     Evidence: the order of the section descriptors
@@ -96,7 +96,7 @@ M_SECT_ONCE: Final = RULES.rule(
 
 
 def section_twice(case: Case10, name: str, names: list[str]) -> None:
-    """A sender puts a section into a message twice that may appear only once.
+    """A sender puts a section twice into a message, although this section may appear only once.
 
     Demands: Header, delivery-annotations, message-annotations, properties, application-properties and footer
     must appear at most once each.
@@ -123,7 +123,8 @@ def message_without_body(case: Case10, names: list[str]) -> None:
 
     Demands: A message must have a body: data sections, amqp-sequence sections or one amqp-value section.
     Source: messaging.xml section message-format
-    Evidence: a message without a section data (0x75), amqp-sequence (0x76) or amqp-value (0x77)
+    Evidence: a message that has none of the sections data (0x75), amqp-sequence (0x76) and amqp-value
+    (0x77)
     Why it matters: Every message must have a body, even if its content is empty. Receivers may fail to decode
     the message or refuse it.
     Silent when: a part of the message was not captured, or when the message has another message-format than
@@ -286,9 +287,9 @@ Source: messaging.xml section message-format (section types)
 Evidence: the format code after the section descriptor
 Why it matters: The receiver cannot decode the section. The receiver can only refuse the message.
 Silent when: a part of the message was not captured, or when the message has another message-format than 0.
-How to mend it: Encode header, properties and amqp-sequence as a list, the annotations,
-application-properties and footer as a map, and data as binary. Put strings into an amqp-value section, or
-convert strings to binary for a data section.
+How to mend it: Encode header, properties and amqp-sequence as a list. Encode the annotations,
+application-properties and footer as a map. Encode data as binary. Put strings into an amqp-value section,
+or convert strings to binary for a data section.
 """
 
 

@@ -148,7 +148,7 @@ def goes_on_after_unparsed_opening(case: Case10, certainty: i64) -> None:
     Demands: A server that cannot read the client's first octets must send a protocol header that it supports,
     and close the connection.
     Source: transport.xml section version-negotiation
-    Evidence: first octets of the client that are not a protocol header, and the server's answer
+    Evidence: the first octets of the client, and the server's answer
     Why it matters: The server must send a supported protocol header and close the connection. Perhaps the
     client does not speak AMQP at all, so both peers may misread each other.
     Silent when: the first octets of the client were not captured, or when the server may not yet have
@@ -332,8 +332,9 @@ def reset_after_another_header(case: Case10) -> None:
     Silent when: the other peer had ended its stream, or when octets were not captured.
     Only possible because: The capture does not show whether the program or the host of the {peer} reset the
     connection.
-    How to mend it: If the two protocol headers differ, end only your sending side and go on reading until the
-    other peer ends its stream or a time-out passes. Close the socket only after one of these two events.
+    How to mend it: If the two protocol headers differ, end only your sending side and go on reading until
+    the other peer ends its stream or a time-out passes. Close the socket only after the other peer has
+    ended its stream or the time-out has passed.
     """
     case.report(
         C_HDR_MISMATCH_READ,

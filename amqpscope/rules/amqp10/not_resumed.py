@@ -89,9 +89,9 @@ def left_without_sending_again(case: Case10, link: LinkEnd, lacking: int) -> Non
     """A sender closes a link although the receiver's unsettled map lacks some unsettled deliveries, and the
     sender has sent none of these deliveries again.
 
-    Demands: If the receiver does not know an unsettled delivery, the sender must send the message again as
-    far as its delivery guarantee demands. The final specification names at least once and at most once. The
-    drafts csd01 and csprd02 name exactly once and at least once.
+    Demands: If the receiver does not know an unsettled delivery, the sender must send the message again
+    as far as its delivery guarantee demands. The final specification names the guarantees at-least-once
+    and at-most-once. The drafts csd01 and csprd02 name the guarantees exactly-once and at-least-once.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 1, 5)
     Evidence: unsettled deliveries that the receiver does not list, and the messages after the link was
     resumed

@@ -179,9 +179,10 @@ def rejected_by_its_sender(case: Case10, delivery: Delivery) -> None:
 
     Demands: A sender should not state rejected for a delivery that the receiver has not rejected.
     Source: messaging.xml section delivery-state > rejected
-    Evidence: a sender's disposition with rejected, and no earlier disposition of the receiver with rejected
-    Why it matters: Only the receiver decides to reject. The receiver and later evaluation take the message
-    for invalid although no receiver found a fault in it.
+    Evidence: a sender's disposition with rejected, and the receiver's earlier dispositions for the
+    delivery
+    Why it matters: Only the receiver decides to reject. The message counts as invalid, although no
+    receiver found a fault in it.
     Silent when: the capture lacks octets that either peer sent after the begin of the session.
     How to mend it: State rejected only after the receiver's disposition with rejected. If the sender
     withdraws a message by itself, use modified instead.
@@ -202,8 +203,8 @@ def decided_by_its_sender(case: Case10, delivery: Delivery, state: object) -> No
     """A sender chooses an outcome by itself and settles the delivery before the receiver has confirmed this
     outcome.
 
-    Demands: A sender that chooses an outcome by itself should state the outcome unsettled, and settle only
-    after the receiver's confirmation.
+    Demands: A sender that chooses an outcome by itself should first state the outcome without settling
+    the delivery. The sender should settle the delivery only after the receiver has confirmed the outcome.
     Source: transport.xml section links > Transferring a Message
     Evidence: a sender's disposition with settled=true and an outcome that the receiver has not stated
     Why it matters: The receiver may already have processed the delivery. The receiver learns too late which

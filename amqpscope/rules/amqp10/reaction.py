@@ -70,7 +70,7 @@ def close_without_a_reason(case: Case10, pending_error: PendingErrorResponse) ->
     """A peer closes the connection without an error right after a fault of the other peer that calls for a
     close with an error.
 
-    Demands: A close must state the error because of which the peer closes the connection.
+    Demands: If a peer closes the connection because of an error, its close must state this error.
     Source: transport.xml section connections > Closing a Connection; transport.xml section performatives >
     close.error
     Evidence: the error of the close, and the fault before the close

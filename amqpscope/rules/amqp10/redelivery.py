@@ -206,8 +206,8 @@ M_MOD_COUNT: Final = RULES.rule(
 
 
 def not_counted_though_failed(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again without a higher delivery-count after the receiver modified the message
-    with delivery-failed.
+    """A server sends a message again without a higher delivery-count after the receiver stated the
+    outcome modified with delivery-failed=true.
 
     Demands: The outcome modified with delivery-failed=true must raise the delivery-count of the message.
     Source: messaging.xml section delivery-state > modified.delivery-failed
@@ -343,11 +343,11 @@ M_MOD_NOTHERE: Final = RULES.rule(
 
 
 def sent_again_though_undeliverable_here(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again on the same link after the receiver modified the message with
-    undeliverable-here.
+    """A server sends a message again on the same link after the receiver stated the outcome modified with
+    undeliverable-here=true.
 
-    Demands: After modified with undeliverable-here=true, the source must not send the message on the same
-    link again.
+    Demands: After the outcome modified with undeliverable-here=true, the source must not send the message
+    on the same link again.
     Source: messaging.xml section delivery-state > modified.undeliverable-here
     Evidence: later deliveries of the message on the same link
     Why it matters: The receiver has stated that it cannot process the message. The receiver can only return
@@ -412,11 +412,11 @@ M_DEFAULT_OUTCOME: Final = RULES.rule(
 
 
 def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again whose earlier delivery on the link was settled without an outcome,
-    although the default-outcome of the source is accepted.
+    """A server sends a message again after an earlier delivery of the message on the link was settled
+    without an outcome, although the default-outcome of the source is the outcome accepted.
 
-    Demands: If a delivery is settled without a known outcome of the receiver, it must get the default-outcome
-    of the source.
+    Demands: If a delivery is settled without a known outcome of the receiver, the delivery must get the
+    default-outcome of the source.
     Source: messaging.xml section distribution-nodes > Message States; messaging.xml section addressing >
     source.default-outcome
     Evidence: a settlement without a state, the default-outcome of the source, and later deliveries
@@ -426,8 +426,8 @@ def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -
     first messages of the connection. The rule is also silent when the source states no default-outcome.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to
     the {peer} a second time.
-    How to mend it: When a delivery is settled without an outcome, apply the default-outcome of the source. If
-    the default-outcome is accepted, remove the message and do not send it again.
+    How to mend it: When a delivery is settled without an outcome, apply the default-outcome of the
+    source. If the default-outcome is the outcome accepted, remove the message and do not send it again.
     """
     _report(
         case,
@@ -448,15 +448,15 @@ TX_RET_DEFAULT: Final = RULES.rule(
 
 
 def sent_again_after_a_rollback(case: Case10, fate: Fate, count: int) -> None:
-    """A server sends a message again after the receiver settled its delivery in a transaction that was rolled
-    back, although the default-outcome of the source is accepted.
+    """A receiver settled a delivery in a transaction that was rolled back. The server sends the message
+    again, although the default-outcome of the source is the outcome accepted.
 
     Demands: After a rollback, a delivery that the controller had settled must get the default-outcome of the
     source.
     Source: transactions.xml section txn-work > Interaction of Settlement with Transactions
     Evidence: the default-outcome of the source, and later deliveries of the message
-    Why it matters: By the default-outcome of the source, the message was accepted. The receiver gets an
-    accepted message again.
+    Why it matters: By the default-outcome of the source, the message was accepted. The receiver gets a
+    message again that counts as accepted.
     Silent when: the message has no message-id. The rule is also silent when the message is not among the
     first messages of the connection. The rule is also silent when the source states no default-outcome.
     Only possible because: No capture can prove this fault, because a client may have sent the same message to

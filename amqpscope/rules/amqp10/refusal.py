@@ -50,16 +50,17 @@ M_ANN_XOPT_IGNORE: Final = RULES.rule(
 
 
 def annotation_that_may_be_ignored_refused(case: Case10, delivery: Delivery) -> None:
-    """A receiver detaches the link with not-implemented although all annotations that it received begin with
-    `x-opt-`.
+    """A receiver detaches the link with not-implemented although the keys of all annotations that it
+    received begin with `x-opt-`.
 
     Demands: A receiver must ignore annotations with unknown keys that begin with `x-opt-`.
     Source: (only implied in messaging.xml)
     Evidence: the keys of the annotations, and the error of the detach
     Why it matters: A receiver that does not know such annotations may ignore them, and senders rely on this.
     The refusal stops all deliveries on the link.
-    Silent when: another delivery that the receiver has not answered carries other annotations. Under the
-    final specification, the rule is always silent, because the final specification only implies the demand.
+    Silent when: another delivery, for which the receiver has stated no outcome, carries annotations with
+    other keys. Under the final specification, the rule is always silent, because the final specification
+    only implies the demand.
     Only possible because: The {peer} may have another reason for the error.
     How to mend it: Ignore annotations with unknown keys that begin with `x-opt-` and process the message. Do
     not detach the link because of an unknown key that begins with `x-opt-`.
@@ -87,8 +88,8 @@ def reserved_annotation_accepted(case: Case10, delivery: Delivery) -> None:
     """A receiver accepts a message with an annotation key that no specification known to amqpscope defines.
 
     Demands: A receiver must detach the link with not-implemented when a message has an annotation with an
-    unknown key that does not begin with `x-opt-`. The drafts csd01 and csprd02 once print the prefix without
-    its last hyphen.
+    unknown key that does not begin with `x-opt-`. In one place, the drafts csd01 and csprd02 print the
+    prefix as `x-opt`, without the last hyphen.
     Source: messaging.xml section message-format > annotations
     Evidence: the keys of the annotations, and the receiver's answer
     Why it matters: A receiver that does not know an annotation key must detach the link. If the receiver
@@ -118,10 +119,10 @@ def durable_message_refused_by_detach(case: Case10, delivery: Delivery) -> None:
     """A receiver detaches the link with precondition-failed because of a durable message that it could have
     rejected.
 
-    Demands: A receiver that cannot store a durable message should reject the message with precondition-failed
-    if rejected is an allowed outcome. If rejected is not an allowed outcome, the receiver should detach the
-    link with precondition-failed. The final specification makes these demands in lower case, and csprd02
-    makes these demands with SHOULD and MUST.
+    Demands: A receiver that cannot store a durable message should reject the message with
+    precondition-failed if rejected is an allowed outcome. If rejected is not an allowed outcome, the
+    receiver should detach the link with precondition-failed. The final specification writes the keywords
+    of these demands in lower case, and the draft csprd02 writes SHOULD and MUST.
     Source: messaging.xml section message-format > header.durable
     Evidence: the outcomes of the source, the receiver's disposition, and the error of the detach
     Why it matters: A rejected message leaves the link open for other messages. The detach stops all
@@ -174,15 +175,16 @@ T_COMP_MULT_EMPTY: Final = RULES.rule("T-COMP-MULT-EMPTY", "SHOULD", "lower-case
 def empty_array_refused(case: Case10, field: str, condition: str) -> None:
     """A peer answers a field that holds an empty array with an error about this field.
 
-    Demands: A peer should treat an empty array of the right element type like null.
+    Demands: In a field that is defined as multiple, a peer should treat an empty array of the right
+    element type like null.
     Source: types.xml section composite-types
     Evidence: an error that names the field with the empty array
     Why it matters: A null value and an empty array mean the same, and encoders use either form. The refusal
     makes the peer incompatible with encoders that send empty arrays.
     Silent when: any other frame on the link or the connection could also be the reason for the error.
     Only possible because: The {peer} may have another reason for the error.
-    How to mend it: Decode an empty array of the right element type in a field with the multiple flag values
-    exactly like null. Do not require at least one element.
+    How to mend it: In a field that is defined as multiple, decode an empty array of the right element
+    type exactly like null. Do not require at least one element.
     """
     case.report(
         T_COMP_MULT_EMPTY,

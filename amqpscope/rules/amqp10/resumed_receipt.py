@@ -86,8 +86,8 @@ M_RES_DIFFER_ECHO: Final = RULES.rule("M-RES-DIFFER-ECHO", "SHOULD", "lower-case
 
 
 def outcome_not_echoed(case: Case10, number: i64, own: object, state: object) -> None:
-    """For a resumed delivery with two different outcomes, a receiver does not repeat and settle the sender's
-    outcome.
+    """The two peers hold different outcomes for a resumed delivery, and the receiver does not send a
+    settled disposition with the sender's outcome.
 
     Demands: If the outcomes of a resumed delivery differ, the receiver should repeat the sender's outcome and
     settle the delivery (SHOULD in the draft csprd02).

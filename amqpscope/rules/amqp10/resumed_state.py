@@ -94,8 +94,8 @@ def outcome_not_restated(case: Case10, link: LinkEnd, own: object, theirs: objec
     """A sender resumes a delivery for which the two peers hold different outcomes, and does not state its own
     outcome.
 
-    Demands: If the two peers hold different outcomes, the sender's outcome takes effect, and the sender must
-    state its outcome again.
+    Demands: If the two peers hold different outcomes for a delivery, the sender's outcome takes effect,
+    and the sender must state its outcome again.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tag 13)
     Evidence: both unsettled maps, and the state of the transfer with resume=true
     Why it matters: Only the sender's outcome takes effect. The receiver goes on assuming that the other
@@ -145,17 +145,17 @@ def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object)
     """A sender lists an outcome for a delivery in its unsettled map and then sends data of the delivery
     again.
 
-    Demands: While a sender can still resume a delivery, its unsettled map must not list an outcome for the
-    delivery until the receiver needs no more data.
+    Demands: As long as a sender can resume a delivery and the receiver may need more of its data, the
+    sender's unsettled map must not list an outcome for the delivery.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 10-14)
     Evidence: both unsettled maps, and the payload of the resumed delivery
-    Why it matters: By its outcome, the delivery is complete. The receiver may have discarded its part of the
-    delivery.
+    Why it matters: The outcome states that the delivery is complete. The receiver may have discarded its
+    part of the delivery.
     Silent when: one of the attaches was not captured.
     Only possible because: No capture can prove this fault, because no frame shows why the {peer} sends the
     data again.
-    How to mend it: List a delivery that you can still resume with the state received, or with null, in the
-    unsettled map. List an outcome only when the receiver surely needs no more data.
+    How to mend it: In the unsettled map, give each delivery that you can still resume the value null or
+    the state received. List an outcome only when the receiver surely needs no more data.
     """
     case.report(
         M_RES_TERMMAP,
@@ -184,7 +184,8 @@ def not_aborted_though_decided(case: Case10, link: LinkEnd, own: object, certain
     abort the resumed delivery.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 11, 14)
     Evidence: both unsettled maps, and a transfer with resume=true and aborted=true
-    Why it matters: The receiver takes its part for a whole message, or waits for the rest.
+    Why it matters: The receiver takes the received part for a whole message, or waits for the rest of the
+    message.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not yet have read the receiver's attach.
     How to mend it: When your unsettled map lists an outcome and the receiver's map lists null or received,
@@ -275,17 +276,17 @@ def resumed_at_another_position(
     """A sender resumes a delivery at a position after the receiver's position, or before the sender's own
     earliest position.
 
-    Demands: A sender must resume a partly received delivery at or before the receiver's next position, and
-    not before its own earliest position. The final specification and csd01 say 'must' in lower case, and
-    csprd02 says 'needs to'.
+    Demands: A sender must resume a partly received delivery at or before the position that the receiver
+    needs next, and not before the earliest position from which the sender can send. The final
+    specification and csd01 say 'must' in lower case, and csprd02 says 'needs to'.
     Source: messaging.xml section delivery-state > Resuming Deliveries Using Delivery States (tags 2, 6)
     Evidence: the positions in both unsettled maps, and the state of the first resumed transfer
     Why it matters: The receiver puts the octets at a wrong place in the message, so the message is corrupted.
     Silent when: one of the attaches was not captured. The finding is only possible, not certain, when the
     sender may not yet have read the receiver's attach.
-    How to mend it: Start the resumed data at or before the position in the receiver's unsettled map, and not
-    before the position in your own. On the first transfer, state the start position in the delivery state
-    received.
+    How to mend it: Start the resumed data at or before the position in the receiver's unsettled map, and
+    not before the position in your own unsettled map. On the first transfer, state the start position in
+    the delivery state received.
     """
     case.report(
         M_RES_START,
@@ -356,7 +357,7 @@ def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> Non
     The rule is also silent when the earlier size of the delivery was not captured. The finding is only
     possible, not certain, when the resumed delivery has some data, because the sender may have encoded the
     message in another way.
-    How to mend it: Omit data from a resumed delivery only as far as the received state in the receiver's
+    How to mend it: Omit data from a resumed delivery only as far as the state received in the receiver's
     unsettled map shows that the receiver has the data. For all other data, send the payload again.
     """
     case.report(

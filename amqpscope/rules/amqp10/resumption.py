@@ -30,7 +30,8 @@ def attached_without_what_was_left(
     """A peer attaches a link on a new connection without listing all deliveries that were left unsettled on
     the earlier connection.
 
-    Demands: A peer that still has a terminus for the link must include its unsettled map in the attach.
+    Demands: A peer that attaches a link for which it still has a terminus must include its unsettled map
+    in the attach.
     Source: transport.xml section links > Establishing or Resuming a Link
     Evidence: the earlier attach of the same name, the detach, and the timeout and expiry-policy of the
     terminus

@@ -53,15 +53,15 @@ F_TYPE_PHASE: Final = RULES.rule(
 def frame_of_the_other_layer(case: Case10) -> None:
     """A peer sends a SASL frame where AMQP frames belong, or an AMQP frame where SASL frames belong.
 
-    Demands: AMQP frames must come after an AMQP header, and SASL frames between a SASL header and the
-    outcome. AMQP frames and SASL frames must never mix.
+    Demands: AMQP frames must come after an AMQP header, and SASL frames must come between a SASL header
+    and the sasl-outcome. AMQP frames and SASL frames must never mix.
     Source: transport.xml section framing; security.xml section sasl > SASL Frames
     Evidence: the frame type, and the last protocol header in that direction
     Why it matters: Each protocol header opens one layer, and frames of another layer have no meaning there.
     The receiver may close the connection with framing-error.
     Silent when: the protocol header was not captured, or octets since the protocol header were not captured.
-    How to mend it: Send SASL frames only between the SASL header and the outcome. Send AMQP frames only after
-    you have sent the AMQP header, and set the type octet of each frame accordingly.
+    How to mend it: Send SASL frames only between the SASL header and the sasl-outcome. Send AMQP frames
+    only after you have sent the AMQP header, and set the type octet of each frame accordingly.
     """
     frame = case.record.frame
     layer = case.me.layer
@@ -111,8 +111,8 @@ def header_before_the_outcome(case: Case10) -> None:
     Why it matters: If the exchange fails, the other peer never reads the early octets, or reads the octets in
     the wrong layer.
     Silent when: octets of either peer were not captured.
-    How to mend it: Wait for sasl-outcome with code ok before you send the AMQP header. As server, send the
-    outcome before your header.
+    How to mend it: Wait for sasl-outcome with code ok before you send the AMQP header. If you are the
+    server, send sasl-outcome before your AMQP header.
     """
     case.report(SA_OK_HDR_EARLY, "the AMQP header is sent before the outcome of the SASL exchange is known")
 
@@ -188,7 +188,7 @@ def frame_larger_than_512_octets(case: Case10) -> None:
     Evidence: the size of the SASL frame
     Why it matters: Before open the peers have not agreed on a larger frame size. The receiver may treat the
     frame as an error and close the connection.
-    Silent when: a part of the frame was not captured, and the start of the frame is a guess.
+    Silent when: a part of the frame was not captured, and amqpscope had to guess where the frame starts.
     How to mend it: Keep every SASL frame within 512 octets. Shorten mechanism lists, initial responses and
     challenges, or choose a mechanism whose data fits. Do not rely on a receiver that accepts larger frames.
     """
@@ -255,8 +255,8 @@ def role_reversed(case: Case10) -> None:
     Evidence: the direction of each SASL frame
     Why it matters: With reversed roles, the exchange cannot succeed.
     Silent when: the capture does not show which peer opened the connection.
-    How to mend it: Send only sasl-init and sasl-response as the peer that opened the TCP connection. Send
-    only sasl-mechanisms, sasl-challenge and sasl-outcome as the peer that accepted the TCP connection.
+    How to mend it: As the peer that opened the TCP connection, send only sasl-init and sasl-response. As
+    the peer that accepted the TCP connection, send only sasl-mechanisms, sasl-challenge and sasl-outcome.
     """
     case.report(SA_ROLE, f"{case.record.frame.name} is sent by the {case.me.peer}")
 
@@ -308,9 +308,9 @@ def mechanism_not_offered(case: Case10, body: SaslInit) -> None:
     Evidence: the mechanism of sasl-init, and the list in sasl-mechanisms
     Why it matters: The server must refuse the mechanism, so the authentication fails and the connection ends.
     Silent when: the mechanisms of the server were not captured.
-    How to mend it: Intersect the mechanisms that you support with the list in sasl-mechanisms and choose a
-    mechanism of both. If the two lists have no mechanism in common, report an error and close the connection.
-    Users may have configured a mechanism that the server has disabled.
+    How to mend it: Choose a mechanism that you support and that the list in sasl-mechanisms contains. If
+    you support none of the offered mechanisms, report an error and close the connection. Users may have
+    configured a mechanism that the server has disabled.
     """
     offered = case.me.sasl.mechanisms
     if offered is None or offered.sasl_server_mechanisms is None or body.mechanism is None:

@@ -61,7 +61,7 @@ def frame_after_end(case: Case10, ended: SessionEnd) -> None:
 
     Demands: After its end, a peer must not send anything on the channel until it sends a new begin.
     Source: transport.xml section sessions > Ending a Session, Session States (END_SENT)
-    Evidence: a frame after the same peer's end on the channel, without a begin between
+    Evidence: an end of a peer on the channel, and the next frame of this peer on the channel
     Why it matters: The session is over for the sender of the frame. The receiver discards the frame or
     reports an error.
     Silent when: the capture lacks octets that were sent after the end.
@@ -131,10 +131,10 @@ def remote_channel_of_no_begin(case: Case10, body: Begin) -> None:
     """A peer sends a begin whose remote-channel names no channel on which a begin of the other peer waits for
     an answer.
 
-    Demands: The remote-channel of a begin must name a channel whose begin has no answer yet. Each begin must
-    have only one answer.
+    Demands: The remote-channel of a begin must name a channel on which a begin of the other peer has no
+    answer yet. Each begin must have only one answer.
     Source: transport.xml section performatives > begin.remote-channel
-    Evidence: the remote-channel, and the other peer's begins without answer
+    Evidence: the remote-channel, and the begins of the other peer that have no answer
     Why it matters: The two peers connect their sessions by remote-channel. With a wrong remote-channel, the
     other peer connects the wrong sessions or none.
     Silent when: octets of the other peer were not captured, or when the other peer has begun twice on the
@@ -312,9 +312,9 @@ def flow_without_next_incoming_id(case: Case10, session: SessionEnd, body: Flow)
     Evidence: a flow with a null next-incoming-id after the other peer's begin
     Why it matters: The other peer then computes its remaining window as if none of its transfers had arrived,
     and may stop sending.
-    Silent when: the other peer's begin was not captured, or when the sender of the flow may not yet have
-    received it. The finding is only possible, not certain, when the sender may have received the begin
-    without having read it.
+    Silent when: the other peer's begin was not captured, or when the peer that sent the flow may not yet
+    have received that begin. The finding is only possible, not certain, when the begin has arrived at the
+    peer, but the peer may not have read it yet.
     How to mend it: Set next-incoming-id in every flow as soon as the other peer's begin has arrived.
     Initialize next-incoming-id from the next-outgoing-id of the other peer's begin and add one for each
     transfer received.
@@ -348,8 +348,9 @@ def flow_with_next_incoming_id_too_soon(case: Case10, session: SessionEnd, body:
     Evidence: a flow with next-incoming-id before the other peer's begin
     Why it matters: The sender of the flow can only guess next-incoming-id. The other peer computes its window
     from the guess and may send too much or nothing.
-    Silent when: octets of the other peer were not captured. The finding is only possible, not certain, when
-    the other peer has begun a session that answers no begin, because that begin may be meant as the answer.
+    Silent when: octets of the other peer were not captured. The finding is only possible, not certain,
+    when the other peer has sent a begin that answers no begin, because this begin may be meant as the
+    answer to the peer's begin.
     How to mend it: Leave next-incoming-id null in each flow that you send before the other peer's begin has
     arrived. Afterwards, set next-incoming-id from the next-outgoing-id of the other peer's begin.
     """
@@ -381,7 +382,7 @@ def flow_with_next_incoming_id_never_sent(case: Case10, session: SessionEnd, bod
     other peer has sent.
     Source: transport.xml section sessions > Session Flow Control; transport.xml section performatives >
     flow.next-incoming-id
-    Evidence: the other peer's begin and its number of transfers, and the next-incoming-id of the flows
+    Evidence: the other peer's begin, the number of its transfers, and the next-incoming-id of the flows
     Why it matters: The other peer computes its window from next-incoming-id. The window becomes too large, or
     so small that the other peer stops sending.
     Silent when: the other peer's begin, or octets since that begin, were not captured. The rule does not
@@ -467,7 +468,7 @@ def session_flow_with_available(case: Case10) -> None:
     Demands: A flow without a handle must not set the field available.
     Source: transport.xml section performatives > flow.available
     Evidence: a flow with a null handle and a value of available
-    Why it matters: A flow without a handle names no link, so available counts the messages of no link. The
+    Why it matters: A flow without a handle names no link, so the field available refers to no link. The
     receiver may refuse the flow with an error.
     Silent when: never.
     How to mend it: Leave available null in each flow that has no handle. If the flow is meant for a link, set
@@ -486,7 +487,7 @@ def session_flow_with_drain(case: Case10) -> None:
 
     Demands: A flow without a handle must not have drain=true.
     Source: transport.xml section performatives > flow.drain
-    Evidence: a flow with a null handle and drain=true (drain=false is the default and no fault)
+    Evidence: a flow with a null handle and drain=true (drain=false is the default, so it is not a fault)
     Why it matters: A flow without a handle names no link, so no link is drained. The receiver may refuse the
     flow with an error.
     Silent when: never.
@@ -559,7 +560,8 @@ def link_on_two_sessions(case: Case10, session: SessionEnd, body: Attach) -> Non
 
     Demands: A link must be attached on at most one session at a time.
     Source: transport.xml section sessions
-    Evidence: two attaches with the same name and role on two sessions, with no detach between
+    Evidence: two attaches with the same name and role on two sessions, and the detaches between these
+    attaches
     Why it matters: The other peer may treat the first attachment as stolen and detach it.
     Silent when: the attach answers an attach of the other peer. The rule is also silent when the capture
     lacks octets that were sent after the first attach. The rule is also silent when the peer has more than

@@ -88,8 +88,8 @@ D_DISP_ROLE: Final = RULES.rule("D-DISP-ROLE", "MUST", "keyword", usual_answer="
 def disposition_of_the_other_direction(case: Case10, first: int, role: str, mine: str) -> None:
     """A peer sends a disposition whose role does not match the direction of the deliveries that it names.
 
-    Demands: A disposition with role=sender may name only deliveries that its sender sent. A disposition with
-    role=receiver may name only deliveries that its sender received.
+    Demands: In a disposition with role=sender, a peer may name only deliveries that this peer sent. In a
+    disposition with role=receiver, a peer may name only deliveries that this peer received.
     Source: transport.xml section performatives > disposition
     Evidence: role, first and last of the disposition, and the delivery-ids of each direction
     Why it matters: The disposition names deliveries of the wrong direction or no deliveries. The deliveries
@@ -117,20 +117,22 @@ D_DISP_UNKNOWN: Final = RULES.rule(
 
 
 def disposition_of_unknown_deliveries(case: Case10, first: int, last: i64, mine: str) -> None:
-    """A peer sends a disposition that names no delivery of the session in its direction.
+    """A peer sends a disposition that names no delivery of the session in the direction that its role
+    names.
 
     Demands: A disposition must name at least one delivery of its session. The delivery-ids of earlier
     sessions have no meaning.
     Source: transport.xml section performatives > disposition; transport.xml section links > Resuming
     Deliveries
-    Evidence: the fields first and last, and the delivery-ids used in that direction since the begin
+    Evidence: the fields first and last, and the delivery-ids that were used since the begin in the
+    direction that the role names
     Why it matters: The disposition settles nothing. The deliveries that the peer meant to settle stay
     unsettled, and the other peer may end the session with an error.
     Silent when: octets of either peer since the session's begin were not captured or could not be read. The
     rule is also silent when a delivery had no delivery-id, because the disposition may name this delivery.
-    How to mend it: Take first and last of a disposition from delivery-ids that were used on this session in
-    that direction. Discard delivery-ids of earlier sessions, and send the disposition on the session on which
-    the delivery arrived.
+    How to mend it: Take first and last of a disposition from delivery-ids that were used on this session
+    in the direction that the role names. Discard delivery-ids of earlier sessions, and send the
+    disposition on the session on which the delivery arrived.
     """
     if last == UNKNOWN:
         what = f"a disposition names delivery {first}, but this peer has {mine} no such delivery"
@@ -181,9 +183,9 @@ def settled_again(case: Case10, settled: Spans, first: i64, last: i64) -> None:
     Why it matters: The first disposition already settled the deliveries. The sender may have used the
     delivery-ids again, so the second disposition can settle other deliveries.
     Silent when: the capture lacks octets that were sent after the session's begin.
-    How to mend it: Mark a delivery as settled when the disposition is sent, and send settled true once per
-    delivery. Applications must not accept a message twice, for example once in a callback and once by
-    automatic settlement.
+    How to mend it: Mark a delivery as settled when the disposition is sent, and send settled=true only
+    once per delivery. Applications must not accept a message twice, for example once in a callback and
+    once by automatic settlement.
     """
     if settled.cover(first, last):
         case.report(
@@ -202,8 +204,8 @@ D_STATE_FINAL_RCV: Final = RULES.rule(
 def receiver_changes_its_outcome(case: Case10, number: i64) -> None:
     """A receiver states a second outcome for a delivery that differs from its first outcome.
 
-    Demands: After a receiver has stated an outcome for a delivery, the receiver must not change it. The
-    sender may still choose another outcome.
+    Demands: After a receiver has stated an outcome for a delivery, the receiver must not change this
+    outcome. The sender may still choose another outcome.
     Source: messaging.xml section delivery-state
     Evidence: the successive states that the receiver gives to a delivery
     Why it matters: An outcome is final. The sender may already have acted on the first outcome, for example
@@ -229,8 +231,8 @@ D_RCVMODE_SECOND: Final = RULES.rule(
 def settled_before_the_sender(case: Case10, number: i64) -> None:
     """A receiver settles a delivery before its sender has settled it, on a link with rcv-settle-mode second.
 
-    Demands: On a link with rcv-settle-mode second, the receiver may settle a delivery only after its own
-    disposition and the sender's settled disposition.
+    Demands: On a link with rcv-settle-mode second, the receiver may settle a delivery only after the
+    receiver has stated its outcome and the sender has settled the delivery.
     Source: transport.xml section performatives > transfer.rcv-settle-mode; transport.xml section definitions
     > receiver-settle-mode
     Evidence: a receiver's disposition with settled=true before any settlement by the sender
@@ -263,9 +265,9 @@ def outcome_not_offered(case: Case10, number: i64, name: str, certainty: i64) ->
     Why it matters: The source does not support the outcome. The sender cannot apply the outcome and may end
     the link with amqp:not-allowed.
     Silent when: the sender's attach was not captured, lists no outcomes, or lists a symbol that names no
-    known outcome. D-RCVMODE-SECOND, not this rule, reports a receiver that settles a delivery before the
-    sender on a link with rcv-settle-mode second. The finding is only possible, not certain, when the sender
-    attached the link again and the receiver may not yet have read the new attach.
+    known outcome. Another rule, D-RCVMODE-SECOND, reports a receiver that settles a delivery before the
+    sender on a link with rcv-settle-mode second. The finding is only possible, not certain, when the
+    sender attached the link again and the receiver may not yet have read the new attach.
     How to mend it: Read the outcomes field of the source in the sender's attach, and state only those
     outcomes or the default-outcome. If the application asks for another outcome, map the outcome to a listed
     outcome or return an error.

@@ -127,8 +127,8 @@ M_TGT_DYN_ADDR: Final = RULES.rule(
 def dynamic_target_without_address(case: Case10) -> None:
     """A receiver attaches with a dynamic target but does not give the address of the node that it created.
 
-    Demands: A receiver that attaches with target.dynamic=true must state the address of the created node. The
-    specification says 'source' there by mistake.
+    Demands: A receiver that attaches with target.dynamic=true must state the address of the created node.
+    For this demand, the specification says 'source' by mistake.
     Source: messaging.xml section addressing > target.address, dynamic
     Evidence: a receiver's attach with target.dynamic=true and a null address
     Why it matters: The receiver created the node for the sender. Without the address the sender cannot name
@@ -151,10 +151,10 @@ def dynamic_source_requested_by_address(case: Case10) -> None:
     Demands: A receiver that requests a dynamic source must leave source.address null.
     Source: messaging.xml section addressing > source.address, dynamic
     Evidence: a receiver's attach with source.dynamic=true and an address
-    Why it matters: The sender generates the address of a dynamic node. A broker either refuses a request with
-    an address as an error or ignores the address.
-    Silent when: the attach repeats the address of an earlier attach that it answers or resumes. The rule is
-    also silent when octets of either peer were not captured.
+    Why it matters: The sender generates the address of a dynamic node. A broker may refuse an attach that
+    requests a dynamic node and sets an address, or may ignore the address.
+    Silent when: the attach answers or resumes an earlier attach and repeats the address of that earlier
+    attach. The rule is also silent when octets of either peer were not captured.
     How to mend it: Leave source.address null when source.dynamic is true, and read the generated address from
     the sender's attach. To use a node with a known name, set the address and leave dynamic false.
     """
@@ -172,10 +172,10 @@ def dynamic_target_requested_by_address(case: Case10) -> None:
     Demands: A sender that requests a dynamic target must leave target.address null.
     Source: messaging.xml section addressing > target.address, dynamic
     Evidence: a sender's attach with target.dynamic=true and an address
-    Why it matters: The receiver generates the address of a dynamic node. A broker either refuses a request
-    with an address as an error or ignores the address.
-    Silent when: the attach repeats the address of an earlier attach that it answers or resumes. The rule is
-    also silent when octets of either peer were not captured.
+    Why it matters: The receiver generates the address of a dynamic node. A broker may refuse an attach
+    that requests a dynamic node and sets an address, or may ignore the address.
+    Silent when: the attach answers or resumes an earlier attach and repeats the address of that earlier
+    attach. The rule is also silent when octets of either peer were not captured.
     How to mend it: Leave target.address null when target.dynamic is true, and read the generated address from
     the receiver's attach. To use a node with a known name, set the address and leave dynamic false.
     """
@@ -197,8 +197,8 @@ def dynamic_properties_without_dynamic(case: Case10, what: str) -> None:
     Why it matters: The properties describe a dynamically created node, but the source or target names no
     dynamic node. The other peer may ignore the properties or refuse the attach.
     Silent when: never.
-    How to mend it: Leave dynamic-node-properties null unless dynamic is true in the same source or target. If
-    a dynamic node is wanted, set dynamic true.
+    How to mend it: Leave dynamic-node-properties null unless dynamic is true in the same source or
+    target. If a dynamic node is wanted, set dynamic to true.
     """
     case.report(M_DYNPROPS_UNSET, f"the {what} has dynamic-node-properties, but dynamic is not true")
 
@@ -302,7 +302,8 @@ M_OUTCOMES_SYMBOL: Final = RULES.rule(
 
 
 def outcomes_with_symbol_that_stands_for_none(case: Case10, symbol: str, certainty: i64) -> None:
-    """A peer sends a source whose outcomes list a symbol that is not the descriptor of an outcome.
+    """A peer sends a source whose field outcomes contains a symbol that is not the descriptor of an
+    outcome.
 
     Demands: The field outcomes must list descriptors of outcomes as symbols, such as amqp:accepted:list.
     Source: messaging.xml section addressing > source.outcomes
@@ -336,7 +337,8 @@ def generated_address_that_tells_nothing(case: Case10, address: str, name: str, 
     Why it matters: An operator who finds the node on the broker cannot see which client and which link it
     belongs to.
     Silent when: the other peer's open was not captured.
-    Only possible because: The address may contain both in a form that only its creator recognizes.
+    Only possible because: The address may contain the link name and the container-id in a form that only
+    the creator of the address recognizes.
     How to mend it: Build the address of a dynamic node from the container-id of the other peer's open and the
     link name, together with a unique part.
     """
@@ -441,7 +443,8 @@ def terminus_lost(case: Case10, what: str, policy: str) -> None:
     Demands: A peer must keep a terminus until the timeout has passed since the event that the expiry-policy
     names. A new attach stops the timer.
     Source: messaging.xml section addressing > terminus-expiry-policy, source.timeout, target.timeout
-    Evidence: the expiry-policy and timeout of the terminus, the times, and the later attach
+    Evidence: the expiry-policy and timeout of the terminus, the later attach, and the time that passed
+    before this attach
     Why it matters: The unsettled deliveries of the terminus are lost, and a subscription may be lost with it.
     Silent when: the link was closed, when the new attach is on another session, or when the terminus expires
     with the link. The rule is also silent when the other peer asks for another address, or when octets were

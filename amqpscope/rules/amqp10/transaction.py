@@ -46,8 +46,8 @@ def txn_id_too_long(case: Case10, size: int) -> None:
     Why it matters: Resources store txn-ids in fields of 32 octets. A longer txn-id cannot be stored, and the
     work under the transaction fails.
     Silent when: a part of the frame or of the message was not captured.
-    How to mend it: Generate txn-ids in the coordinator as binary values of at most 32 octets. The controller
-    has to send back the binary of the declared outcome unchanged.
+    How to mend it: Generate txn-ids in the coordinator as binary values of at most 32 octets. The
+    controller has to send back the txn-id of the declared outcome unchanged.
     """
     case.report(TX_ID_TYPE, f"the txn-id has {size} octets, but the limit is 32")
 
@@ -69,9 +69,9 @@ def work_in_no_transaction(case: Case10, what: str, transaction: Transaction | N
     end the link with amqp:transaction:unknown-id.
     Silent when: octets of either peer were not captured and may contain the declaration. The rule is also
     silent when the connection had more transactions than the rule remembers.
-    How to mend it: Use a txn-id only after the declared outcome has arrived and before the discharge is sent.
-    Applications must not share one transaction between threads that can commit while another thread still
-    sends.
+    How to mend it: Use a txn-id only after the declared outcome has arrived and before the discharge is
+    sent. An application must not commit a transaction in one thread while another thread still sends
+    under this transaction.
     """
     if transaction is None:
         case.report(
@@ -143,8 +143,8 @@ def work_on_another_session(case: Case10, control: Control, certainty: i64) -> N
     """A controller does work under a transaction on another session than the session of the control link,
     although the coordinator does not offer amqp:multi-ssns-per-txn.
 
-    Demands: A controller may work under a transaction on another session than the control link's only if the
-    coordinator offers multi-ssns-per-txn.
+    Demands: A controller may work under a transaction on another session than the session of the control
+    link only if the coordinator offers multi-ssns-per-txn.
     Source: transactions.xml section transactions; transactions.xml section coordination > txn-capability
     multi-ssns-per-txn
     Evidence: the session of the work, and the session of the control link

@@ -65,8 +65,8 @@ def acquired_under_a_transaction_not_asked_for(case: Case10) -> None:
     transaction.
     Silent when: octets of either peer were not captured.
     How to mend it: Name a transaction in a transfer only if the controller's flow on that link asked for
-    acquisition under it. Name a transaction in a disposition only for deliveries that the controller posted
-    under it.
+    acquisition under this transaction. Name a transaction in a disposition only for deliveries that the
+    controller posted under this transaction.
     """
     case.report(TX_RES_ID, "the resource names a transaction that the controller did not name for this work")
 
@@ -318,8 +318,9 @@ def settled_after_the_rollback(case: Case10, work: Work) -> None:
     the rollback.
     Only possible because: No capture can prove this fault, because the resource may have settled the delivery
     for another reason.
-    How to mend it: Return retired deliveries to their state before the transactional disposition when the
-    transaction rolls back. Settle a retired delivery only after the controller has stated a new outcome.
+    How to mend it: When the transaction rolls back, return retired deliveries to the state that they had
+    before the transactional disposition. Settle a retired delivery only after the controller has stated a
+    new outcome.
     """
     case.report(
         TX_RET_LIVE,

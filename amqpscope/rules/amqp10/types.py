@@ -27,7 +27,8 @@ Why it matters: The receiver does not know the type or the length of the value. 
 the frame and may close the connection with amqp:decode-error.
 Silent when: a part of the frame was not captured.
 How to mend it: Use only the format codes of the encoding table. If the encoder is correct, check that the
-previous value writes as many octets as its size says and that threads do not write to one buffer together.
+previous value has as many octets as its size says. Check also that no two threads write to the same
+buffer.
 """
 
 
@@ -38,7 +39,7 @@ T_CODE_EXT: Final = RULES.rule(
 extended format codes.
 
 Demands: A format code whose low nibble is 0xF must be followed by an extension octet. The specification
-assigns no such code, so none may appear.
+assigns no such code, so no such code may appear.
 Source: types.xml section encodings (bit layout)
 Evidence: a format code 0x4F, 0x5F, ... or 0xFF, and the octet after the code
 Why it matters: The receiver does not know what follows the code. The receiver cannot decode the frame and
@@ -54,8 +55,8 @@ T_DESC_CTOR: Final = RULES.rule(
 )
 """A peer sends a described value that lacks its descriptor or the value after the descriptor.
 
-Demands: After 0x00, one complete descriptor must follow, and then another constructor, which may itself be
-described.
+Demands: In a described value, the octet 0x00 must be followed by one complete descriptor and then by
+another constructor, which may itself be described.
 Source: types.xml section encodings > Constructor BNF
 Evidence: the octets of the described value
 Why it matters: Part of the described value is missing. The receiver takes the octets that follow for the
@@ -102,8 +103,8 @@ Why it matters: A later AMQP specification may assign the same descriptor to ano
 would then decode the value as the newly specified type.
 Silent when: a part of the frame was not captured.
 Only possible because: A specification that this rule does not know may define the descriptor.
-How to mend it: Put the enterprise number of the type's owner into the upper 32 bits of the ulong descriptor
-of a private type. Or use a symbolic descriptor with a domain of your own.
+How to mend it: Put the enterprise number of the type's owner into the upper 32 bits of the ulong
+descriptor of a private type. Alternatively, use a symbolic descriptor with a domain of your own.
 """
 
 
@@ -115,9 +116,9 @@ T_DESC_SYMFORM: Final = RULES.rule(
     usual_answer="amqp:decode-error",
     proved="certain",
 )
-"""A peer sends a symbolic descriptor that does not have the form domain, colon, name.
+"""A peer sends a symbolic descriptor that does not have the form `domain:name`.
 
-Demands: A symbolic descriptor must have the form domain, colon, name.
+Demands: A symbolic descriptor must have the form `domain:name`.
 Source: types.xml section types > Descriptor Values
 Evidence: the text of the symbolic descriptor
 Why it matters: Without a domain, the types of two vendors can have the same descriptor. The receiver may then
@@ -336,8 +337,8 @@ T_ARR_FIT: Final = RULES.rule(
 )
 """A peer sends an array whose elements use fewer or more octets than the size of the array states.
 
-Demands: An array must have a size, a count and one element constructor. After the constructor, the array must
-have as many elements as the count states, and they must fill exactly the size.
+Demands: An array must have a size, a count and one element constructor. After the constructor, the array
+must have as many elements as the count states, and the elements must fill exactly the stated size.
 Source: types.xml section encodings > Array
 Evidence: the size and count of the array, and the octets of its elements
 Why it matters: Size and count of the array contradict each other. Receivers that follow the size and
@@ -358,8 +359,8 @@ Demands: An array must have one constructor before its elements, even if its cou
 data only.
 Source: types.xml section encodings > Array
 Evidence: the octets after size and count of the array
-Why it matters: An array without elements also has to state the type of its elements. The receiver cannot
-decode the array and may refuse the frame.
+Why it matters: Even an empty array has to state the type of its elements. The receiver cannot decode the
+array and may refuse the frame.
 Silent when: a part of the frame was not captured.
 How to mend it: Write the element constructor after size and count in every array, also when the count is
 zero. Send null instead of an empty array where the field allows it.
@@ -370,7 +371,7 @@ T_SERIAL: Final = RULES.rule("T-SERIAL", "MUST", "definition", usual_answer="amq
 
 
 def serial_number_that_wraps_elsewhere(case: Case10, value: int, last: int, certainty: i64) -> None:
-    """A sender lets its delivery-id wrap at another point than from 4294967295 (2^32 - 1) to 0.
+    """The delivery-ids of a sender do not wrap from 4294967295 (2^32 - 1) to 0, but at another number.
 
     Demands: Delivery-ids, transfer-ids and delivery-counts wrap at 2^32, so peers must compare them as serial
     numbers (RFC 1982).

@@ -30,11 +30,11 @@ def transfer_beyond_window(case: Case10, session: SessionEnd, certainty: i64) ->
     Why it matters: The receiver may have no room for the transfer. The receiver may end the session with
     amqp:session:window-violation, and all links of the session end with it.
     Silent when: the begins were not captured, or when the capture lacks octets that were sent after the
-    begins. The rule is also silent when the window was larger before a flow that lacks the next-incoming-id
-    that it must have. Other rules report a sender that counts the window from its own next-outgoing-id
-    (S-WIN-FORMULA and S-WIN-FORMULA-INIT). S-WIN-DECR reports a sender that does not count further transfers
-    of a delivery. The finding is only possible, not certain, when an older window, which the sender may have
-    used, allows the transfer.
+    begins. The rule is also silent when the window was larger before a flow of the other peer that lacks
+    the mandatory next-incoming-id. Other rules report a sender that counts the window from its own
+    next-outgoing-id (S-WIN-FORMULA and S-WIN-FORMULA-INIT). S-WIN-DECR reports a sender that does not
+    count further transfers of a delivery. The finding is only possible, not certain, when an older
+    window, which the sender may have used, allows the transfer.
     How to mend it: Count transfers, not messages, against the other peer's incoming-window. Stop sending when
     the window is zero and wait for the next flow. Guard the count with a lock if several threads send on one
     session.
@@ -98,8 +98,8 @@ S_WIN_DECR: Final = RULES.rule("S-WIN-DECR", "MUST", "keyword", answer="amqp:ses
 
 
 def further_transfers_not_counted(case: Case10, session: SessionEnd) -> None:
-    """A sender does not count further transfers of a delivery against the other peer's incoming-window, and
-    exceeds the window by at most their number.
+    """A sender does not count further transfers of a delivery against the other peer's incoming-window,
+    and exceeds the window by at most the number of these transfers.
 
     Demands: Each transfer must use one unit of the other peer's incoming-window, also a further transfer of
     the same delivery.
@@ -144,7 +144,7 @@ S_WIN_OUT: Final = RULES.rule(
 
 
 def transfer_beyond_its_own_window(case: Case10, session: SessionEnd) -> None:
-    """A peer sends more transfers than the outgoing-window that it announced last.
+    """A peer sends more transfers than its last announced outgoing-window allows.
 
     Demands: A peer's outgoing-window limits the number of transfers that the peer can send at present. Each
     peer decides for itself whether its transfers reduce its outgoing-window.

@@ -92,8 +92,8 @@ def sent_after_its_time(way: Way, ttl: int, waited: int) -> Finding:
     no transmit-time. An expired message should be discarded or dead-lettered.
     Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 4.2.2 and 4.4.1
     Evidence: the ttl and the transmit-time of the message, and the times of its arrival and of its delivery
-    Why it matters: Receivers process a message that its sender no longer wanted to be read, for example an
-    outdated order or price.
+    Why it matters: Receivers process a message whose content is no longer valid, for example an outdated
+    order or price.
     Silent when: either connection was not captured, or when one of the two connections does not speak the
     draft. The rule is also silent when less than 1.1 times the ttl has passed since the later one of the
     transmit-time and the arrival.

@@ -64,7 +64,7 @@ Source: AMQP 1.0, draft of 5 April 2011 (revision 1239M), sections 6.3.1 and 3.8
 Evidence: the sizes of the SASL frames
 Why it matters: Before open the peers have not agreed on a larger frame size. The receiver may treat the frame
 as an error and close the connection.
-Silent when: a part of the frame was not captured, and the start of the frame is a guess.
+Silent when: a part of the frame was not captured, and amqpscope had to guess where the frame starts.
 How to mend it: Keep every SASL frame within 4096 octets. Shorten mechanism lists, initial responses and
 challenges, or choose a mechanism whose data fits.
 """
