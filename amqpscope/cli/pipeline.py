@@ -166,6 +166,17 @@ def run(
             ),
         ),
     ] = "",
+    with_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help=(
+                "Write the fields of all frames and all messages, without their bodies, as JSON, too. "
+                "Without this option, the fields of frequent frames are only in columns of their own, "
+                "and the run is faster."
+            ),
+        ),
+    ] = False,
     plan: Annotated[
         PlanChoice,
         typer.Option(
@@ -287,7 +298,7 @@ def run(
                     _print_plan(analysis.plan)
                     return Status.FINE
                 tally = shown and shown.runs(spark, sum(len(one.files) for one in sets))
-                outcome = analysis.write(out, chosen, tally, policy, allow_missing, dialect or "")
+                outcome = analysis.write(out, chosen, tally, policy, allow_missing, dialect or "", with_json)
         troubles = Lake(out).troubles()
     except BaseException:
         if analysis is not None:

@@ -24,7 +24,7 @@ from amqpscope.pipeline.references import AUTO
 from amqpscope.pipeline.rows import RowTerms
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.pipeline.secrets import SecretsAddress, SecretsServer
-from amqpscope.pipeline.session import cores
+from amqpscope.pipeline.session import cores as cores_of
 from amqpscope.pipeline.tasks import (
     PIECES,
     Analyse,
@@ -64,6 +64,7 @@ def analyse(
     shuffle: str = AUTO,
     tls_keylog: Iterable[str] = (),
     tls_key: Iterable[str] = (),
+    cores: int | None = None,
 ) -> "Analysis":
     """Find the captures and make the plan; nothing is read yet but the beginning of each file.
 
@@ -71,11 +72,11 @@ def analyse(
     plan: auto, chain or flow. split: octets of a range of a large file. shuffle: what the flow
     plan shuffles, references to payload, payload, or auto: references to what is in local files.
     tls_keylog, tls_key: paths on this machine of key logs and private keys (as of `amqpscope.read`); workers
-    ask this machine for secrets.
+    ask this machine for secrets. cores: for how many the plan is made; None: as many as `spark` has.
     """
     secrets = tls_secrets(list(tls_keylog), list(tls_key))
     sets = capture_sets(sources, set_by)
-    return Analysis(spark, make_plan(sets, cores(spark), plan, split, shuffle), secrets)
+    return Analysis(spark, make_plan(sets, cores or cores_of(spark), plan, split, shuffle), secrets)
 
 
 class Analysis:
@@ -88,11 +89,14 @@ class Analysis:
         self._secrets = secrets
         self._server: SecretsServer | None = None
 
-    def table(self, name: str) -> "DataFrame":
-        """One table. Each action on it reads the captures: what is used often is to be written, or cached."""
+    def table(self, name: str, with_json: bool = False) -> "DataFrame":
+        """One table. Each action on it reads the captures: what is used often is to be written, or cached.
+
+        with_json: see `write`.
+        """
         if name not in TABLES:
             raise PipelineError(f"{name}: there is no such table; the tables are {', '.join(TABLES)}")
-        return self._run(OneTable(name))
+        return self._run(OneTable(name, RowTerms(with_json=with_json)))
 
     def write(
         self,
@@ -102,6 +106,7 @@ class Analysis:
         policy: Policy | None = None,
         allow_missing: bool = False,
         dialect: str = "",
+        with_json: bool = False,
     ) -> AnalysisResult:
         """Tables into a lake, in one pass. At its end they replace what was in the lake, at once.
 
@@ -111,14 +116,15 @@ class Analysis:
         tables: those that are wanted, beside `files`. Without `findings` and `diagnoses` nothing is judged.
         tally: see `amqpscope.pipeline.tally`. policy: what findings and diagnoses are held to
         (`policy.load_policy`); without it no configuration holds. dialect: of AMQP 1.0 that all peers speak,
-        `final` or `draft2011`, "" to find out by the frames.
+        `final` or `draft2011`, "" to find out by the frames. with_json: the table `frames` has the fields of
+        all frames, and all messages, as JSON; otherwise only of frames whose fields have no columns.
         """
         unknown = sorted(set(tables) - set(TABLES))
         if unknown:
             raise PipelineError(f"{unknown[0]}: there is no such table; the tables are {', '.join(TABLES)}")
         fit_to_replace(list(self.plan.sets), allow_missing)
         wanted = tuple(name for name in TABLES if name in {"files", *tables})
-        terms = RowTerms(policy or Policy(), known_dialect(dialect))
+        terms = RowTerms(policy or Policy(), known_dialect(dialect), with_json=with_json)
         lake = Lake(path)
         self._lake = lake
         run, staging = lake.begin()

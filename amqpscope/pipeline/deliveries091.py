@@ -18,6 +18,7 @@ from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import Listener091, SentContent
 from amqpscope.tracking.amqp091.publishes import Publish
 from amqpscope.tracking.amqp10.identity import Link
+from amqpscope.tracking.events import Conversation
 from dissectors.amqp091.arguments import Method
 from dissectors.amqp091.methods import (
     BasicDeliver,
@@ -33,15 +34,23 @@ __all__ = ["Amqp091Log"]
 
 
 class Amqp091Log(DeliveryLog):
-    """The deliveries of a connection that speaks AMQP 0-9-1."""
+    """The deliveries of a connection that speaks AMQP 0-9-1, by the events of a conversation.
 
-    def __init__(self) -> None:
-        self._conversation: Conversation091 = Conversation091()
+    followed: is given each frame before the log is; if it is of another protocol, the log has its own.
+    """
+
+    def __init__(self, followed: Conversation | None) -> None:
+        self._own: Conversation091 | None = None
         self._events: _Events = _Events()
-        self._conversation.listeners.append(self._events)
+        if isinstance(followed, Conversation091):
+            followed.listeners.append(self._events)
+        else:
+            self._own = Conversation091()
+            self._own.listeners.append(self._events)
 
     def take(self, record: FrameRecord, link: Link | None) -> list[DeliveryRow]:
-        self._conversation.take(record)
+        if self._own is not None:
+            self._own.take(record)
         over = self._events.over
         if over:
             self._events.over = []

@@ -83,10 +83,9 @@ class Lake:
             return None
         except (OSError, ValueError) as error:
             raise PipelineError(f"{self.name}/{LAKE_MANIFEST}: cannot be read ({error})") from error
-        if manifest.get("schema") != LAKE_SCHEMA:
-            raise PipelineError(
-                f"{self.name}: not a lake of this version ({manifest.get('schema')}): write a new one"
-            )
+        version = f"{manifest.get('schema')}, tables {manifest.get('tables_version')}"
+        if version != f"{LAKE_SCHEMA}, tables {SCHEMA_VERSION}":
+            raise PipelineError(f"{self.name}: not a lake of this version ({version}): write a new one")
         return dict(manifest)
 
     def written(self) -> dict[str, Any]:

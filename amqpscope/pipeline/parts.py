@@ -113,8 +113,8 @@ class _OpenPart:
         self._writer = _writer(stream, table)
 
     def take(self, batch: pa.RecordBatch) -> int:
-        """Let rows wait; gives their octets."""
-        octets = int(batch.nbytes)
+        """Let rows wait; gives their octets, without those of columns that are null throughout."""
+        octets = sum(int(one.nbytes) for one in batch.columns if one.null_count < batch.num_rows)
         self._waiting.append(batch)
         self.rows += batch.num_rows
         self.waiting_rows += batch.num_rows

@@ -8,7 +8,7 @@ table has to escape it.
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator
-from datetime import date, timedelta
+from datetime import date
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -22,7 +22,10 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.note import INTERNAL, Note, mishap
 from amqpscope.model.passwords import without_password
 from amqpscope.model.records import CLIENT, SERVER, Connection, FrameRecord
-from amqpscope.pipeline.deliveries import DeliveryLog, DeliveryRow
+from amqpscope.pipeline.columns import LARGEST, TableColumns
+from amqpscope.pipeline.deliveries import DeliveryLog
+from amqpscope.pipeline.delivery_columns import DeliveryColumns
+from amqpscope.pipeline.frame_columns import Days, FrameColumns
 from amqpscope.pipeline.packets import in_text, split
 from amqpscope.pipeline.schemas import TABLES
 from amqpscope.policy.policy import Policy, Rulings
@@ -31,11 +34,9 @@ from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.findings import decided_object
 from amqpscope.report.json_form import FrameForm
 from amqpscope.report.links import LinkNames
-from amqpscope.report.secrets import problem_path
 from amqpscope.report.summary import add_frame, error_object
 from amqpscope.rules.editions import following
 from amqpscope.rules.profiles import under
-from amqpscope.tracking.amqp10.identity import Link
 from amqpscope.tracking.events import Conversation
 from dissectors.wire import i64
 
@@ -43,20 +44,10 @@ __all__ = ["USUAL_TERMS", "Recorder", "RowTerms", "Rows"]
 
 BATCH_ROWS = 16_384
 BATCH_TEXT = 8 * 1024 * 1024
-"""Rows, and characters of JSON, of a table after which a batch of it is given out."""
+"""Rows of a table, and characters of text made for rows, after which a batch is given out."""
 
 _STATUS: Final = [column.name for column in TABLES["files"].columns].index("status")
 _REASON: Final = [column.name for column in TABLES["files"].columns].index("reason")
-
-_NONE: list[Any] = []
-"""The problems of most frames: one list for all, which nobody puts anything into."""
-
-_LARGEST: Final = 2**63 - 1
-"""What a column of whole numbers holds. A delivery-tag of 0-9-1 may be larger; no broker counts so far."""
-
-_EPOCH = date(1970, 1, 1)
-_DAY: Final = 86_400 * 1_000_000_000
-
 
 _USUAL_POLICY: Final = Policy()
 
@@ -66,11 +57,13 @@ class RowTerms(NamedTuple):
 
     policy: what findings are held to. dialect: of AMQP 1.0 that all peers speak, "" to find out by the
     frames. secrets: where the secrets of TLS are asked for (`pipeline.secrets.SecretsAddress`), if anywhere.
+    with_json: the table `frames` has all fields and messages as JSON.
     """
 
     policy: Policy = _USUAL_POLICY
     dialect: str = ""
     secrets: Any = None
+    with_json: bool = False
 
 
 USUAL_TERMS: Final = RowTerms()
@@ -78,9 +71,6 @@ USUAL_TERMS: Final = RowTerms()
 
 class Rows:
     """Rows of several tables. Only those of `wanted` tables are kept; all are counted.
-
-    They are kept by column: a million tuples would each be looked at by the garbage collector, again and
-    again, for a quarter of all the time.
 
     counts: findings that may count by (`finding`, severity, certainty), those that are allowed or known by
     (`suppressed`,), the use of entries of the allow-list by (`allowed`, number), diagnoses by (`diagnosis`,
@@ -94,8 +84,10 @@ class Rows:
         self.terms = terms
         self.rulings = Rulings(terms.policy)
         self.counts: Counter[tuple[str, ...]] = Counter()
-        self._columns: dict[str, list[list[Any]]] = {name: _columns(name) for name in wanted}
-        self._text = 0
+        self.frames: FrameColumns = FrameColumns(terms.with_json)
+        self.deliveries: DeliveryColumns = DeliveryColumns()
+        own: dict[str, TableColumns] = {"frames": self.frames, "deliveries": self.deliveries}
+        self._tables: dict[str, TableColumns] = {name: own.get(name) or TableColumns(name) for name in wanted}
 
     @property
     def judges(self) -> bool:
@@ -103,14 +95,14 @@ class Rows:
         return not self.wanted.isdisjoint(("findings", "diagnoses"))
 
     def add(self, table: str, row: tuple[Any, ...], text: int = 0) -> None:
-        """One row. text: characters of JSON in it."""
-        columns = self._columns.get(table)
+        """One row, as the values of all columns. text: characters of JSON in it.
+
+        Not of frames and deliveries.
+        """
+        columns = self._tables.get(table)
         if columns is not None:
-            number: i64 = 0
-            for column in columns:
-                column.append(row[number])
-                number += 1
-            self._text += text
+            columns.add(row)
+            columns.text += text
 
     def add_file(self, row: tuple[Any, ...]) -> None:
         """The row of a file (`files.file_row`): it is counted by its status, too."""
@@ -120,56 +112,13 @@ class Rows:
 
     def batches(self, all_of_them: bool = False) -> Iterator[tuple[str, pa.RecordBatch]]:
         """Tables and batches of their rows, as far as these are large enough."""
-        everything = all_of_them or self._text >= BATCH_TEXT
-        for name, columns in self._columns.items():
-            rows = len(columns[0])
-            if rows and (everything or rows >= BATCH_ROWS):
-                self._columns[name] = _columns(name)
-                yield name, _batch(TABLES[name].schema, columns)
-        if everything:
-            self._text = 0
-
-
-def _columns(table: str) -> list[list[Any]]:
-    return [[] for _ in TABLES[table].columns]
-
-
-def _batch(schema: pa.Schema, columns: list[list[Any]]) -> pa.RecordBatch:
-    arrays = []
-    for values, field in zip(columns, schema, strict=True):
-        try:
-            arrays.append(pa.array(values, field.type))
-        except UnicodeEncodeError:
-            # A file's name that is no text, mostly.
-            arrays.append(pa.array([_as_text(value) for value in values], field.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _as_text(value: Any) -> Any:
-    """`value`, its characters that cannot be encoded as escapes."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, list):
-        return [_as_text(item) for item in value]
-    if isinstance(value, dict):
-        return {name: _as_text(item) for name, item in value.items()}
-    return value
-
-
-class _Days:
-    """Turns times into dates; most times are of the same day as the last."""
-
-    def __init__(self) -> None:
-        self._number: i64 = 0
-        self._date: date = _EPOCH
-
-    def of(self, time: i64) -> date:
-        """The date (UTC) of a time in ns since 1970."""
-        number = time // _DAY
-        if number != self._number:
-            self._number = number
-            self._date = _EPOCH + timedelta(days=int(number))
-        return self._date
+        text: i64 = 0
+        for columns in self._tables.values():
+            text += columns.text
+        everything = all_of_them or text >= BATCH_TEXT
+        for name, columns in self._tables.items():
+            if columns.rows and (everything or columns.rows >= BATCH_ROWS):
+                yield name, columns.take()
 
 
 class _Followed:
@@ -194,7 +143,7 @@ class Recorder:
         self._rows = rows
         self._set = capture_set
         self._captures = captures
-        self._days = _Days()
+        self._days = Days()
         self._names = LinkNames()
         self._form = FrameForm("", False, self._names)
         self._followed: dict[Connection, _Followed] = {}
@@ -291,98 +240,18 @@ class Recorder:
         if self._with_deliveries and log is None:
             protocol = protocol_of_kind(record.frame.kind, record.frame.dialect)
             if protocol is not None:
-                log = protocol.delivery_log(self._names, connection)
+                log = protocol.delivery_log(self._names, connection, self._current.followed)
                 self._current.log = log
         link = self._names.of(record)
+        if self._current.followed is not None and (self._with_summaries or self._with_deliveries):
+            self._current.followed.take(record)
         if self._with_summaries:
-            if self._current.followed is not None:
-                self._current.followed.take(record)
             add_frame(self._current.summary, record, link)
         if log is not None:
             for delivery in log.take(record, link):
-                self._delivery(connection, delivery)
+                self._rows.deliveries.add_delivery(self._set, self._captures, connection, delivery)
         if self._with_frames:
-            self._frame_row(record, link)
-
-    def _frame_row(self, record: FrameRecord, link: Link | None) -> None:
-        connection = record.connection
-        frame = record.frame
-        position, packet = split(record.packet)
-        time: i64 = record.time
-        guarded = self._form.guards(record, link)
-        fields = self._form.fields(record, guarded)
-        message = None if record.message is None else self._form.message(record, link)
-        problems = _NONE
-        if frame.problems:
-            problems = [
-                {
-                    "code": problem.code,
-                    "offset": problem.offset,
-                    "path": problem_path(problem, guarded),
-                    "reason": problem.reason,
-                }
-                for problem in frame.problems
-            ]
-        self._rows.add(
-            "frames",
-            (
-                self._set,
-                self._captures[position],
-                packet,
-                time // 1000,
-                time,
-                connection.id,
-                record.peer,
-                frame.kind,
-                frame.name,
-                frame.channel if frame.channel >= 0 else None,
-                frame.offset,
-                frame.size,
-                fields,
-                problems,
-                split(record.last_packet)[1] if record.last_packet != record.packet else None,
-                frame.absent if frame.missing > 0 and frame.absent > 0 else None,
-                self._form.payload(record),
-                None if link is None else without_password(link.name),
-                None if link is None else _without_password(link.address),
-                message,
-                self._days.of(time),
-                connection.protocol or None,
-            ),
-            len(fields) + (0 if message is None else len(message)),
-        )
-
-    def _delivery(self, connection: Connection, delivery: DeliveryRow) -> None:
-        position, packet = split(delivery.packet)
-        settled = delivery.settled_by
-        self._rows.add(
-            "deliveries",
-            (
-                self._set,
-                self._captures[position],
-                packet,
-                delivery.time // 1000,
-                delivery.time,
-                connection.id,
-                delivery.sender,
-                delivery.channel,
-                _without_password(delivery.link_name),
-                _without_password(delivery.address),
-                _whole(delivery.id),
-                None if delivery.tag is None else delivery.tag.hex(),
-                delivery.transfers,
-                delivery.payload,
-                delivery.complete,
-                delivery.aborted,
-                delivery.outcome or None,
-                delivery.condition or None,
-                settled or None,
-                split(delivery.settled_packet)[1] if settled else None,
-                delivery.settled_time - delivery.time if settled else None,
-                self._days.of(delivery.time),
-                connection.protocol or None,
-            ),
-        )
+            self._rows.frames.add_frame(self._set, self._captures, record, link, self._form)
 
     def _finding(self, finding: Finding) -> None:
         position, packet = split(int(finding.packet))
@@ -447,7 +316,7 @@ class Recorder:
             self._last = None
         if followed.log is not None:
             for delivery in followed.log.finish():
-                self._delivery(connection, delivery)
+                self._rows.deliveries.add_delivery(self._set, self._captures, connection, delivery)
         self._names.forget(connection)
         summary = followed.summary
         notes = self._notes.pop(connection, [])
@@ -535,8 +404,4 @@ class Recorder:
 
 def _whole(number: int | None) -> int | None:
     """A number of the wire in a column of 64 bits with a sign: null if it is too large for that."""
-    return None if number is None or number > _LARGEST else number
-
-
-def _without_password(text: str | None) -> str | None:
-    return None if text is None else without_password(text)
+    return None if number is None or number > LARGEST else number

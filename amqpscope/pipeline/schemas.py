@@ -2,7 +2,8 @@
 
 Frames and findings have the names of `read --format ndjson` and `check --format ndjson`. A time stands
 twice: as a timestamp in microseconds, which Spark can compute with, and exact in nanoseconds since 1970
-(`_ns`). What has no fixed form, fields and messages, is JSON text. `date` (of the row's time, UTC) and
+(`_ns`). The fields of frequent frames have columns; what has no fixed form, the fields of other frames and
+messages, is JSON text. `date` (of the row's time, UTC) and
 `protocol` are columns of the files, and the names of their directories, too.
 
 `SCHEMA_VERSION` counts up when a column changes its name, type or meaning; new columns may come without.
@@ -14,7 +15,7 @@ import pyarrow as pa
 
 __all__ = ["SCHEMA_VERSION", "SEGMENTS", "TABLES", "ColumnSchema", "TableSchema", "describe"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 TEXT = pa.string()
 WHOLE = pa.int64()
@@ -187,6 +188,60 @@ _LINKS = TableSchema(
     True,
 )
 
+
+def _field(
+    name: str, kind: pa.DataType, frames: str, meaning: str = "", repeats: bool = True
+) -> ColumnSchema:
+    """A field of frequent frames. frames: which of them have it. meaning: if the name does not say it."""
+    own = f"field {name.replace('_', '-')} of {frames}"
+    return ColumnSchema(name, kind, meaning or own, repeats and kind == WHOLE)
+
+
+_FIELDS = (
+    _field("handle", WHOLE, "transfer and flow"),
+    _field(
+        "delivery_id",
+        WHOLE,
+        "",
+        "field delivery-id of transfer; delivery-tag of basic.deliver, basic.ack and basic.nack",
+        False,
+    ),
+    _field("delivery_tag", TEXT, "", "field delivery-tag of transfer, in hex"),
+    _field("message_format", WHOLE, "transfer"),
+    _field("settled", YES, "transfer and disposition"),
+    _field("more", YES, "transfer"),
+    _field("rcv_settle_mode", SMALL, "transfer"),
+    _field(
+        "state", TEXT, "", "name of the delivery state of transfer and disposition; details are in `fields`"
+    ),
+    _field("resume", YES, "transfer"),
+    _field("aborted", YES, "transfer"),
+    _field("batchable", YES, "transfer and disposition"),
+    _field("role", YES, "", "field role of disposition: true for the receiver"),
+    _field("first", WHOLE, "disposition", repeats=False),
+    _field("last", WHOLE, "disposition", repeats=False),
+    _field("next_incoming_id", WHOLE, "flow", repeats=False),
+    _field("incoming_window", WHOLE, "flow"),
+    _field("next_outgoing_id", WHOLE, "flow", repeats=False),
+    _field("outgoing_window", WHOLE, "flow"),
+    _field("delivery_count", WHOLE, "flow", repeats=False),
+    _field("link_credit", WHOLE, "flow"),
+    _field("available", WHOLE, "flow"),
+    _field("drain", YES, "flow"),
+    _field("echo", YES, "flow"),
+    _field("exchange", TEXT, "basic.publish and basic.deliver"),
+    _field("routing_key", TEXT, "basic.publish and basic.deliver"),
+    _field("consumer_tag", TEXT, "basic.deliver"),
+    _field("mandatory", YES, "basic.publish"),
+    _field("immediate", YES, "basic.publish"),
+    _field("redelivered", YES, "basic.deliver"),
+    _field("multiple", YES, "basic.ack and basic.nack"),
+    _field("requeue", YES, "basic.nack"),
+    _field("body_size", WHOLE, "content-header"),
+    _field("properties", TEXT, "", "JSON object of the properties in a content-header"),
+)
+"""Of frames as they are in the final AMQP 1.0 and in AMQP 0-9-1."""
+
 _FRAMES = TableSchema(
     "frames",
     "every frame",
@@ -210,7 +265,8 @@ _FRAMES = TableSchema(
         ColumnSchema(
             "fields",
             TEXT,
-            "JSON object of the frame's fields by their names in the specification, with secrets hidden",
+            "JSON object of the frame's fields by their names in the specification, with secrets hidden;"
+            " null if other columns have all fields, or the frame has none",
         ),
         ColumnSchema(
             "problems",
@@ -229,8 +285,12 @@ _FRAMES = TableSchema(
         ColumnSchema("link", TEXT, "name of the link that the frame is about"),
         ColumnSchema("address", TEXT, "address of that link"),
         ColumnSchema(
-            "message", TEXT, "JSON object of the message that this frame completes, without the body"
+            "message",
+            TEXT,
+            "JSON object of the message that this frame completes, without the body; only where `fields` is"
+            " not null",
         ),
+        *_FIELDS,
         *_PARTITIONS,
     ),
     True,

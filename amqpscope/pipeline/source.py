@@ -1,8 +1,8 @@
 """The data source `amqpscope` for Spark: `spark.read.format("amqpscope").load(PATH)`.
 
 PATH may be a list. Options: `table`, one of the tables or `segments` (default `frames`); `setBy`, `profile`,
-`spec` and `dialect` as of the command. A schema that is given chooses columns. The chain plan reads it: a
-partition is one or more capture sets. Every action reads the captures again.
+`spec`, `dialect` and `json` (true or false) as of the command. A schema that is given chooses columns. The
+chain plan reads it: a partition is one or more capture sets. Every action reads the captures again.
 """
 
 import ipaddress
@@ -76,15 +76,23 @@ class AmqpscopeSource(DataSource):  # type: ignore[misc]
                 raise PipelineError(f"{asked}: the table {table.name} has {has}")
         given = Given()
         given.profile, given.spec = self.options.get("profile"), self.options.get("spec")
-        terms = RowTerms(Policy(None, given), known_dialect(self._option("dialect", "")))
+        terms = RowTerms(
+            Policy(None, given), known_dialect(self._option("dialect", "")), with_json=self._yes("json")
+        )
         columns = [field.name for field in schema]
         return CaptureSetReader(sources, table.name, columns, self._option("setby", "directory"), terms)
 
     def _option(self, name: str, usual: str) -> str:
         return str(self.options.get(name, usual))
 
+    def _yes(self, name: str) -> bool:
+        given = self._option(name, "false").lower()
+        if given not in ("true", "false"):
+            raise PipelineError(f"option {name}: must be true or false, not {given}")
+        return given == "true"
 
-_SHOWN = ("table", "setBy", "profile", "spec", "dialect")
+
+_SHOWN = ("table", "setBy", "profile", "spec", "dialect", "json")
 _OPTIONS = {"path", "paths", *(name.lower() for name in _SHOWN)}
 
 

@@ -69,8 +69,9 @@ class TaskOutput(ABC):
 class OneTable(TaskOutput):
     """Gives the rows of one table."""
 
-    def __init__(self, table: str) -> None:
+    def __init__(self, table: str, terms: RowTerms = USUAL_TERMS) -> None:
         self.tables = (table,)
+        self.terms = terms
         self.schema = TABLES[table].schema
 
     def take(self, made: Iterator[tuple[str, pa.RecordBatch]], rows: Rows) -> Batches:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from amqpscope.model.peer_name import PeerName
     from amqpscope.model.records import Connection
     from amqpscope.pipeline.deliveries import DeliveryLog
+    from amqpscope.pipeline.frame_columns import FrameColumns, FrameFields
     from amqpscope.report.close_causes import CloseCauses
     from amqpscope.report.json_renderer import JsonRenderer
     from amqpscope.report.links import LinkNames
@@ -178,10 +179,17 @@ class Amqp091(Protocol):
 
         return CloseCauses091()
 
-    def delivery_log(self, links: LinkNames, connection: Connection) -> DeliveryLog:
+    def delivery_log(
+        self, links: LinkNames, connection: Connection, followed: Conversation | None
+    ) -> DeliveryLog:
         from amqpscope.pipeline.deliveries091 import Amqp091Log
 
-        return Amqp091Log()
+        return Amqp091Log(followed)
+
+    def frame_fields(self, columns: FrameColumns) -> FrameFields:
+        from amqpscope.pipeline.fields091 import Amqp091Fields
+
+        return Amqp091Fields(columns)
 
     def masker(self, stand_ins: StandIns) -> Masker:
         from amqpscope.cutting.masking091 import Masker091

@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from amqpscope.model.peer_name import PeerName
     from amqpscope.model.records import Connection
     from amqpscope.pipeline.deliveries import DeliveryLog
+    from amqpscope.pipeline.frame_columns import FrameColumns, FrameFields
     from amqpscope.report.json_renderer import JsonRenderer
     from amqpscope.report.links import LinkNames
     from amqpscope.report.text_renderer import TextRenderer
     from amqpscope.rules.amqp10.judge import Judge10
     from amqpscope.rules.judge import Judge
     from amqpscope.tracking.correlation_budget import CorrelationBudget
+    from amqpscope.tracking.events import Conversation
     from amqpscope.tracking.summary import ConnectionSummary
     from amqpscope.why.endings import Following
     from amqpscope.why.grounds import Grounds
@@ -151,10 +153,17 @@ class Amqp10(Protocol):
 
         return Amqp10TextRenderer()
 
-    def delivery_log(self, links: LinkNames, connection: Connection) -> DeliveryLog:
+    def delivery_log(
+        self, links: LinkNames, connection: Connection, followed: Conversation | None
+    ) -> DeliveryLog:
         from amqpscope.pipeline.deliveries10 import Amqp10Log
 
         return Amqp10Log(links.conversation(connection))
+
+    def frame_fields(self, columns: FrameColumns) -> FrameFields:
+        from amqpscope.pipeline.fields10 import Amqp10Fields
+
+        return Amqp10Fields(columns)
 
     def masker(self, stand_ins: StandIns) -> Masker:
         from amqpscope.cutting.masking10 import Masker10

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from amqpscope.model.peer_name import PeerName
     from amqpscope.model.records import Connection
     from amqpscope.pipeline.deliveries import DeliveryLog
+    from amqpscope.pipeline.frame_columns import FrameColumns, FrameFields
     from amqpscope.report.close_causes import CloseCauses
     from amqpscope.report.json_renderer import JsonRenderer
     from amqpscope.report.links import LinkNames
@@ -194,14 +195,25 @@ class Protocol(RuleSpace, ABC):
 
         return CloseCauses()
 
-    def delivery_log(self, links: LinkNames, connection: Connection) -> DeliveryLog:
+    # Tables of the pipeline
+
+    def delivery_log(
+        self, links: LinkNames, connection: Connection, followed: Conversation | None
+    ) -> DeliveryLog:
         """What follows the deliveries of a connection for the pipeline's table.
 
-        links: has been asked for the link of every frame before the log takes it.
+        links, followed: the names of links, and what follows the connection (`conversation`), which get every
+        frame before the log does.
         """
         from amqpscope.pipeline.deliveries import DeliveryLog
 
         return DeliveryLog()
+
+    def frame_fields(self, columns: FrameColumns) -> FrameFields:
+        """What puts the fields of its frames into columns of the pipeline's table."""
+        from amqpscope.pipeline.frame_columns import FrameFields
+
+        return FrameFields()
 
     # Anonymising
 

@@ -332,7 +332,8 @@ def test_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return pa.RecordBatch.from_pylist(rows, schema=schema)
 
     monkeypatch.setattr(lake_parts, "ROW_GROUP_ROWS", 4000)
-    monkeypatch.setattr(lake_parts, "ROW_GROUP_OCTETS", 10 * batch("amqp10", 0).nbytes)
+    octets = sum(one.nbytes for one in batch("amqp10", 0).columns if one.null_count < 1000)
+    monkeypatch.setattr(lake_parts, "ROW_GROUP_OCTETS", 10 * octets)
     writer = PartWriter(str(tmp_path), "stem")
     for number in range(9):
         writer.write("deliveries", batch("amqp10", number * 1000))

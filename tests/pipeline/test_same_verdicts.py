@@ -108,7 +108,7 @@ def test_with_one_core(tmp_path: Path, plan: str, reported_of_some: Reported) ->
     """The command as it is started, in a process of its own, with ranges of 1 MiB."""
     lake, reported = tmp_path / "lake", reported_of_some
     command = ["pipeline", "run", *map(str, reported.captures), "--out", str(lake), "--set-by", "file"]
-    options = ["--plan", plan, "--split", "1", "--master", "local[1]"]
+    options = ["--plan", plan, "--split", "1", "--master", "local[1]", "--json"]
     result = subprocess.run(
         [sys.executable, "-m", "amqpscope", *command, *options],
         capture_output=True,
@@ -117,7 +117,7 @@ def test_with_one_core(tmp_path: Path, plan: str, reported_of_some: Reported) ->
         check=False,
     )
     assert result.returncode == 1, result.stderr
-    reported.compare(lake)
+    reported.compare(lake, with_json=True)
 
 
 FILES = 3

@@ -44,6 +44,7 @@ def reader(schema: str = "", **options: str) -> CaptureSetReader:
             "",
             "option tabel: is unknown; the options are table, setBy,",
         ),
+        ({"path": str(OTHER), "json": "perhaps"}, "", "option json: must be true or false"),
         ({"path": str(OTHER), "table": "nosuch"}, "", "nosuch: there is no such table"),
         ({"path": str(OTHER), "profile": "nosuch"}, "", "nosuch"),
         ({"path": str(OTHER), "spec": "nosuch"}, "", "nosuch"),
@@ -60,9 +61,10 @@ def test_refusals(tmp_path: Path, options: dict[str, str], schema: str, reason: 
 
 def test_terms() -> None:
     """Options of the command that findings depend on."""
-    terms = [reader(path="x")._terms, reader(path="x", spec="csd01", profile="none", dialect="final")._terms]
-    found = [(one.policy.profile, one.policy.spec, one.dialect) for one in terms]
-    assert found == [("auto", "final", ""), ("none", "csd01", "final")]
+    options = {"spec": "csd01", "profile": "none", "dialect": "final", "json": "true"}
+    terms = [reader(path="x")._terms, reader(path="x", **options)._terms]
+    found = [(one.policy.profile, one.policy.spec, one.dialect, one.with_json) for one in terms]
+    assert found == [("auto", "final", "", False), ("none", "csd01", "final", True)]
 
 
 def test_names_do_not_depend_on_where_the_command_starts(

@@ -47,10 +47,14 @@ def test_every_part_is_its_own(protocol: Protocol) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=list(PROTOCOLS))
-def test_the_pipeline_follows_its_deliveries(protocol: Protocol) -> None:
+def test_the_pipeline_follows_its_deliveries_and_knows_its_fields(protocol: Protocol) -> None:
     pytest.importorskip("pyspark")
-    log = protocol.delivery_log(LinkNames(), Connection("capture", 0, 0, bytes(12)))
-    assert (protocol.usual or protocol.name).removeprefix("amqp") in type(log).__module__
+    from amqpscope.pipeline.frame_columns import FrameColumns
+
+    log = protocol.delivery_log(LinkNames(), Connection("capture", 0, 0, bytes(12)), None)
+    fields = protocol.frame_fields(FrameColumns(False))
+    for part in (log, fields):
+        assert (protocol.usual or protocol.name).removeprefix("amqp") in type(part).__module__
 
 
 def test_no_other_file_names_a_protocol() -> None:

@@ -39,14 +39,6 @@ def _parts(lake: Path) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     for part in json.loads((lake / "manifest.json").read_text())["parts"]:
         found = pq.ParquetFile(lake / part["path"]).read().to_pylist()
         assert len(found) == part["rows"]
-        if TABLES[part["table"]].partitioned:
-            date, protocol = part["path"].split("/")[-3:-1]
-            protocol = protocol.removeprefix("protocol=")
-            own = {
-                "date": datetime.date.fromisoformat(date.removeprefix("date=")),
-                "protocol": None if protocol == "__HIVE_DEFAULT_PARTITION__" else protocol,
-            }
-            found = [row | own for row in found]
         yield part["table"], part["path"], found
 
 
@@ -114,11 +106,31 @@ def as_finding(row: dict[str, Any]) -> dict[str, Any]:
     return reported | {"time": nanoseconds(row), "evidence": json.loads(row["evidence"])}
 
 
+COLUMNS = TABLES["frames"].columns
+FIELDS = [column.name for column in COLUMNS[[column.name for column in COLUMNS].index("message") + 1 : -2]]
+"""The columns that have fields of frequent frames."""
+
+
+def fields_in_columns(row: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a frame, by the contract of `read`, as far as a row of `frames` has them in columns."""
+    fields = {name.replace("_", "-"): row[name] for name in FIELDS if row[name] is not None}
+    if row["kind"] != "amqp" and "delivery-id" in fields:
+        fields["delivery-tag"] = fields.pop("delivery-id")
+    if "state" in fields:
+        fields["state"] = {"type": fields["state"]}
+    if "properties" in fields:
+        fields |= {"class-id": 60, "weight": 0, "properties": json.loads(fields["properties"])}
+    if "mandatory" in fields:
+        fields["reserved-1"] = 0
+    return fields
+
+
 def as_frame(row: dict[str, Any]) -> dict[str, Any]:
     """A row of `frames` by the contract of `read`."""
-    own = ("capture_set", "time_ns", "date", "offset")
+    own = ("capture_set", "time_ns", "date", "offset", *FIELDS)
     reported = {name: value for name, value in row.items() if name not in own}
-    reported |= {"time": nanoseconds(row), "fields": json.loads(row["fields"])}
+    fields = fields_in_columns(row) if row["fields"] is None else json.loads(row["fields"])
+    reported |= {"time": nanoseconds(row), "fields": fields}
     if reported["message"] is not None:
         reported["message"] = json.loads(reported["message"])
     for name in ("last_packet", "missing", "payload", "link", "address", "message"):
@@ -144,39 +156,50 @@ class Reported:
 
     def __init__(self, captures: Sequence[Path]) -> None:
         self.captures = captures
-        reported = {
-            "findings": [finding for path in captures for finding in checked(path)],
-            "frames": [frame for path in captures for frame in read(path)],
-        }
-        self.findings = ordered(reported["findings"])
-        self.frames = ordered(reported["frames"])
-        self._places: dict[str, dict[str, list[int]]] = {"findings": {}, "frames": {}}
-        for name, rows in reported.items():
-            for place, row in enumerate(rows):
-                self._places[name].setdefault(_key(row), []).append(place)
+        self._findings = [finding for path in captures for finding in checked(path)]
+        self._frames = [frame for path in captures for frame in read(path)]
+        self.findings = ordered(self._findings)
+        self.frames = ordered(self._frames)
 
-    def compare(self, lake: Path) -> None:
+    def compare(self, lake: Path, with_json: bool = False) -> None:
         """A lake with these captures, each a set of its own, has the same rows; those of a connection in the
         same order, as far as they are in the same file. (What several connections tell is in files of its
-        own in the flow plan.)
+        own in the flow plan.) with_json: it has messages.
         """
         rows = contents(lake)
+        frames = self._frames if with_json else [_without_message(frame) for frame in self._frames]
         assert ordered(as_finding(row) for row in rows["findings"]) == self.findings
-        assert ordered(as_frame(row) for row in rows["frames"]) == self.frames
+        found = [as_frame(row) for row in rows["frames"]]
+        assert ordered(found if with_json else map(_without_message, found)) == ordered(frames)
+        all_places = {"findings": _places(self._findings), "frames": _places(frames)}
         for name, path, part in _parts(lake):
-            if name not in self._places:
+            if name not in all_places:
                 continue
             last: dict[tuple[str, str], int] = {}
             for row in part:
                 key = (row["capture"], row["connection"])
-                places = self._places[name][_key(as_finding(row) if name == "findings" else as_frame(row))]
-                later = [place for place in places if place > last.get(key, -1)]
+                shown = as_finding(row) if name == "findings" else as_frame(row)
+                if name == "frames" and not with_json:
+                    shown = _without_message(shown)
+                later = [place for place in all_places[name][_key(shown)] if place > last.get(key, -1)]
                 assert later, f"{path}: {row} is not at its place"
                 last[key] = later[0]
         assert {row["capture"] for row in rows["files"]} == {str(path) for path in self.captures}
         assert {row["status"] for row in rows["files"]} <= {"ok", "partial"}
-        frames = sum(row["client_frames"] + row["server_frames"] for row in rows["connections"])
-        assert frames == len(self.frames)
+        count = sum(row["client_frames"] + row["server_frames"] for row in rows["connections"])
+        assert count == len(self.frames)
+
+
+def _without_message(frame: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in frame.items() if name != "message"}
+
+
+def _places(rows: list[dict[str, Any]]) -> dict[str, list[int]]:
+    """Where equal rows stand."""
+    places: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        places.setdefault(_key(row), []).append(place)
+    return places
 
 
 def _key(row: dict[str, Any]) -> str:

@@ -320,6 +320,10 @@ class Amqp091JsonRenderer(JsonRenderer):
     def fields(self, frame: Frame, guarded: bool) -> str:
         return _fields_json(frame, guarded, self._said)
 
+    def properties(self, header: ContentHeader) -> str:
+        """What `properties` is in the fields of a content header that hides nothing, as JSON."""
+        return self._said.properties(header)
+
     def has_payload(self, frame: Frame) -> bool:
         return frame.kind == "body"
 

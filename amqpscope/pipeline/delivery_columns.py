@@ -1,0 +1,79 @@
+"""The rows of the table `deliveries`, by column."""
+
+from amqpscope.model.records import Connection
+from amqpscope.pipeline.columns import LARGEST, Column, TableColumns, Words
+from amqpscope.pipeline.deliveries import DeliveryRow
+from amqpscope.pipeline.frame_columns import Days
+from amqpscope.pipeline.packets import split
+
+__all__ = ["DeliveryColumns"]
+
+
+class DeliveryColumns(TableColumns):
+    """Rows of the table `deliveries`."""
+
+    def __init__(self) -> None:
+        super().__init__("deliveries")
+        self._days: Days = Days()
+        self._capture_set: Words = self.words("capture_set")
+        self._capture: Words = self.words("capture")
+        self._connection: Words = self.words("connection")
+        self._protocol: Words = self.words("protocol")
+        self._sender: Words = self.words("sender")
+        self._link: Words = self.words("link", True)
+        self._address: Words = self.words("address", True)
+        self._outcome: Words = self.words("outcome")
+        self._condition: Words = self.words("condition")
+        self._settled_by: Words = self.words("settled_by")
+        self._packet: Column = self.column("packet")
+        self._time: Column = self.column("time")
+        self._time_ns: Column = self.column("time_ns")
+        self._date: Column = self.column("date")
+        self._channel: Column = self.column("channel")
+        self._delivery_id: Column = self.column("delivery_id")
+        self._delivery_tag: Column = self.column("delivery_tag")
+        self._transfers: Column = self.column("transfers")
+        self._payload: Column = self.column("payload")
+        self._complete: Column = self.column("complete")
+        self._aborted: Column = self.column("aborted")
+        self._settled_packet: Column = self.column("settled_packet")
+        self._latency_ns: Column = self.column("latency_ns")
+
+    def add_delivery(
+        self, capture_set: str, captures: list[str], connection: Connection, delivery: DeliveryRow
+    ) -> None:
+        """A delivery. captures: the files of its set."""
+        row = self.rows
+        position, packet = split(delivery.packet)
+        time = delivery.time
+        self._capture_set.say(row, capture_set)
+        self._capture.say(row, captures[position])
+        self._connection.say(row, connection.id)
+        self._protocol.say(row, connection.protocol or None)
+        self._sender.say(row, delivery.sender)
+        self._link.say(row, delivery.link_name)
+        self._address.say(row, delivery.address)
+        self._outcome.say(row, delivery.outcome or None)
+        self._condition.say(row, delivery.condition or None)
+        self._packet.put(row, packet)
+        self._time.put(row, time // 1000)
+        self._time_ns.put(row, time)
+        self._date.put(row, self._days.of(time))
+        self._channel.put(row, delivery.channel)
+        number = delivery.id
+        if number is not None and number <= LARGEST:
+            self._delivery_id.put(row, number)
+        tag = delivery.tag
+        if tag is not None:
+            text = tag.hex()
+            self.text += len(text)
+            self._delivery_tag.put(row, text)
+        self._transfers.put(row, delivery.transfers)
+        self._payload.put(row, delivery.payload)
+        self._complete.put(row, delivery.complete)
+        self._aborted.put(row, delivery.aborted)
+        if delivery.settled_by:
+            self._settled_by.say(row, delivery.settled_by)
+            self._settled_packet.put(row, split(delivery.settled_packet)[1])
+            self._latency_ns.put(row, delivery.settled_time - time)
+        self.rows = row + 1
