@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amqpscope.capture.logs.entries import ENDED, HEADER, LOST, Entry
+from amqpscope.capture.logs.entries import ENDED, HEADER, LOST, Entry, LineFormat
 from amqpscope.capture.segment import Segment
 from amqpscope.capture.sink import SegmentSink
 from amqpscope.limits import MAX_LOG_OPENING
@@ -25,15 +25,16 @@ _OF_SERVER: Final = ("sasl-mechanisms", "sasl-challenge", "sasl-outcome")
 
 class Dialogue:
     """One connection of a log. number: which connection of the log it is, from 1; the port of its client.
+    form: of the log.
 
     A log has no addresses: the connection is `0.0.0.0:NUMBER>0.0.0.0:5672`. It begins with SYN if the log has
     its beginning. Entries wait until it is known who the client is: the sender of a frame that only clients
     send, else the first to send anything.
     """
 
-    def __init__(self, sink: SegmentSink, number: int, retold: bool) -> None:
+    def __init__(self, sink: SegmentSink, number: int, form: type[LineFormat]) -> None:
         self._sink = sink
-        self._retold = retold
+        self._retold = form.retold
         client = number.to_bytes(2, "big")
         server = _SERVER_PORT.to_bytes(2, "big")
         self._keys = (bytes(8) + client + server, bytes(8) + server + client)
@@ -46,8 +47,10 @@ class Dialogue:
         self._headers: tuple[set[bytes], set[bytes]] = (set(), set())
         self._closed = [False, False]
         self._ended = [False, False]
-        self._framed = False
+        # The log has the beginning of the connection.
         self._whole = False
+        # The library prints protocol headers: one that is not in the log was not sent.
+        self._prints_headers = form.prints_headers
 
     def is_over(self, entry: Entry) -> bool:
         """Whether an entry is of another connection, to which the library gives the same name."""
@@ -66,6 +69,7 @@ class Dialogue:
         by = 0 if entry.sent else 1
         if entry.name == HEADER:
             self._headers[by].add(entry.octets)
+            self._prints_headers = True
         elif entry.name == "close":
             self._closed[by] = True
         elif entry.name == ENDED:
@@ -92,7 +96,9 @@ class Dialogue:
         first = waiting[0]
         key = self._keys[0]
         self._sink.logged(key, 0 if self._client_logs else 1, self._retold)
-        self._whole = first.name in (HEADER, "open", "sasl-mechanisms", *_OF_CLIENT)
+        self._whole = first.name == HEADER or (
+            not self._prints_headers and first.name in ("open", "sasl-mechanisms", *_OF_CLIENT)
+        )
         if self._whole:
             self._sent = [0, 0]
             self._segment(first, 0, b"", _SYN)
@@ -112,7 +118,7 @@ class Dialogue:
             return
         if entry.octets == _TLS and entry.name == HEADER:
             return  # what follows is printed as it is under TLS
-        if entry.name != HEADER and self._whole:
+        if entry.name != HEADER and self._whole and not self._prints_headers:
             header = _SASL if entry.name.startswith("sasl-") else _AMQP
             sent = self._headers[0 if entry.sent else 1]
             if header not in sent and (entry.name == "open" or header == _SASL):

@@ -51,10 +51,12 @@ class LineFormat:
     """The lines of one library. One object reads one log.
 
     library: its name for people. retold: the log has the fields of frames, not their octets.
+    prints_headers: the log has protocol headers, too; else they may be left out.
     """
 
     library = ""
     retold = True
+    prints_headers = True
 
     def take(self, line: str) -> Entry | Spoken | None:
         """What the next line says; None for a line of something else."""

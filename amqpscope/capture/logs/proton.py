@@ -32,7 +32,9 @@ _OCTETS: Final = re.compile(
 )
 _PAYLOAD: Final = re.compile(r" \((\d+)\) (.*)$", re.DOTALL)
 # What is left of a frame if two programs write into one line.
-_LIKE: Final = re.compile(r"(?:->|<-) @[a-z-]+\(\d+\)|:FRAME:", re.ASCII)
+_LIKE: Final = re.compile(
+    r"\[(?:0x[0-9a-f]+|C?\d+)\]:(?!.*RAW:).{0,30}(?:->|<-)|(?:->|<-) @[a-z-]+\(\d+\)|:FRAME:", re.ASCII
+)
 _OCTETS_LIKE: Final = re.compile(r"RAW:(?:->|<-)[0-9a-f]+/", re.ASCII)
 _CUT: Final = re.compile(r'^(.*?)(?:\\x?[0-9a-fA-F]?)?"? ?\.\.\.(?: \(truncated\))?$', re.DOTALL)
 _QUOTES: Final = '"'
@@ -75,6 +77,7 @@ class ProtonOctets(LineFormat):
 
     library = "Qpid Proton"
     retold = False
+    prints_headers = False
 
     def __init__(self) -> None:
         # By connection and direction: the frame that is not whole.
@@ -85,7 +88,7 @@ class ProtonOctets(LineFormat):
         if found is None:
             other = _line(line)
             if other is None:
-                return DAMAGED if _OCTETS_LIKE.search(line) else None
+                return DAMAGED if _OCTETS_LIKE.search(line) or _LIKE.search(line) else None
             plain = _plain(other[1], other[3] == "->", other[4], time_of(line[: other.start()]))
             return plain or CONTINUES
         connection, arrow, offset, size, text = found.groups()

@@ -56,6 +56,8 @@ class LogReader(FileReader):
         # By the name in the log.
         self._dialogues: dict[str, Dialogue] = {}
         self._connections = 0
+        # A line was lost since the last connection began: the next one may have begun with it.
+        self._loss = False
         self._frames = 0
         self._others = 0
         self._refused = 0
@@ -102,6 +104,7 @@ class LogReader(FileReader):
     def _damage(self, what: str) -> None:
         """The line at hand was of a frame, of whatever connection."""
         self._note_damage(what)
+        self._loss = True
         for dialogue in self._dialogues.values():
             dialogue.lose(int(self.number))
 
@@ -117,7 +120,10 @@ class LogReader(FileReader):
             if dialogue is not None:
                 dialogue.finish()
             self._connections += 1
-            dialogue = Dialogue(self._sink, self._connections, self._form.retold)
+            dialogue = Dialogue(self._sink, self._connections, type(self._form))
+            if self._loss:
+                self._loss = False
+                dialogue.lose(int(self.number))
             self._dialogues[entry.connection] = dialogue
         if entry.name != LOST:
             self._frames += 1

@@ -39,6 +39,7 @@ class RheaOctets(LineFormat):
 
     library = "rhea"
     retold = False
+    prints_headers = False
 
     def take(self, line: str) -> Entry | Spoken | None:
         if "rhea:" not in line:
