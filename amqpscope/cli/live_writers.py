@@ -32,6 +32,7 @@ from amqpscope.report.rule_counts import RuleCounts
 from amqpscope.report.suppressed import justification
 from amqpscope.report.timeline import Clock, Timeline, heading
 from amqpscope.report.verdict import answer, headline, kind
+from amqpscope.report.who import ends
 from amqpscope.rules.overdue import Overdue
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wording import count
@@ -175,13 +176,21 @@ class LiveText(LiveWriter):
         self._timeline = Timeline(self._clock, verbosity, self._names)
         self._painter, self._width = painter()
         self._headed: Connection | None = None
+        # The numbers of the open connections by their ids.
+        self._numbers: dict[str, int] = {}
 
     def write(self, batch: Batch, behind: bool) -> None:
         self._look_at_width()
+        before: Connection | None = None
+        for record in batch.records:
+            if record.connection is not before:
+                before = record.connection
+                self._numbers[before.id] = int(before.stream)
         super().write(batch, behind)
 
     def forget(self, connection: Connection) -> None:
         self._timeline.forget(connection)
+        self._numbers.pop(connection.id, None)
         if self._headed is connection:
             self._headed = None
 
@@ -219,7 +228,8 @@ class LiveText(LiveWriter):
         return self._paint([([("problem", "  !! "), ("note", "overdue "), ("", text)], INDENT + 4)])
 
     def diagnosis_text(self, diagnosis: Diagnosis) -> str:
-        which = ("", f"connection {printable(diagnosis.connection)}: ")
+        number = self._numbers.get(diagnosis.connection)
+        which = ("", f"connection {ends(diagnosis.connection) if number is None else number}: ")
         return self._paint([([("note", "  ?? "), which, *diagnosis_line(diagnosis)], INDENT + 4)])
 
     def note_text(self, note: Note) -> str:

@@ -2,7 +2,7 @@
 
     A before.pcap   B after.pcap
 
-    connection 0: 127.0.0.1:51034>127.0.0.1:5672#0 in A, 127.0.0.1:40112>127.0.0.1:5672#0 in B
+    connection 0: 127.0.0.1:51034 → 127.0.0.1:5672 in A | 127.0.0.1:40112 → 127.0.0.1:5672 in B
       negotiated  the client's open: max-frame-size 65536 in A, 4096 in B (packets 9, 9)
       first       the outcome that the server sends for delivery 1 on link orders: accepted settled in A, ...
           A    24  0.003112 0 C→  0 transfer    #0 orders ...
@@ -28,7 +28,7 @@ from amqpscope.report.line import Line
 from amqpscope.report.printable import in_quotes, printable
 from amqpscope.report.summary import protocol_name
 from amqpscope.report.verdict import headline
-from amqpscope.report.who import who
+from amqpscope.report.who import ends, who
 from dissectors.wording import count
 
 __all__ = ["comparison_lines"]
@@ -142,11 +142,11 @@ def _heading(meeting: Meeting) -> Line:
         letter = "A" if meeting.b is None else "B"
         transcript = meeting.any
         protocol = protocol_name(transcript.connection.protocol)
-        line += [("", transcript.connection.id), ("problem", f" only in {letter}")]
+        line += [("", ends(transcript.connection.id)), ("problem", f" only in {letter}")]
         line.append(("", f", {protocol}, {count(transcript.frames, 'frame')}"))
         return line
     one, other = meeting.a.connection, meeting.b.connection
-    return [*line, ("", f"{one.id} in A"), ("dim", " | "), ("", f"{other.id} in B")]
+    return [*line, ("", f"{ends(one.id)} in A"), ("dim", " | "), ("", f"{ends(other.id)} in B")]
 
 
 def _difference(

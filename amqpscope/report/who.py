@@ -5,7 +5,7 @@ from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
 from amqpscope.report.value_text import text_word
 
-__all__ = ["peer_line", "short_name", "who"]
+__all__ = ["ends", "peer_line", "short_name", "who"]
 
 _NAME = 32
 _PRODUCT = 40
@@ -30,6 +30,16 @@ def short_name(connection: Connection, peer: str) -> str:
     if said.product:
         return f"{cut(printable(said.product[:_PRODUCT]), _PRODUCT)} at {address}"
     return address
+
+
+def ends(connection: str) -> str:
+    """The ends in the id of a connection, client first: `10.0.0.1:51034 → 10.0.0.2:5672`.
+
+    If several connections had these ends, one after the other, it names the connection among them.
+    """
+    text, _, instance = connection.rpartition("#")
+    again = f", connection {int(instance) + 1} of these ends" if instance.strip("0") else ""
+    return printable(text.replace(">", " → ") + again)
 
 
 def peer_line(connection: Connection, peer: str, packet: int = 0) -> Line:

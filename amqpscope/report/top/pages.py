@@ -40,6 +40,7 @@ __all__ = [
     "findings",
     "help_lines",
     "inside",
+    "lines_of_row",
     "title",
 ]
 
@@ -64,6 +65,9 @@ _HELP = (
     ("CREDIT", "deliveries that the receiver still allows; WAITING: messages"),
     ("", "that the sender still has to send, by its newest flow"),
 )
+
+_NARROW = 80
+"""Columns below which what hurts has too little room beside the other columns."""
 
 _WIDE = 110
 _WIDEST = 150
@@ -125,17 +129,24 @@ def connection_table(rows: list[Row], width: int) -> list[ScreenColumn]:
     )
     if width >= _WIDEST:
         columns.append(ScreenColumn(f"LAST {_BARS} s, MOST/S", _BARS + 1 + _MOST))
-    taken = sum(column.width + 1 for column in columns)
-    columns.append(ScreenColumn("WHAT HURTS", max(width - taken, 10)))
+    if lines_of_row(width) == 1:
+        taken = sum(column.width + 1 for column in columns)
+        columns.append(ScreenColumn("WHAT HURTS", max(width - taken, 10)))
     return columns
+
+
+def lines_of_row(width: int) -> int:
+    """Lines of a connection in the table: on a narrow screen, what hurts has a line of its own."""
+    return 1 if width >= _NARROW else 2
 
 
 def connections(
     columns: list[ScreenColumn], rows: list[Row], picked: Row | None, now: int, width: int
 ) -> list[Line]:
-    """One line a connection."""
-    lines = []
+    """One line a connection, or two (see `lines_of_row`)."""
+    lines: list[Line] = []
     wide = width >= _WIDE
+    below = lines_of_row(width) == 2
     for row in rows:
         mark = "▌" if row is picked else " "
         name_width = columns[0].width - 1
@@ -154,14 +165,10 @@ def connections(
             most = max(row.traffic.trend[-_BARS:], default=0)
             scale = f" {amount(most):>{_MOST}}" if most else ""
             parts.append(("flow", f"{spark(row.traffic.trend, _BARS)}{scale}"))
-        line = in_columns(columns[:-1], parts)
-        line.append(("", " "))
-        if row is picked:
-            line += _hurts(row, now)
-            lines.append(selected(line, width))
-        else:
-            line += _hurts(row, now)
-            lines.append(line)
+        line = in_columns(columns if below else columns[:-1], parts)
+        hurts = _hurts(row, now)
+        own = [line, [("", "   "), *hurts]] if below else [[*line, ("", " "), *hurts]]
+        lines += [selected(one, width) for one in own] if row is picked else own
     return lines
 
 

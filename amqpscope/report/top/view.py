@@ -18,6 +18,7 @@ from amqpscope.report.top import pages
 from amqpscope.report.top.layout import head
 from amqpscope.report.top.model import TopModel
 from amqpscope.report.top.rows import SORTS, ReportedFinding, Row
+from amqpscope.report.who import ends
 
 __all__ = ["TopView"]
 
@@ -290,12 +291,13 @@ class TopView:
         if reported:
             below.append([("dim", "─" * width)])
             below += [pages.finding_line(one, width, False) for one in reversed(reported)]
-        self._height = max(room - 1 - len(below), 1)
+        space = max(room - 1 - len(below), 1)
+        self._height = max(space // pages.lines_of_row(width), 1)
         at = rows.index(picked) if picked in rows else 0
         self._offset = _scrolled(self._offset, at, self._height, len(rows))
         self._shown = rows[self._offset : self._offset + self._height]
         columns = pages.connection_table(self._shown, width)
-        lines = pages.connections(columns, self._shown, picked, model.now, width)
+        lines = pages.connections(columns, self._shown, picked, model.now, width)[:space]
         if not rows:
             hidden = f"; {model.others} without" if model.others else ""
             text = "  none fits the filter" if model.rows else f"  no AMQP connection yet{hidden}"
@@ -305,7 +307,7 @@ class TopView:
         if more > 0:
             heading = [(style, text.rstrip()) for style, text in heading]
             heading.append(("dim", f"  ({more} more below)"))
-        return [heading, *lines, *[[] for _ in range(self._height - len(lines))], *below]
+        return [heading, *lines, *[[] for _ in range(space - len(lines))], *below]
 
     def _inside(self, row: Row, width: int, room: int) -> list[Line]:
         self._shown = []
@@ -340,7 +342,7 @@ class TopView:
             end = min(max(self._anchor - first, min(self._height, len(timeline))), len(timeline))
         lines = timeline[max(end - self._height, 0) : end]
         state = "newest below" if end == len(timeline) else f"{len(timeline) - end} newer lines below"
-        heading: Line = [("rule", "FRAMES "), ("name", printable(row.connection.id)), ("dim", f"  {state}")]
+        heading: Line = [("rule", "FRAMES "), ("name", ends(row.connection.id)), ("dim", f"  {state}")]
         return [heading, *lines]
 
     def _findings(self) -> list[ReportedFinding]:
@@ -360,7 +362,7 @@ class TopView:
         at = reported.index(self._reported)
         self._offset = _scrolled(self._offset, at, self._height, len(reported))
         shown = reported[self._offset : self._offset + self._height]
-        whose = "" if self._of is None else f" of {printable(self._of.connection.id)}"
+        whose = "" if self._of is None else f" of {ends(self._of.connection.id)}"
         heading: Line = [("rule", "FINDINGS"), ("dim", f"{whose}, the newest first")]
         lines = pages.findings(shown, self._reported, width)
         return [heading, *lines, *[[] for _ in range(self._height - len(lines))], *below]

@@ -258,6 +258,19 @@ def test_a_wait_that_lasts_is_shown() -> None:
     assert text not in picture(view, width=160)
 
 
+def test_on_a_narrow_screen_what_hurts_has_its_own_line() -> None:
+    d = Dialogue()
+    d.begun(server={"incoming_window": 1})
+    d.attached(credit=0)
+    d.server.flow(handle=0, link_credit=10, incoming_window=1)
+    d.client.transfer()
+    lines = picture(fed(d.pcap()), width=60).splitlines()
+    (head,) = [at for at, line in enumerate(lines) if line.startswith(" CONNECTION")]
+    assert "WHAT HURTS" not in lines[head]
+    assert lines[head + 1].startswith("▌10.0.0.1:51034")
+    assert "client's window is 0, session 0" in lines[head + 2]
+
+
 def test_no_window_and_stopped_channels() -> None:
     d = Dialogue()
     d.begun(server={"incoming_window": 1})
