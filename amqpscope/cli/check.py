@@ -34,6 +34,13 @@ from amqpscope.cli.judging import (
     today,
 )
 from amqpscope.cli.output import progress, say
+from amqpscope.cli.place_options import (
+    address_option,
+    connection_option,
+    first_option,
+    last_option,
+    link_option,
+)
 from amqpscope.cli.reports import Reports, in_folder
 from amqpscope.cli.selection import Selection, parse_bound
 from amqpscope.cli.status import Status, of_outcome, worst
@@ -102,52 +109,11 @@ _MOST = 3
 
 def check(
     paths: Paths,
-    connection: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHICH",
-            rich_help_panel=_WHICH,
-            help="Check only the connection with this number, or connections with this "
-            "ADDRESS, ADDRESS:PORT or id from the JSON output.",
-        ),
-    ] = None,
-    link: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN",
-            rich_help_panel=_WHICH,
-            help="Check only links with this name (* and ? are wildcards).",
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN",
-            rich_help_panel=_WHICH,
-            help="Check only frames that name this address (* and ? are wildcards): in AMQP "
-            "1.0 the source or target of a link, in AMQP 0-9-1 an exchange or a queue.",
-        ),
-    ] = None,
-    first: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="BOUND",
-            rich_help_panel=_WHICH,
-            help="Check only frames from this point on. BOUND is a packet number, +SECONDS"
-            " after the first frame, or an ISO 8601 time (in UTC if the time has no "
-            "offset).",
-        ),
-    ] = None,
-    last: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="BOUND",
-            rich_help_panel=_WHICH,
-            help="Check only frames up to and including this point. BOUND has the same forms as in --from.",
-        ),
-    ] = None,
+    connection: Annotated[str | None, connection_option("Check only", _WHICH)] = None,
+    link: Annotated[str | None, link_option("Check only", _WHICH)] = None,
+    address: Annotated[str | None, address_option("Check only", _WHICH, "an exchange or a queue")] = None,
+    first: Annotated[str | None, first_option("Check only frames", _WHICH)] = None,
+    last: Annotated[str | None, last_option("Check only frames", _WHICH)] = None,
     certain: Annotated[
         bool,
         typer.Option(
@@ -199,8 +165,8 @@ def check(
             show_default=False,
             help=(
                 "If a peer of a connection breaks a rule more than N times, show only the first N "
-                "findings and count the others. The option applies to text and Markdown. In text, "
-                "--max-per-rule implies --full. [default: 3]"
+                "findings and count the others. The option applies to text and Markdown. Text then "
+                "shows all details, as with --full. [default: 3]"
             ),
         ),
     ] = None,

@@ -13,6 +13,13 @@ import typer
 
 from amqpscope.cli.inputs import DialectOption, KeyLogOption, ServerKeyOption, same_file, secrets_of
 from amqpscope.cli.output import notes_to_stderr, say
+from amqpscope.cli.place_options import (
+    address_option,
+    connection_option,
+    first_option,
+    last_option,
+    link_option,
+)
 from amqpscope.cli.selection import Selection, parse_bound
 from amqpscope.cli.status import Status
 from amqpscope.cutting.anonymising import Anonymised
@@ -115,53 +122,13 @@ def cut(
             "packets with findings.",
         ),
     ] = None,
-    connection: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHICH",
-            rich_help_panel=_CHOOSE,
-            help="Keep the connection with this number, or connections with this "
-            "ADDRESS, ADDRESS:PORT or id from the JSON output.",
-        ),
-    ] = None,
-    link: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN",
-            rich_help_panel=_CHOOSE,
-            help="Keep frames of links with this name (* and ? are wildcards).",
-        ),
-    ] = None,
+    connection: Annotated[str | None, connection_option("Keep", _CHOOSE)] = None,
+    link: Annotated[str | None, link_option("Keep frames of", _CHOOSE)] = None,
     address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN",
-            rich_help_panel=_CHOOSE,
-            help="Keep frames that name this address (* and ? are wildcards): in AMQP "
-            "1.0 the source or target of a link, in AMQP 0-9-1 an exchange, a queue or a "
-            "routing key.",
-        ),
+        str | None, address_option("Keep", _CHOOSE, "an exchange, a queue or a routing key")
     ] = None,
-    first: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="BOUND",
-            rich_help_panel=_CHOOSE,
-            help="Keep packets from this point on. BOUND is a packet number, +SECONDS"
-            " after the first frame, or an ISO 8601 time (in UTC if the time has no "
-            "offset).",
-        ),
-    ] = None,
-    last: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="BOUND",
-            rich_help_panel=_CHOOSE,
-            help="Keep packets up to and including this point. BOUND has the same forms as in --from.",
-        ),
-    ] = None,
+    first: Annotated[str | None, first_option("Keep packets", _CHOOSE)] = None,
+    last: Annotated[str | None, last_option("Keep packets", _CHOOSE)] = None,
     around: Annotated[
         int | None,
         typer.Option(

@@ -19,6 +19,7 @@ from amqpscope.cli.inputs import (
     secrets_of,
 )
 from amqpscope.cli.output import meter, notes_to_stderr, say
+from amqpscope.cli.place_options import connection_option, first_option, last_option, link_option
 from amqpscope.cli.selection import Selection, parse_bound
 from amqpscope.cli.status import Status
 from amqpscope.draw.picture import Picture, PictureBuilder
@@ -89,36 +90,11 @@ def draw(
         ),
     ],
     connection: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHICH",
-            help="Draw the connection with this number, or the worst connection with this ADDRESS, "
-            "ADDRESS:PORT or id from the JSON output.",
-        ),
+        str | None, connection_option("Draw", others="the worst connection with this ADDRESS, ADDRESS:PORT")
     ] = None,
-    link: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN", help="Draw only frames of links with this name (* and ? are wildcards)."
-        ),
-    ] = None,
-    first: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="BOUND",
-            help="Draw only frames from this point on. BOUND is a packet number, +SECONDS after the first "
-            "frame, or an ISO 8601 time (in UTC if the time has no offset).",
-        ),
-    ] = None,
-    last: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="BOUND",
-            help="Draw only frames up to and including this point. BOUND has the same forms as in --from.",
-        ),
-    ] = None,
+    link: Annotated[str | None, link_option("Draw only frames of")] = None,
+    first: Annotated[str | None, first_option("Draw only frames")] = None,
+    last: Annotated[str | None, last_option("Draw only frames")] = None,
     around: Annotated[
         int | None,
         typer.Option(

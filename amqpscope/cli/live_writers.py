@@ -201,7 +201,9 @@ class LiveText(LiveWriter):
 
     def frame_text(self, record: FrameRecord, link: Link | None) -> str:
         self._headed = record.connection
-        return self._paint(self._timeline.lines(record, link))
+        above = self._timeline.introduction(record)
+        lines = self._timeline.lines(record, link)
+        return self._paint(lines if above is None else [(above, INDENT), *lines])
 
     def verdict_text(self, finding: Finding) -> str:
         lines: list[tuple[Line, int]] = []

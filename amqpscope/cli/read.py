@@ -20,6 +20,7 @@ from amqpscope.cli.inputs import (
     secrets_of,
 )
 from amqpscope.cli.output import progress, say
+from amqpscope.cli.place_options import connection_option, first_option, last_option, link_option
 from amqpscope.cli.selection import Selection, parse_bound, parse_channels, parse_names
 from amqpscope.cli.status import Status, worst
 from amqpscope.cli.timeline_writers import LadderWriter, TimelineWriter
@@ -97,15 +98,7 @@ AMQP 1.0 or 0-9-1 to read, or only encrypted, 130 interrupted.
 
 def read(
     paths: Paths,
-    connection: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHICH",
-            rich_help_panel=_WHICH,
-            help="Show only the connection with this number, or connections with this "
-            "ADDRESS, ADDRESS:PORT or id from the JSON output.",
-        ),
-    ] = None,
+    connection: Annotated[str | None, connection_option("Show only", _WHICH)] = None,
     channel: Annotated[
         list[str] | None,
         typer.Option(
@@ -114,14 +107,7 @@ def read(
             help="Show only frames on these channels. The option may be repeated.",
         ),
     ] = None,
-    link: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATTERN",
-            rich_help_panel=_WHICH,
-            help="Show only frames of links with this name (* and ? are wildcards).",
-        ),
-    ] = None,
+    link: Annotated[str | None, link_option("Show only frames of", _WHICH)] = None,
     address: Annotated[
         str | None,
         typer.Option(
@@ -145,26 +131,8 @@ def read(
             " may be repeated.",
         ),
     ] = None,
-    first: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="BOUND",
-            rich_help_panel=_WHICH,
-            help="Show only frames from this point on. BOUND is a packet number, +SECONDS"
-            " after the first frame, or an ISO 8601 time (in UTC if the time has no "
-            "offset).",
-        ),
-    ] = None,
-    last: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="BOUND",
-            rich_help_panel=_WHICH,
-            help="Show only frames up to and including this point. BOUND has the same forms as in --from.",
-        ),
-    ] = None,
+    first: Annotated[str | None, first_option("Show only frames", _WHICH)] = None,
+    last: Annotated[str | None, last_option("Show only frames", _WHICH)] = None,
     limit: Annotated[
         int | None,
         typer.Option(

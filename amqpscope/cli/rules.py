@@ -268,7 +268,10 @@ def explain(
         ),
     ] = PageFormat.text,
 ) -> int:
-    """Explain each rule: what it demands, why it matters, when it reports nothing, and two drawings."""
+    """Explain each rule: what it demands, why it matters, and when it reports nothing.
+
+    Two drawings show a legal and an illegal conversation.
+    """
     pairs = CapturePairs()
     as_page = form is PageFormat.markdown
     result = Status.FINE

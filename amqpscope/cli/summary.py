@@ -23,6 +23,7 @@ from amqpscope.cli.inputs import (
     secrets_of,
 )
 from amqpscope.cli.output import TextOrJson, progress, say
+from amqpscope.cli.place_options import connection_option
 from amqpscope.cli.selection import Selection, WantedConnection
 from amqpscope.cli.status import Status, worst
 from amqpscope.errors import CaptureError, FilterError
@@ -67,15 +68,7 @@ interrupted.
 
 def summary(
     paths: Paths,
-    connection: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHICH",
-            help="Show only the connection with this number, or connections "
-            "with this ADDRESS, ADDRESS:PORT or id from the JSON "
-            "output.",
-        ),
-    ] = None,
+    connection: Annotated[str | None, connection_option("Show only")] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Also list connections that do not speak AMQP.")
     ] = False,

@@ -36,6 +36,14 @@ _WIDEST: Final = 100
 _Place = tuple[Connection, int, int, str]
 
 
+class _Heading:
+    """The heading of a connection. text: as it was last written, "" if it was not."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.text = ""
+
+
 class _ShownFrame:
     """The text of a frame, and what is found at it, which is shown below it."""
 
@@ -49,8 +57,8 @@ class _ShownFrame:
         # Its lines, the first of them as it was before it was painted.
         self.texts = texts
         self.line = line
-        # What stands above it and below it.
-        self.above: list[str] = []
+        # What stands above it, unless it was written before with the same names; and what stands below it.
+        self.heading: _Heading | None = None
         self.below: list[str] = []
         # Findings that have the same answer here: the line of the answer in `below`, and how many they are.
         self.answered: dict[str, tuple[int, int]] = {}
@@ -83,6 +91,7 @@ class TimelineWriter(FrameWriter):
         # Places and ends of the newest frames that are written: a late finding may be about one of them.
         self._written: OrderedDict[_Place, None] = OrderedDict()
         self._shown: set[Connection] = set()
+        self._headings: dict[Connection, _Heading] = {}
         # Connections in TLS of which no frame was read.
         self._sealed = 0
         self._clock = Clock(time_format)
@@ -94,6 +103,7 @@ class TimelineWriter(FrameWriter):
         self._log = log
         self._timeline = Timeline(self._clock, self._verbosity, names)
         self._shown = set()
+        self._headings = {}
         self._sealed = 0
         if self._several:
             self._lines.append(self._painter.paint([("rule", f"══ {printable(capture.name)}")]))
@@ -106,7 +116,7 @@ class TimelineWriter(FrameWriter):
             self.frame(record, self._log.of(record))
 
     def frame(self, record: FrameRecord, link: Link | None) -> None:
-        above = self._timeline.heading(record)
+        above = self._timeline.heading(record) or self._timeline.introduction(record)
         first, *rest = self._timeline.frame_lines(record, link)
         answered = self._log.answered
         if answered is not None:
@@ -116,15 +126,16 @@ class TimelineWriter(FrameWriter):
             remark = "" if settled_by is None else settled_by.text
         texts = [self._painter.paint(*first, remark)]
         texts += [self._painter.paint(line, hang) for line, hang in rest]
-        heads = [] if above is None else [self._painter.paint(above, INDENT)]
         if self.judges:
             shown = _ShownFrame(record, texts, first)
-            shown.above = heads
+            if above is not None:
+                connection = record.connection
+                shown.heading = self._headings.setdefault(connection, _Heading(connection))
             self._keep(shown)
             if answered is not None:
                 self._settle(record, answered)
         else:
-            self._lines += [*heads, *texts]
+            self._lines += texts if above is None else [self._painter.paint(above, INDENT), *texts]
 
     def _settle(self, record: FrameRecord, answered: Answered) -> None:
         """Name a frame at those that it answers, as far as they are not written yet."""
@@ -204,6 +215,7 @@ class TimelineWriter(FrameWriter):
     def forget(self, connection: Connection) -> None:
         self._timeline.forget(connection)
         self._shown.discard(connection)
+        self._headings.pop(connection, None)
 
     def flush(self) -> None:
         if not self._holds:
@@ -211,11 +223,17 @@ class TimelineWriter(FrameWriter):
 
     def _write_older(self) -> None:
         self._held, self._frames, older = self._frames, [], self._held
-        self._write(older)
+        self._write(older, self._held[-1].packet)
 
-    def _write(self, frames: Iterable[_ShownFrame]) -> None:
+    def _write(self, frames: Iterable[_ShownFrame], newest: int) -> None:
+        """Write frames. newest: headings have the names that were said before this packet; 0 for all names.
+
+        What is shown does not depend on how many frames are read at once, but for standard input.
+        """
         for frame in frames:
-            self._lines += [*frame.above, *frame.texts, *frame.below]
+            if frame.heading is not None:
+                self._head(frame.heading, newest if self._holds else frame.packet)
+            self._lines += [*frame.texts, *frame.below]
             self._written[frame.place] = self._written[frame.end] = None
             self._places.pop(frame.place, None)
             self._ends.pop(frame.end, None)
@@ -229,7 +247,14 @@ class TimelineWriter(FrameWriter):
 
     def _write_all(self) -> None:
         frames, self._held, self._frames = self._held + self._frames, [], []
-        self._write(frames)
+        self._write(frames, 0)
+
+    def _head(self, above: _Heading, packet: int) -> None:
+        """Write a heading, unless it would be the same again."""
+        text = self._painter.paint(heading(above.connection, packet), INDENT)
+        if text != above.text:
+            above.text = text
+            self._lines.append(text)
 
     def finish(self, capture: Capture) -> None:
         self._write_all()

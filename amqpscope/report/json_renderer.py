@@ -116,6 +116,10 @@ class JsonRenderer:
         """
         return _NOWHERE
 
+    def condition(self, condition: str) -> str:
+        """The condition of an error for people, with its name if it is a number."""
+        return condition
+
     def reports_error(self, frame: Frame) -> bool:
         """Whether a frame says that something failed: an error, a refused delivery or login."""
         return False

@@ -16,7 +16,7 @@ from amqpscope.report.moment import iso
 from amqpscope.report.redaction import guard
 from amqpscope.report.text_renderer import TextRenderer
 from amqpscope.report.text_renderers import text_renderer
-from amqpscope.report.who import peer_line
+from amqpscope.report.who import peer_line, who
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wording import count
 
@@ -78,6 +78,8 @@ class Timeline:
         self._verbosity = verbosity
         self._names = names
         self._seen: set[Connection] = set()
+        # Of these, the ones whose heading could not name both peers yet.
+        self._unnamed: set[Connection] = set()
         # Widths of the columns packet, time, connection, channel, name.
         self._packet = 5
         self._time = 9
@@ -91,6 +93,17 @@ class Timeline:
         if connection in self._seen:
             return None
         self._seen.add(connection)
+        packet = int(record.packet)
+        if not _named(connection, packet):
+            self._unnamed.add(connection)
+        return heading(connection, packet)
+
+    def introduction(self, record: FrameRecord) -> Line | None:
+        """The heading once more, above the frame behind the one that completes the names of the peers."""
+        connection = record.connection
+        if not self._unnamed or connection not in self._unnamed or not _named(connection, int(record.packet)):
+            return None
+        self._unnamed.discard(connection)
         return heading(connection, int(record.packet))
 
     def lines(self, record: FrameRecord, link: Link | None) -> list[tuple[Line, int]]:
@@ -144,6 +157,7 @@ class Timeline:
     def forget(self, connection: Connection) -> None:
         """No more frames of this connection will come."""
         self._seen.discard(connection)
+        self._unnamed.discard(connection)
 
     def _head(self, record: FrameRecord, tells: TextRenderer) -> tuple[Line, int]:
         """The columns before the details, and how wide they are."""
@@ -182,6 +196,13 @@ def heading(connection: Connection, packet: int = 0) -> Line:
         ("rule", " → "),
         *peer_line(connection, SERVER, packet),
     ]
+
+
+def _named(connection: Connection, packet: int) -> bool:
+    """Whether both peers have introduced themselves before this packet."""
+    return all(
+        connection.name_of(peer).packet < packet and who(connection, peer) for peer in (CLIENT, SERVER)
+    )
 
 
 def _evidence(record: FrameRecord) -> Line:

@@ -469,6 +469,7 @@ def answer(finding: Finding) -> str:
         due = ", as the specification asks" if named else ""
     elif condition in wanted:
         due = ", the condition that the specification asks for" if named else ""
+    condition = protocol_of(finding.connection.protocol).json_renderer().condition(condition)
     return f"the {other} sent {printable(reaction.frame)} with {_short(condition)} {after}{due}"
 
 

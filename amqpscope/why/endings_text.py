@@ -12,7 +12,9 @@ A diagnosis that explains no end of its connection stands below the ends, behind
 from collections.abc import Iterator
 
 from amqpscope.model.diagnosis import Diagnosis
+from amqpscope.protocols import protocol_of
 from amqpscope.report.diagnosis_text import diagnosis_line, worst_first
+from amqpscope.report.json_renderer import JsonRenderer
 from amqpscope.report.line import Line
 from amqpscope.report.printable import cut, printable
 from amqpscope.report.timeline import heading
@@ -145,8 +147,9 @@ def _connection(
     for line in one.facts:
         yield line, 4
     reported: set[tuple[int, int]] = set()
+    form = protocol_of(following.connection.protocol).json_renderer()
     for ending in listed:
-        yield from _ending(ending, of, reported)
+        yield from _ending(ending, of, reported, form)
     still = [ending.thing for ending in endings if not ending.peer and ending not in listed]
     if still:
         named = [cut(printable(thing), _LONGEST) for thing in still[:_FEW]]
@@ -192,11 +195,12 @@ def _listed(endings: list[Ending]) -> list[Ending]:
 
 
 def _ending(
-    ending: Ending, excerpts: ExplainedFrames, reported: set[tuple[int, int]]
+    ending: Ending, excerpts: ExplainedFrames, reported: set[tuple[int, int]], form: JsonRenderer
 ) -> list[tuple[Line, int]]:
     """reported: the frames whose causes are reported already, as of a session that ended with the
     connection."""
-    condition = f": {cut(printable(ending.condition[: 2 * _LONGEST]), _LONGEST)}" if ending.condition else ""
+    condition = form.condition(ending.condition[: 2 * _LONGEST])
+    condition = f": {cut(printable(condition), _LONGEST)}" if condition else ""
     style = "error" if condition else ""
     shown: list[tuple[Line, int]] = [([("rule", ending.thing), (style, f" {ending.what}{condition}")], 4)]
     if ending.mark is not None:

@@ -63,7 +63,8 @@ def test_errors_and_warnings_are_those_of_check(capsys: pytest.CaptureFixture[st
 def test_without_verdicts_only_they_are_missing(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with_them = amqpscope(capsys, "read", path).lines
     without = amqpscope(capsys, "read", "--no-verdicts", path)
-    assert without.lines == [line for line in with_them if not line.startswith(("  !!", "  ->"))]
+    shown = [line for line in without.lines if not line.startswith("──")]
+    assert shown == [line for line in with_them if not line.startswith(("  !!", "  ->", "──"))]
     assert len(without.lines) < len(with_them)
 
 
@@ -133,3 +134,26 @@ def test_findings_of_one_kind_in_a_packet_share_their_answer(capsys: pytest.Capt
     answers = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  -> ")]
     assert len(answers) == 1
     assert "L-UNATTACHED-TRANSFER, 3 times: the client sent close with amqp:invalid-field" in answers[0]
+
+
+HEADING = (
+    "── connection 0 ── client 127.0.0.1:48230 shop (rhea-shop) → "
+    "server 127.0.0.3:5672 warehouse (proton-warehouse)"
+)
+
+
+def test_a_heading_names_the_peers_before_they_introduce_themselves(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    headings = [line for line in amqpscope(capsys, "read", DEMO).lines if line.startswith("──")]
+    assert headings == [HEADING]
+
+
+def test_what_cannot_wait_names_the_peers_when_they_have_introduced_themselves(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = amqpscope(capsys, "read", "--no-verdicts", DEMO).lines
+    assert [at for at, line in enumerate(lines) if line.startswith("──")] == [0, 10]
+    assert lines[0] == "── connection 0 ── client 127.0.0.1:48230 → server 127.0.0.3:5672"
+    assert lines[10] == HEADING
+    assert [line.split()[5] for line in lines[8:10]] == ["open", "open"]

@@ -353,7 +353,7 @@ def test_every_form_tells_of_a_refusal(capsys: pytest.CaptureFixture[str], form:
     if "json" in form:
         assert '"frame": "channel.close", "condition": "404"' in " ".join(text.split())
     else:
-        assert "the server sent channel.close with 404 " in text
+        assert "the server sent channel.close with 404:not-found " in text
     assert "gave no error" not in text
 
 

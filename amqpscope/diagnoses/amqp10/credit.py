@@ -83,7 +83,8 @@ WINDOW_CLOSED: Final = declare(
     Who has to act: The receiver.
     Client: Send a flow with a new incoming-window whenever a part of the window is used up. Update the
     library.
-    Server: Do the same for messages that clients publish.
+    Server: As the receiver of what clients publish, send a flow with a new incoming-window whenever a part of
+    the window is used up.
     Not reported when: no link has credit, all senders say that no message is available, or missing octets may
     contain a flow.
     Threads: rabbitmq/rabbitmq-server#13574, noodlefrenzy/node-amqp10#337

@@ -35,7 +35,7 @@ from typing import Final
 
 from amqpscope.model.records import FrameRecord
 from amqpscope.report.amqp091.secrets import guards, hides_all
-from amqpscope.report.amqp091.summary import summarize
+from amqpscope.report.amqp091.summary import named_code, summarize
 from amqpscope.report.connection_summary import ConnectionOverview
 from amqpscope.report.json_renderer import JsonRenderer, float_json, hidden_json, text_json
 from amqpscope.report.links import LinkNames
@@ -340,6 +340,9 @@ class Amqp091JsonRenderer(JsonRenderer):
             fields = body.fields()
             return [value for field, value in fields if field.name in _PLACES and isinstance(value, str)]
         return None if frame.kind == "content-header" or frame.kind == "body" else []
+
+    def condition(self, condition: str) -> str:
+        return named_code(int(condition)) if condition.isdecimal() else condition
 
     def reports_error(self, frame: Frame) -> bool:
         return refusal(frame.body)

@@ -85,7 +85,10 @@ def _failed(
     """A reply code, what is said with it, and the method that caused it."""
     if code < 0 or code in WITHOUT_ERROR:
         return
-    number = int(code)
-    known = REPLY_CODES.get(number)
-    condition = str(number) if known is None else f"{number}:{known[0]}"
-    summary.failed(record, record.frame.name, condition, text or None, None, cause)
+    summary.failed(record, record.frame.name, named_code(int(code)), text or None, None, cause)
+
+
+def named_code(code: int) -> str:
+    """A reply code with its name: `406:precondition-failed`; only the number if it has no name."""
+    known = REPLY_CODES.get(code)
+    return str(code) if known is None else f"{code}:{known[0]}"

@@ -1,0 +1,61 @@
+"""The options of several commands that choose connections, links, addresses and a part of a capture."""
+
+from typing import Any
+
+import typer
+
+__all__ = ["address_option", "connection_option", "first_option", "last_option", "link_option"]
+
+
+def connection_option(
+    does: str, panel: str | None = None, others: str = "connections with this ADDRESS, ADDRESS:PORT"
+) -> Any:
+    """does: what the command does with the connection, `Show only`. others: what an address chooses."""
+    return typer.Option(
+        "--connection",
+        metavar="WHICH",
+        rich_help_panel=panel,
+        help=f"{does} the connection with this number, or {others} or id from the JSON output.",
+    )
+
+
+def link_option(does: str, panel: str | None = None) -> Any:
+    """does: `Show only frames of`."""
+    return typer.Option(
+        "--link",
+        metavar="PATTERN",
+        rich_help_panel=panel,
+        help=f"{does} links with this name (* and ? are wildcards).",
+    )
+
+
+def address_option(does: str, panel: str, names: str) -> Any:
+    """does: `Check only`. names: what an address is in AMQP 0-9-1."""
+    return typer.Option(
+        "--address",
+        metavar="PATTERN",
+        rich_help_panel=panel,
+        help=f"{does} frames that name this address (* and ? are wildcards): in AMQP "
+        f"1.0 the source or target of a link, in AMQP 0-9-1 {names}.",
+    )
+
+
+def first_option(does: str, panel: str | None = None) -> Any:
+    """does: `Show only frames`."""
+    return typer.Option(
+        "--from",
+        metavar="BOUND",
+        rich_help_panel=panel,
+        help=f"{does} from this point on. BOUND is a packet number, +SECONDS after the first frame, or an "
+        "ISO 8601 time (in UTC if the time has no offset).",
+    )
+
+
+def last_option(does: str, panel: str | None = None) -> Any:
+    """does: `Show only frames`."""
+    return typer.Option(
+        "--to",
+        metavar="BOUND",
+        rich_help_panel=panel,
+        help=f"{does} up to and including this point. BOUND has the same forms as in --from.",
+    )
