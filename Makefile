@@ -4,7 +4,7 @@
 # make docs   the documentation as a site in site/, for a browser without network (site/index.html)
 # make wheels  a compiled wheel for this Python, one of plain Python, and the sdist, in dist/ (minutes)
 # make coverage  branch coverage of the tests, a line per package, uncompiled (half an hour)
-# make bench  generate captures and compare with tshark (needs tshark; minutes)
+# make bench  generate captures, compare with tshark, and add the ratios to tests/bench/history.tsv (minutes)
 # make growth how time grows with the work, for each thing that there can be many of (half an hour)
 # make test-spark  the tests of the pipeline, with Spark (downloads some 500 MB the first time)
 # make bench-spark  the same for the pipeline, against check (minutes, 4 GB of captures)

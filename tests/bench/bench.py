@@ -13,6 +13,9 @@ Captures come from generate.py and are kept in a folder (--cache, or AMQPSCOPE_B
 system's folder for temporary files) until the generator changes. To measure something else add a row to
 OWN_COMMANDS or CAPTURES.
 
+Each run against tshark adds its ratios of processor time to history.tsv beside this file, with the commit.
+It names the commands that became slower since the last run on a capture of the same kind and size.
+
 --compare REV builds that revision, compiled, in a folder beside the captures, and measures its commands in
 the same rounds, each against the same command of this one: has something become slower?
 """
@@ -34,6 +37,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+HISTORY = Path(__file__).resolve().with_name("history.tsv")
 GENERATOR = Path(__file__).resolve().with_name("generate.py")
 SEALING = GENERATOR.with_name("sealing.py")
 AMQPSCOPE = str(Path(sys.executable).with_name("amqpscope"))  # the console script of this environment
@@ -99,10 +103,13 @@ TSHARK_COMMANDS_TLS = (
 
 OWN_COMMANDS = {
     "read --count": ("read", "--count"),
+    "read": ("read",),
+    "summary": ("summary",),
     "read --format ndjson": ("read", "--format", "ndjson"),
     # A check's exit status says what it found: never a failure. The form ndjson has no diagnoses.
     "check --no-diagnoses": ("check", "--fail-on", "never", "--format", "ndjson"),
     "check": ("check", "--fail-on", "never"),
+    "check --format json": ("check", "--fail-on", "never", "--format", "json"),
 }
 
 
@@ -198,6 +205,63 @@ def compare(path: Path, commands: Sequence[Command], rounds: int) -> list[Row]:
 def ratios(row: Row, baseline: Row) -> list[float]:
     """How many times as fast as the baseline, round by round."""
     return [base.wall / run.wall for base, run in zip(baseline.runs, row.runs, strict=False)]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A line of the history: how many times less processor time a command takes than the baseline."""
+
+    commit: str  # with a + behind it where files differed from the commit
+    capture: str  # kind and size, as small=300MB
+    command: str
+    ratio: float  # the median of the rounds
+
+
+def processor_ratios(rows: Sequence[Row], commit: str, capture: str) -> list[Measured]:
+    """The ratios of processor time of all commands against the first one; none where that one failed."""
+    baseline, *others = rows
+    return [
+        Measured(
+            commit,
+            capture,
+            row.command.name,
+            median(base.cpu / run.cpu for base, run in zip(baseline.runs, row.runs, strict=True)),
+        )
+        for row in others
+        if not baseline.failure and not row.failure and row.runs
+    ]
+
+
+def remember(measured: Sequence[Measured], history: Path) -> list[str]:
+    """Append to the history. Return a sentence for each command that lost a tenth since its last line."""
+    latest: dict[tuple[str, str], tuple[str, float]] = {}
+    for line in history.read_text("utf-8").splitlines()[1:]:
+        commit, capture, command, ratio = line.split("\t")
+        latest[capture, command] = (commit, float(ratio))
+    slower = []
+    for one in measured:
+        before, ratio = latest.get((one.capture, one.command), ("", 0.0))
+        if one.ratio < 0.9 * ratio:
+            slower.append(f"{one.command} is slower: {one.ratio:.1f} times as fast, {ratio:.1f} at {before}")
+    with history.open("a", encoding="utf-8") as file:
+        for one in measured:
+            file.write(f"{one.commit}\t{one.capture}\t{one.command}\t{one.ratio:.2f}\n")
+    return slower
+
+
+def _commit() -> str:
+    """The commit of this repository, with a + where files differ from it."""
+    line = [
+        "git",
+        "-C",
+        str(HISTORY.parent),
+        "describe",
+        "--always",
+        "--abbrev=10",
+        "--exclude=*",
+        "--dirty=+",
+    ]
+    return subprocess.run(line, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
 def table(rows: Sequence[Row], size: int) -> str:
@@ -307,7 +371,11 @@ def main() -> None:
         print(f"\n{kind}: {octets / 1e6:.0f} MB, {given.rounds} interleaved rounds, medians")
         theirs = {"rabbitmq": TSHARK_COMMANDS_091, "tls": TSHARK_COMMANDS_TLS}.get(kind, TSHARK_COMMANDS)
         for group in groups or [[*theirs, *own(AMQPSCOPE)]]:
-            print(table(compare(path, group, given.rounds), octets), flush=True)
+            rows = compare(path, group, given.rounds)
+            print(table(rows, octets), flush=True)
+            if not given.compare:
+                for sentence in remember(processor_ratios(rows, _commit(), f"{kind}={size}"), HISTORY):
+                    print(sentence)
 
 
 def _wanted(parser: argparse.ArgumentParser, captures: list[str]) -> Iterator[tuple[str, str]]:

@@ -76,3 +76,23 @@ def test_a_command_that_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(bench, "PATIENCE", 0.2)
     with pytest.raises(RuntimeError, match="takes longer than 0 s"):
         bench.measure(python("while True: pass"))
+
+
+def test_the_history_keeps_ratios_of_processor_time_and_names_what_became_slower(tmp_path: Path) -> None:
+    history = tmp_path / "history.tsv"
+    history.write_text(bench.HISTORY.read_text().splitlines()[0] + "\n")
+    base = bench.Row(bench.Command("tshark", list), [bench.Run(1.0, cpu, 1) for cpu in (6.0, 8.0, 6.0)])
+    gone = bench.Row(bench.Command("gone", list), failure="no such program")
+    for commit, seconds in (("first", 1.0), ("second", 1.05), ("third", 1.5)):
+        check = bench.Row(bench.Command("check", list), [bench.Run(9.0, seconds, 1) for _ in range(3)])
+        measured = bench.processor_ratios([base, check, gone], commit, "small=1MB")
+        slower = bench.remember(measured, history)
+        assert (slower != []) == (commit == "third")
+    assert slower == ["check is slower: 4.0 times as fast, 5.7 at second"]
+    assert history.read_text().splitlines()[1:] == [
+        "first\tsmall=1MB\tcheck\t6.00",
+        "second\tsmall=1MB\tcheck\t5.71",
+        "third\tsmall=1MB\tcheck\t4.00",
+    ]
+    base.failure = "takes longer than 120 s"
+    assert bench.processor_ratios([base, check], "fourth", "small=1MB") == []
