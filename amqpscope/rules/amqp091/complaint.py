@@ -18,6 +18,7 @@ from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.requests import MethodRequest
 from amqpscope.tracking.amqp091.states import OPEN
+from dissectors.amqp091.reply_code import reply_code
 from dissectors.wire import i64
 
 __all__ = ["judge_close", "judge_connection_close", "judge_recover_async"]
@@ -118,7 +119,8 @@ def content_too_large(case: Case091, channel: Channel, code: i64) -> None:
     )
     case.report(
         B_CONTENT_TOO_LARGE,
-        f"the server accepts no message of this size and closes the channel with {code} (packet {closing})",
+        f"the server accepts no message of this size and closes the channel in packet {closing} with "
+        f"{reply_code(int(code))}",
         POSSIBLE,
         {"reply_code": int(code)},
         [closing],
@@ -256,7 +258,8 @@ def heartbeat_refused(case: Case091, code: i64) -> None:
     """
     case.report(
         F_HEARTBEAT_DISCARD,
-        f"the close has reply-code {code} because of a heartbeat, which a peer without heartbeats must "
+        f"the close has reply-code {reply_code(int(code))} because of a heartbeat, which a peer "
+        "without heartbeats must "
         "ignore",
         POSSIBLE,
         {"reply_code": int(code)},

@@ -239,8 +239,10 @@ def _judge_section(case: CaseDraft2011, progress: Progress, fragment: Fragment, 
     if HEADER <= code <= FOOTER and progress.has(code):
         section_sent_twice(case, _NAMES[code])
     elif code == HEADER and fragment.number > 0:
-        section_at_the_wrong_place(case, "header", f"is section {fragment.number}")
+        section_at_the_wrong_place(case, "header", f"is section {fragment.number}, but must be section 0")
     elif code == PROPERTIES and fragment.number > 1:
-        section_at_the_wrong_place(case, "properties", f"is section {fragment.number}")
+        section_at_the_wrong_place(
+            case, "properties", f"is section {fragment.number}, but must be section 0 or 1"
+        )
     elif begun and progress.has(FOOTER):
         section_at_the_wrong_place(case, "footer", "is not the last one")
