@@ -30,7 +30,7 @@ from support.legal import (
     Talk,
 )
 from support.network import Network
-from support.planting import Planted, Registry, planted_in
+from support.planting import Fault, Planted, Registry, planted_in
 
 __all__ = ["FAULTS", "Planted", "mischief", "plant"]
 
@@ -50,9 +50,14 @@ LEFT_LINKS = (
 )
 
 
-def plant(name: str, seed: str, spoken: type[Talk] = Talk) -> Planted | None:
-    """A conversation with this fault in it, or None if there was no occasion. spoken: the dialect."""
-    rule, fault = FAULTS[name]
+def plant(
+    name: str, seed: str, spoken: type[Talk] = Talk, faults: dict[str, tuple[str, Fault]] | None = None
+) -> Planted | None:
+    """A conversation with this fault in it, or None if there was no occasion.
+
+    spoken: the dialect; faults: those of the dialect.
+    """
+    rule, fault = (faults or FAULTS)[name]
     random = Random(f"{name} {seed}")
     talk = spoken(random, sasl=True if rule.startswith(("SA-", "F-TYPE-PHASE")) else None)
     talk.polite = True
@@ -1201,7 +1206,12 @@ def sasl_fault(peer: Peer, name: str, **fields: Any) -> Said:
 
 @breaks("SA-INIT-OFFERED")
 def mechanism_not_offered(peer: Peer) -> Said | None:
-    if peer.side == 0 and "sasl-mechanisms" in peer.sasl_heard and not peer.sasl_said:
+    if (
+        peer.sasl_header_sent
+        and "sasl-mechanisms" in peer.sasl_heard
+        and not peer.sasl_said
+        and peer.side == 0
+    ):
         return sasl_fault(peer, "sasl-init", mechanism="GSSAPI")
     return None
 
@@ -1279,7 +1289,12 @@ def client_sends_outcome(peer: Peer) -> Said | None:
 
 @breaks("SA-FRAME-512")
 def large_sasl_frame(peer: Peer) -> Said | None:
-    if peer.side == 0 and "sasl-mechanisms" in peer.sasl_heard and not peer.sasl_said:
+    if (
+        peer.sasl_header_sent
+        and "sasl-mechanisms" in peer.sasl_heard
+        and not peer.sasl_said
+        and peer.side == 0
+    ):
         return sasl_fault(
             peer, "sasl-init", mechanism="PLAIN", initial_response=b"x" * (peer.least_frame_size + 90)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from support import faults
+from support.legal import Peer, Said
 from support.legal_draft2011 import Talk2011
 from support.planting import Planted, Registry
 
@@ -20,6 +21,7 @@ TOO_SOON = (
     "close_before_open",
     "client_sends_outcome",
     "init_before_mechanisms",
+    "large_open_before_the_other",
     "open_in_the_sasl_layer",
     "open_on_channel_1",
     "open_without_header",
@@ -61,10 +63,26 @@ _REGISTRY.faults.update(
     }
 )
 
+
+@_REGISTRY.breaks("D-TAG-UNIQUE")
+def tag_in_use(peer: Peer) -> Said | None:
+    """Of a delivery of one transfer. Others are not followed: a disposition may name all transfers or one."""
+    for session, link in faults.ready(peer):
+        for each in session.sent.values():
+            transfers = [
+                said
+                for said in peer.talk.said[peer.side]
+                if said.name == "transfer" and said.fields.get("delivery_tag") == each.tag
+            ]
+            if each.link is link and not each.remote_settled and len(transfers) == 1:
+                return faults.delivery(peer, session, link, delivery_tag=each.tag)
+    return None
+
+
 FAULTS = _REGISTRY.faults
 mischief = _REGISTRY.mischief
 
 
 def plant(name: str, seed: str) -> Planted | None:
     """A conversation with this fault in it, or None if there was no occasion."""
-    return faults.plant(name, seed, Talk2011)
+    return faults.plant(name, seed, Talk2011, FAULTS)
