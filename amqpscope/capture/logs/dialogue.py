@@ -43,21 +43,29 @@ class Dialogue:
         self._client_logs: bool | None = None
         # Octets sent by the client and by the server.
         self._sent = [1, 1]
-        # Which protocol headers each of the two has sent, and whether it has closed the connection or ended.
+        # Which protocol headers each of the two has sent, and whether it has opened, closed or ended.
         self._headers: tuple[set[bytes], set[bytes]] = (set(), set())
+        self._opened = [False, False]
         self._closed = [False, False]
         self._ended = [False, False]
         # The log has the beginning of the connection.
         self._whole = False
         # The library prints protocol headers: one that is not in the log was not sent.
         self._prints_headers = form.prints_headers
+        # The log has one of this connection.
+        self._headers_seen = False
 
     def is_over(self, entry: Entry) -> bool:
         """Whether an entry is of another connection, to which the library gives the same name."""
         by = 0 if entry.sent else 1
         if entry.name == HEADER:
             return entry.octets in self._headers[by] or all(self._closed) or all(self._ended)
-        return all(self._closed) and entry.name in ("open", *_OF_CLIENT, *_OF_SERVER)
+        if self._prints_headers or self._headers_seen:
+            return False
+        # Only what a connection begins with shows that another one has begun, if the first one broke off.
+        if entry.name == "open":
+            return self._opened[by]
+        return any(self._opened) and entry.name in ("sasl-mechanisms", "sasl-init")
 
     def lose(self, line: int) -> None:
         """A line was lost that may have been of either direction."""
@@ -69,7 +77,9 @@ class Dialogue:
         by = 0 if entry.sent else 1
         if entry.name == HEADER:
             self._headers[by].add(entry.octets)
-            self._prints_headers = True
+            self._headers_seen = True
+        elif entry.name == "open":
+            self._opened[by] = True
         elif entry.name == "close":
             self._closed[by] = True
         elif entry.name == ENDED:
@@ -118,7 +128,7 @@ class Dialogue:
             return
         if entry.octets == _TLS and entry.name == HEADER:
             return  # what follows is printed as it is under TLS
-        if entry.name != HEADER and self._whole and not self._prints_headers:
+        if entry.name != HEADER and self._whole and not self._prints_headers and not self._headers_seen:
             header = _SASL if entry.name.startswith("sasl-") else _AMQP
             sent = self._headers[0 if entry.sent else 1]
             if header not in sent and (entry.name == "open" or header == _SASL):

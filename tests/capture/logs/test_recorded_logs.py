@@ -138,3 +138,13 @@ def test_a_summary_has_neither_sizes_nor_durations_that_the_log_does_not_have(ca
     given = json.loads(command(capsys, "summary", "--format", "json", FOLDER / "proton-frames.log").out)
     assert given["connections"][0]["octets"] == {"client": None, "server": None}
     assert "answers to" in command(capsys, "summary", FOLDER / "rhea-octets.log").out
+
+
+@pytest.mark.parametrize("name", ["rhea-octets", "rhea-all", "proton-octets"])
+def test_a_connection_that_broke_off_is_not_taken_for_the_next_one(name: str, tmp_path: Path) -> None:
+    lines = (FOLDER / f"{name}.log").read_bytes().splitlines(True)
+    broken = tmp_path / "reconnected.log"
+    broken.write_bytes(b"".join(lines[: len(lines) * 3 // 4] + lines))
+    accused = {one for one in findings(broken) if one[2]}
+    assert accused <= set(findings(FOLDER / f"{name}.pcapng"))
+    assert len({record.connection.id for record in amqpscope.read(broken)}) == 2
