@@ -539,8 +539,8 @@ def other_host_than_in_sasl(case: Case10, body: Open) -> None:
     Demands: If SASL or TLS already named a host, the hostname of open should be null or name the same host.
     Source: transport.xml section performatives > open.hostname
     Evidence: the hostnames of sasl-init, of the TLS client hello and of open
-    Why it matters: The server authenticates the client for the hostname of sasl-init, but opens the host that
-    the open names. The login may be valid for another host than the opened host.
+    Why it matters: The server authenticates the client for the hostname of sasl-init, but opens the host
+    that the open names. The client may have logged in to one host and then open another host.
     Silent when: either frame names no hostname, or when the sasl-init was not captured.
     How to mend it: Take the hostname of open and of sasl-init from the same setting, or leave hostname out of
     open.

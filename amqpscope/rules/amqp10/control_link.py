@@ -224,8 +224,8 @@ def declare_settled(case: Case10) -> None:
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller does not
     get the txn-id.
     Silent when: a part of the message was not captured.
-    How to mend it: Send the declare with settled false, and attach the control link with a snd-settle-mode
-    other than settled. Wait for the disposition with the outcome declared.
+    How to mend it: Send the declare with settled=false, and attach the control link with a
+    snd-settle-mode other than settled. Wait for the disposition with the outcome declared.
     """
     case.report(TX_DECLARE_UNSETTLED, "a declare is sent with settled=true")
 
@@ -244,7 +244,7 @@ def discharge_settled(case: Case10) -> None:
     Why it matters: The coordinator cannot send an outcome for a settled delivery, so the controller never
     learns whether the transaction was committed.
     Silent when: a part of the message was not captured.
-    How to mend it: Send the discharge with settled false, and attach the control link with a
+    How to mend it: Send the discharge with settled=false, and attach the control link with a
     snd-settle-mode other than settled. Report the commit to the application only after the outcome
     accepted has arrived.
     """

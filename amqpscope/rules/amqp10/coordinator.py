@@ -266,8 +266,8 @@ def rolled_back_while_sending(case: Case10, request: ControlRequest, work: Work)
     Why it matters: After the rollback, the controller still receives transfers of the transaction, although
     the controller treats the transaction as ended.
     Silent when: octets of either peer were not captured.
-    How to mend it: On a discharge with fail true, first complete or abort every partly sent delivery of the
-    transaction. Answer the discharge only when all these deliveries are complete or aborted.
+    How to mend it: On a discharge with fail=true, first complete or abort every partly sent delivery of
+    the transaction. Answer the discharge only when all these deliveries are complete or aborted.
     """
     case.report(
         TX_ACQ_PARTIAL,

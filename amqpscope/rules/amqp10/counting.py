@@ -125,8 +125,9 @@ def credit_computed_otherwise(case: Case10, link: LinkEnd, total: i64, certainty
     minus the sender's delivery-count, modulo 2^32.
     Source: transport.xml section links > Flow Control (link-credit)
     Evidence: a flow of the receiver, the deliveries sent since, and a flow of the sender
-    Why it matters: The receiver's delivery-count plus link-credit, minus the sender's delivery-count, gives
-    the remaining link-credit. A sender with a smaller result stops too early, and messages wait.
+    Why it matters: The receiver's delivery-count plus link-credit, minus the sender's delivery-count,
+    gives the remaining link-credit. A sender that computes less link-credit stops too early, and messages
+    wait.
     Silent when: the sender states link-credit 0 and may not yet have read any grant. The rule is also silent
     when the capture lacks octets that either peer sent after the attach. The finding is only possible, not
     certain, when deliveries were aborted, resumed or are incomplete, because the specification does not say

@@ -448,8 +448,8 @@ def not_settled_after_the_discharge(case: Case10, work: Work, since: i64) -> Non
     Silent when: the controller had not received the answer to the discharge. The rule is also silent when
     either peer settled the delivery or detached the link, or when octets were not captured.
     Only possible because: The specification gives no time limit for the settlement.
-    How to mend it: Send a disposition with settled true for all unsettled deliveries of the transaction as
-    soon as the answer to the discharge has arrived.
+    How to mend it: Send a disposition with settled=true for all unsettled deliveries of the transaction
+    as soon as the answer to the discharge has arrived.
     """
     case.report(
         TX_POST_SETTLE,
