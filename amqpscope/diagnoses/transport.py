@@ -50,7 +50,7 @@ SILENCE: Final = declare(
     connection. Such a device often forgets a connection without any message.
     Usual causes: Heartbeats are switched off. Azure ends idle connections after 240 s, AWS load balancers
     after 350 s, and many services after 300 s.
-    Who has to act: Neither peer alone, because both must agree on heartbeats.
+    Who has to act: Both peers, because both peers must agree on heartbeats.
     Client: Set a heartbeat or an idle-time-out below the limit, for example 30 s.
     Server: Ask for heartbeats by default.
     Not reported when: heartbeats were agreed, or the connection continues.

@@ -72,7 +72,7 @@ CAPTURE_NOTES: Final = (
         "The receiver ignores an RST, FIN or SYN: the sequence number of the segment lies outside the "
         "receive window, or the peer that sent the segment continued afterwards. The segment may "
         "come from a middlebox, or from an older connection on the same ports.",
-        "Later octets are read, except after a FIN in sequence. Findings about later octets are "
+        "Later octets are read, unless the segment is a FIN in sequence. Findings about later octets are "
         "possible, not certain, unless the capture shows that the receiver continues.",
     ),
     CaptureNote(

@@ -56,8 +56,8 @@ def reject_of_none(case: Case091) -> None:
     Why it matters: The server closes the channel. A basic.reject always names exactly one delivery, so
     delivery-tag 0 cannot stand for several.
     Silent when: another rule already reports that the channel of the basic.reject is not open.
-    How to mend it: Reject with the delivery-tag that basic.deliver or basic.get-ok carried, one basic.reject
-    per delivery. Look for a delivery-tag variable that is still at its initial value 0.
+    How to mend it: Send one basic.reject per delivery, with the delivery-tag that basic.deliver or
+    basic.get-ok carried. Look for a delivery-tag variable that is still at its initial value 0.
     """
     case.report(B_REJECT_ZERO, "basic.reject has delivery-tag 0, which names no delivery")
 

@@ -31,9 +31,9 @@ def content_while_stopped(case: Case091) -> None:
     Silent when: the peer may already have received a channel.flow that allows content again. The rule is also
     silent when the capture lacks octets that were sent after the channel was opened. The rule ignores content
     that a client requests with basic.get, and returned messages.
-    How to mend it: For each channel, store the field active of the last channel.flow. After channel.flow-ok
-    with active=0, queue new content and start none until a channel.flow with active=1 arrives. Check the
-    state in every thread that publishes on the channel.
+    How to mend it: For each channel, store the field active of the last channel.flow. After
+    channel.flow-ok with active=0, hold back new content until a channel.flow with active=1 arrives.
+    Check the state in every thread that publishes on the channel.
     """
     case.report(
         CH_FLOW_STOP,

@@ -99,8 +99,8 @@ def chosen_frame_max_too_large(case: Case091, frame_max: i64, limit: i64) -> Non
     Silent when: connection.tune was not captured or sets no limit. The finding is only possible, not certain,
     when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept a frame-max of
     0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
-    How to mend it: Take the smaller of the server's frame-max and the client's own as frame-max in
-    connection.tune-ok. If the client has no limit, send the server's frame-max.
+    How to mend it: As frame-max in connection.tune-ok, take the smaller of the server's frame-max and
+    the client's frame-max. If the client has no limit, send the server's frame-max.
     """
     _report_above_limit(case, C_TUNEOK_FRAMEMAX_LE, "frame-max", frame_max, limit)
 
@@ -122,8 +122,8 @@ def chosen_channel_max_too_large(case: Case091, channel_max: i64, limit: i64) ->
     Silent when: connection.tune was not captured or sets no limit. The finding is only possible, not certain,
     when the client sends 0 and the server is neither RabbitMQ nor LavinMQ. Some servers accept a channel-max
     of 0 as "no limit of the client", but RabbitMQ and LavinMQ refuse it.
-    How to mend it: Take the smaller of the server's channel-max and the client's own as channel-max in
-    connection.tune-ok. If the client has no limit, send the server's channel-max.
+    How to mend it: As channel-max in connection.tune-ok, take the smaller of the server's channel-max
+    and the client's channel-max. If the client has no limit, send the server's channel-max.
     """
     _report_above_limit(case, C_TUNEOK_CHMAX_LE, "channel-max", channel_max, limit)
 

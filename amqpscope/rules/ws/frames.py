@@ -75,7 +75,8 @@ Evidence: the opcode, the length and the bit FIN of the frame
 Why it matters: The receiver has to close the connection.
 Silent when: octets of this peer were not captured before the frame. The rule is also silent when an extension
 was agreed that may give frames another form.
-How to mend it: Cut the reason of a close to 123 octets, and send nothing large in a ping.
+How to mend it: Shorten the reason of a close to at most 123 octets, and send at most 125 octets in a
+ping.
 """
 
 
