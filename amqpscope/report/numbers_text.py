@@ -36,7 +36,7 @@ _SILENT: Final = 1_000_000_000
 """Nanoseconds that a peer was silent before the silence is shown."""
 
 _FLOWS: Final = (
-    TableColumn("messages", least=16),
+    TableColumn("messages", least=22),
     TableColumn("count", right=True),
     TableColumn("outcomes", least=14),
     TableColumn("granted", right=True, optional=True),
@@ -55,7 +55,7 @@ _WAITS: Final = (
 )
 
 _ANSWERS: Final = (
-    TableColumn("answers to (s)", least=16),
+    TableColumn("answers to (s)", least=22),
     TableColumn("count", right=True),
     TableColumn("p50", right=True),
     TableColumn("p95", right=True, optional=True),

@@ -9,7 +9,7 @@ from amqpscope.reassembly.stream import StreamFacts
 from amqpscope.report.connection_summary import ConnectionOverview, ErrorSummary, LinkSummary
 from amqpscope.report.line import Line
 from amqpscope.report.moment import iso
-from amqpscope.report.printable import cells, printable, wrap
+from amqpscope.report.printable import cells, cut, printable
 from amqpscope.report.summary import error_words, protocol_name, tcp_end
 from amqpscope.report.tls import tls_lines
 from amqpscope.report.value_text import text_word
@@ -149,26 +149,29 @@ def _links(known: ConnectionOverview, width: int | None) -> list[Line]:
     if not known.links:
         return [[("", head)]]
     links = list(known.links.values())
-    paths = [_path(link) for link in links]
     ends = [_link_end(link) for link in links]
     messages = max(len("messages"), *(len(str(link.messages)) for link in links))
     octets = max(len("octets"), *(len(str(link.octets)) for link in links))
     behind = 2 + messages + 2 + octets + 2 + max(len("ended"), *(len(text) for text, _ in ends))
     room = _WIDEST if width is None else min(max(width - behind, 24), _WIDEST)
-    wide = min(max(len(head), *(len(_INDENT) + cells(path) for path in paths)), room)
+    paths = [_path(link, _WIDEST if width is None else width - len(_INDENT)) for link in links]
+    wide = max(len(_INDENT) + cells(path) for path in paths)
+    # Where both have no room side by side, the numbers stand below the addresses.
+    below = wide > room
+    wide = len(head) if below else max(len(head), wide)
     head += " " * (wide - len(head))
     lines: list[Line] = [[("", head), ("dim", f"  {'messages':>{messages}}  {'octets':>{octets}}  ended")]]
     for link, path, (end, bad) in zip(links, paths, ends, strict=True):
-        pieces = wrap(path, wide - len(_INDENT), wide - len(_INDENT) - 2)
-        first = pieces[0] + " " * (wide - len(_INDENT) - cells(pieces[0]))
+        if below:
+            lines.append([(link.link.sender, f"{_INDENT}{path}")])
+        space = " " * (wide if below else wide - len(_INDENT) - cells(path))
         lines.append(
             [
-                (link.link.sender, f"{_INDENT}{first}"),
+                (link.link.sender, space if below else f"{_INDENT}{path}{space}"),
                 ("", f"  {link.messages:>{messages}}  {link.octets:>{octets}}  "),
                 ("error" if bad else "", end),
             ]
         )
-        lines += [[(link.link.sender, f"{_INDENT}  {piece}")] for piece in pieces[1:]]
         more = _more(link)
         if more:
             lines.append([("dim", f"{_INDENT}  {more}")])
@@ -178,12 +181,17 @@ def _links(known: ConnectionOverview, width: int | None) -> list[Line]:
     return lines
 
 
-def _path(link: LinkSummary) -> str:
-    ends = [text_word(end, _NAME) if end is not None else "" for end in (link.source, link.target)]
-    path = f"{ends[0]} → {ends[1]}".strip()
-    if path == "→":
-        path = text_word(link.link.name, _NAME)
-    return f"{link.link.sender} sends {path}"
+def _path(link: LinkSummary, room: int) -> str:
+    """`client sends shop-orders → orders`, the longer address cut first where there is no room for both."""
+    sends = f"{link.link.sender} sends "
+    source, target = (text_word(end, _NAME) if end is not None else "" for end in (link.source, link.target))
+    if not source and not target:
+        return sends + cut(text_word(link.link.name, _NAME), room - len(sends))
+    arrow = f"{' ' if source else ''}→{' ' if target else ''}"
+    left = room - len(sends) - len(arrow)
+    half = left // 2
+    source = cut(source, max(left - cells(target), half))
+    return f"{sends}{source}{arrow}{cut(target, left - cells(source))}"
 
 
 def _link_end(link: LinkSummary) -> tuple[str, bool]:

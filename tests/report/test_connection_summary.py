@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from io import BytesIO
 
+import pytest
+from support.commands import DEMO, amqpscope
 from support.conversation import Conversation
 from support.dialogue import Dialogue
 from support.dialogue091 import Dialogue091
@@ -59,3 +62,18 @@ def test_a_channel_counts_each_time_it_is_opened_anew() -> None:
     d.closed()
     d.channel(1)
     assert sessions(d) == 2
+
+
+def test_on_a_narrow_terminal_the_addresses_of_a_link_have_their_own_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    lines = amqpscope(capsys, "summary", "--connection", "0", DEMO).lines
+    assert max(map(len, lines)) <= 60
+    (at,) = [at for at, line in enumerate(lines) if line.startswith("  1 session, 2 links ")]
+    assert lines[at + 1] == "  client sends shop-orders → orders"
+    assert lines[at + 2].split() == ["5", "979", "closed", "by", "client"]
+    assert lines[at + 3] == "  server sends confirmations → shop-confirmations"
+    assert lines[at].index("ended") == lines[at + 2].index("closed") == lines[at + 4].index("closed")
