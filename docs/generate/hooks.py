@@ -9,6 +9,7 @@ from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
 import reference
+from drawings import Drawings
 
 from amqpscope.report.rule_pages import MARK
 
@@ -35,12 +36,15 @@ def on_files(files: Any, config: Any) -> Any:
     pages |= {f"development/{name}.md": text for name, text in reference.development().items()}
     for path in sorted((ROOT / "amqpscope" / "schemas").glob("*.json")):
         files.append(File.generated(config, f"reference/schemas/{path.name}", abs_src_path=str(path)))
+    drawings = Drawings(RULES)
     for path in sorted(RULES.rglob("*")):
         name = f"rules/{path.relative_to(RULES).as_posix()}"
         if path.suffix == ".md":
-            pages[name] = _rule_page(path.read_text(encoding="utf-8"))
+            text = _rule_page(path.read_text(encoding="utf-8"))
+            pages[name] = drawings.replaced(text, path.parent.relative_to(RULES).as_posix())
         elif path.suffix in (".pcap", ".tsv"):
             files.append(File.generated(config, name, abs_src_path=str(path)))
+    pages |= {f"rules/{name}": text for name, text in drawings.files.items()}
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files

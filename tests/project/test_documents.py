@@ -210,3 +210,17 @@ def test_the_pattern_of_a_link_in_a_guide_has_links_in_the_demo() -> None:
     with redirect_stdout(output):
         assert run(["read", "--link", pattern, str(ROOT / "captures" / "demo.pcap")]) == 0
     assert "transfer" in output.getvalue()
+
+
+def test_the_site_draws_the_ladders_of_rule_pages() -> None:
+    rules = ROOT / "captures" / "rules"
+    drawings = script("drawings").Drawings(rules)
+    page = (rules / "amqp10" / "C-OPEN-ONCE" / "README.md").read_text("utf-8")
+    shown = drawings.replaced(page, "amqp10/C-OPEN-ONCE")
+    assert shown.count("](violating.svg)") == shown.count("](clean.svg)") == 1
+    assert shown.count("<summary>The same as text</summary>\n\n```text\n") == 2
+    assert list(drawings.files) == ["amqp10/C-OPEN-ONCE/violating.svg", "amqp10/C-OPEN-ONCE/clean.svg"]
+    assert "× error amqp10/C-OPEN-ONCE" in drawings.files["amqp10/C-OPEN-ONCE/violating.svg"]
+    # A picture never shows something else than the text: of another text there is none.
+    other = page.replace("second open is sent", "third open is sent")
+    assert drawings.replaced(other, "amqp10/C-OPEN-ONCE").count(".svg)") == 1
