@@ -170,7 +170,7 @@ def test_a_directory_of_trouble(spark: Any, tmp_path: Path, open_folder: Path, p
     with growing.open("ab") as file:
         file.write(b"".join(packets[20:]))
 
-    analysis.write(str(tmp_path / "lake"))
+    analysis.write(str(tmp_path / "lake"), with_json=True)
 
     rows = contents(tmp_path / "lake")
     fates = {
