@@ -21,27 +21,29 @@ from amqpscope.limits import MAX_LOG_FRAME
 
 __all__ = ["ProtonFrames", "ProtonOctets"]
 
+# Numbers of repetitions are bounded, so that the time for a line only grows with its length.
 _FRAME: Final = re.compile(
-    r"\[(0x[0-9a-f]+|C?\d+)\]: *(?:[A-Z]+:\s*FRAME:)? *(\d*) *(->|<-) (@[a-z-]+\(\d+\) .*|SASL|AMQP|TLS|EOS"
-    r"|\(EMPTY FRAME\))\s*$",
+    r"\[(0x[0-9a-f]{1,16}|C?\d{1,20})\]: {0,4}(?:[A-Z]{1,8}: {0,4}FRAME:)? {0,4}(\d{0,6}) {0,2}(->|<-) "
+    r"(@[a-z-]{1,40}\(\d{1,9}\) .*|SASL|AMQP|TLS|EOS|\(EMPTY FRAME\))$",
     re.ASCII,
 )
 _OCTETS: Final = re.compile(
-    r"\[(0x[0-9a-f]+|C?\d+)\]: *IO: *RAW: *(->|<-)([0-9a-f]{4,8})/([0-9a-f]{4,8}): ((?:[0-9a-f]{2} ){1,16})",
+    r"\[(0x[0-9a-f]{1,16}|C?\d{1,20})\]: {0,4}IO: {0,4}RAW: {0,4}(->|<-)"
+    r"([0-9a-f]{4,8})/([0-9a-f]{4,8}): ((?:[0-9a-f]{2} ){1,16})",
     re.ASCII,
 )
 _PAYLOAD: Final = re.compile(r" \((\d+)\) (.*)$", re.DOTALL)
 # What is left of a frame if two programs write into one line.
 _LIKE: Final = re.compile(
-    r"\[(?:0x[0-9a-f]+|C?\d+)\]:(?!.*RAW:).{0,30}(?:->|<-)|(?:->|<-) @[a-z-]+\(\d+\)|:FRAME:", re.ASCII
+    r"\[(?:0x[0-9a-f]{1,16}|C?\d{1,20})\]:.{0,30}(?:->|<-)|(?:->|<-) @[a-z-]{1,40}\(\d|:FRAME:", re.ASCII
 )
-_OCTETS_LIKE: Final = re.compile(r"RAW:(?:->|<-)[0-9a-f]+/", re.ASCII)
+_OCTETS_LIKE: Final = re.compile(r"RAW:(?:->|<-)[0-9a-f]{1,8}/", re.ASCII)
 _CUT: Final = re.compile(r'^(.*?)(?:\\x?[0-9a-fA-F]?)?"? ?\.\.\.(?: \(truncated\))?$', re.DOTALL)
 _QUOTES: Final = '"'
 
 
 def _line(line: str) -> re.Match[str] | None:
-    return _FRAME.search(line) if "->" in line or "<-" in line else None
+    return _FRAME.search(line.rstrip()) if "->" in line or "<-" in line else None
 
 
 class ProtonFrames(LineFormat):
@@ -52,7 +54,7 @@ class ProtonFrames(LineFormat):
     def take(self, line: str) -> Entry | Spoken | None:
         found = _line(line)
         if found is None:
-            return DAMAGED if _LIKE.search(line) else None
+            return DAMAGED if "RAW:" not in line and _LIKE.search(line) else None
         connection, channel, arrow, text = found.groups()
         time = time_of(line[: found.start()])
         sent = arrow == "->"

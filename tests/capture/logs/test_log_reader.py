@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -149,3 +150,18 @@ def test_any_lines_are_read_in_any_pieces(parts: list[str | bytes], sizes: list[
             return str(error)
 
     assert shown(Trickle(octets, sizes)) == shown(io.BytesIO(octets))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[0x1]: " + " " * 1_000_000 + "->",
+        "[0x1]:" * 100_000 + " RAW:",
+        "[0x1]:0 -> @open(16) [" + "[" * 500_000,
+    ],
+    ids=["blanks", "beginnings", "nested"],
+)
+def test_a_hostile_line_takes_no_longer_than_another_one(line: str) -> None:
+    before = time.process_time()
+    read(OPENING + line + "\n")
+    assert time.process_time() - before < 3
