@@ -77,7 +77,7 @@ LakeArgument = Annotated[
     str,
     typer.Argument(
         metavar="LAKE",
-        help="Read the tables in this directory or at this URL, which `pipeline run --out` wrote.",
+        help="Read the tables that `pipeline run --out` wrote to this directory or URL.",
     ),
 ]
 

@@ -44,7 +44,7 @@ TOKEN_EXPIRED: Final = declare(
     ("1.0",),
     """A client did not renew a security token, and the server ended a link after the token had expired.
 
-    What it means: The server checks tokens as long as links are attached.
+    What it means: The server checks the token of a link not only at the attach, but until the detach.
     Usual causes: The application or the library does not send put-token again before the token expires.
     Who has to act: The client.
     Client: Renew each token well before it expires.

@@ -57,7 +57,7 @@ def flow_confirmed_otherwise(case: Case091, asked: bool, packet: int) -> None:
     Demands: A channel.flow-ok must repeat the value of the field `active` of the channel.flow that it
     answers.
     Source: XML:channel.flow-ok.active
-    Evidence: the active values of channel.flow and channel.flow-ok
+    Evidence: the field active of channel.flow and of channel.flow-ok
     Why it matters: The peers disagree whether content may be sent on the channel. As a result, messages
     stall, or arrive at a receiver that has no room for messages.
     Silent when: the capture lacks octets that were sent after the channel was opened.

@@ -250,7 +250,8 @@ def too_large_channel_max_answered(case: Case091) -> None:
     """
     case.report_once(
         C_TUNEOK_CHMAX_REACT,
-        f"{case.name} is sent although the client's channel-max is above the server's limit",
+        f"{case.name} is sent, but the server must drop the connection without a method, because "
+        "the client's channel-max is above the limit",
         CERTAIN,
         {"channel_max": int(case.view.agreed.channel_max), "limit": int(case.view.proposed.channel_max)},
     )

@@ -314,15 +314,15 @@ P_RECEIVED_MAND: Final = RULES.rule(
     layer="messaging",
     proved="certain",
 )
-"""A peer sends a delivery state received without section-number or section-offset.
+"""A peer sends a delivery state `received` without section-number or section-offset.
 
-Demands: The delivery state received must have section-number and section-offset.
+Demands: The delivery state `received` must have section-number and section-offset.
 Source: messaging.xml section delivery-state > received
 Evidence: whether section-number and section-offset of the delivery state are null or missing
 Why it matters: A sender that resumes the delivery does not learn from which octet it has to continue. The
 sender has to send the whole message again.
 Silent when: a part of the frame was not captured.
-How to mend it: Send section-number (uint) and section-offset (ulong) in every delivery state received.
+How to mend it: Send section-number (uint) and section-offset (ulong) in every delivery state `received`.
 Encode the number 0 explicitly and not as null.
 """
 

@@ -160,8 +160,8 @@ def given_up_at_what_was_announced(case: Case10, silence: i64, time_out: int) ->
     """
     case.report(
         C_IDLE_HALF,
-        f"the peer closes the connection after {silence / 1_000_000_000:.3f} s of silence; the idle-time-out "
-        f"of the peer is {time_out / 1000:g} s, but the peer should wait for twice this time",
+        f"the peer closes the connection after {silence / 1_000_000_000:.3f} s without a frame; the "
+        f"idle-time-out of the peer is {time_out / 1000:g} s, but the peer should wait for twice this time",
         POSSIBLE,
         {"silence_ms": milliseconds(silence), "idle_time_out_ms": time_out},
         [int(case.me.opening.packet), int(case.peer.stream.last_packet)],
@@ -220,7 +220,7 @@ def stream_ended_after_silence(case: Case10) -> bool:
         return False
     case.report(
         C_IDLE_CLOSE,
-        f"the peer ends its stream without close after {silence / 1_000_000_000:.3f} s of silence; the "
+        f"the peer ends its stream without close after {silence / 1_000_000_000:.3f} s without a frame; the "
         f"idle-time-out of the peer is {me.open.idle_time_out / 1000:g} s",
         POSSIBLE,
         {"silence_ms": milliseconds(silence), "idle_time_out_ms": me.open.idle_time_out},

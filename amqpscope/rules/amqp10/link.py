@@ -217,7 +217,7 @@ def unsettled_map_of_receiver_with_null(case: Case10) -> None:
     resume=true, instead of as a normal new delivery.
     Silent when: never.
     How to mend it: Omit deliveries without any state from the unsettled map of a receiver's attach. If
-    you kept a part of a delivery's data, list the delivery with the state received. If you hold an
+    you kept a part of a delivery's data, list the delivery with the state `received`. If you hold an
     outcome, list the delivery with this outcome.
     """
     case.report(M_RES_NULLRCV_KEEP, "a receiver's unsettled map has a null value")

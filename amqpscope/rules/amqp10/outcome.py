@@ -89,9 +89,10 @@ M_RECEIVED_POS: Final = RULES.rule(
 
 
 def received_beyond_what_was_sent(case: Case10, delivery: Delivery, state: Received) -> None:
-    """A receiver's state received names a position of the delivery that the sender has not sent yet.
+    """A receiver's state `received` names a position of the delivery that the sender has not sent yet.
 
-    Demands: The position in a receiver's state received must lie within the octets that the sender has sent.
+    Demands: The position in a receiver's state `received` must lie within the octets that the sender has
+    sent.
     Source: messaging.xml section delivery-state > received
     Evidence: section-number and section-offset of received, and the payload sent so far
     Why it matters: If the sender resumes the delivery from that position, the receiver misses the octets

@@ -432,7 +432,8 @@ def sent_again_though_settled_by_default(case: Case10, fate: Fate, count: int) -
     _report(
         case,
         M_DEFAULT_OUTCOME,
-        f"the message is sent again after a settlement (packet {fate.packet}) with default-outcome accepted",
+        f"the message is sent again, but it was settled without an outcome (packet {fate.packet}), and the "
+        "default-outcome is 'accepted'",
         fate,
         count,
     )

@@ -155,7 +155,7 @@ def resumed_with_data_after_an_outcome(case: Case10, link: LinkEnd, own: object)
     Only possible because: No capture can prove this fault, because no frame shows why the {peer} sends the
     data again.
     How to mend it: In the unsettled map, give each delivery that you can still resume the value null or
-    the state received. List an outcome only when the receiver surely needs no more data.
+    the state `received`. List an outcome only when the receiver surely needs no more data.
     """
     case.report(
         M_RES_TERMMAP,
@@ -286,7 +286,7 @@ def resumed_at_another_position(
     sender may not yet have read the receiver's attach.
     How to mend it: Start the resumed data at or before the position in the receiver's unsettled map, and
     not before the position in your own unsettled map. On the first transfer, state the start position in
-    the delivery state received.
+    the delivery state `received`.
     """
     case.report(
         M_RES_START,
@@ -357,7 +357,7 @@ def data_left_out(case: Case10, octets: i64, before: i64, certainty: i64) -> Non
     The rule is also silent when the earlier size of the delivery was not captured. The finding is only
     possible, not certain, when the resumed delivery has some data, because the sender may have encoded the
     message in another way.
-    How to mend it: Omit data from a resumed delivery only as far as the state received in the receiver's
+    How to mend it: Omit data from a resumed delivery only as far as the state `received` in the receiver's
     unsettled map shows that the receiver has the data. For all other data, send the payload again.
     """
     case.report(

@@ -126,20 +126,18 @@ M_RECEIVED_SND: Final = RULES.rule(
 
 
 def received_state_from_sender(case: Case10) -> None:
-    """A sender states the delivery state received for a delivery that it does not resume.
+    """A sender states the delivery state `received` for a delivery that it does not resume.
 
-    Demands: A sender may use the state received only on the first transfer of a resumed delivery.
+    Demands: A sender may use the state `received` only on the first transfer of a resumed delivery.
     Source: messaging.xml section delivery-state > received
     Evidence: the states of the sender's transfers and dispositions
-    Why it matters: A sender's state received gives the position at which a resumed delivery starts. For a
+    Why it matters: A sender's state `received` gives the position at which a resumed delivery starts. For a
     delivery that is not resumed, the state has no meaning.
     Silent when: the capture lacks octets that were sent after the attach.
-    How to mend it: Set the state received only on the first transfer of a resumed delivery. Leave the state
-    received out of all other transfers and of all dispositions that you send as sender.
+    How to mend it: Set the state `received` only on the first transfer of a resumed delivery. Leave this
+    state out of all other transfers and of all dispositions that you send as sender.
     """
-    case.report(
-        M_RECEIVED_SND, "the sender states the delivery state received for a delivery that it does not resume"
-    )
+    case.report(M_RECEIVED_SND, "the sender uses the state 'received' for a delivery that it does not resume")
 
 
 M_RES_RESEND_NEW: Final = RULES.rule(

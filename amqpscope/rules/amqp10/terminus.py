@@ -87,14 +87,14 @@ M_OUTCOME_VALID: Final = RULES.rule(
 )
 """A peer sends a source whose default-outcome is not an outcome.
 
-Demands: The default-outcome must be an outcome. The delivery state received is not an outcome.
+Demands: The default-outcome must be an outcome. The delivery state `received` is not an outcome.
 Source: messaging.xml section addressing > source.default-outcome
 Evidence: the descriptor of the default-outcome
 Why it matters: The default-outcome applies to deliveries for which the receiver states no outcome.
 Without a valid default-outcome, the peers do not agree on the result of these deliveries.
 Silent when: a part of the frame was not captured.
 How to mend it: Set default-outcome to an outcome, for example accepted, rejected, released or modified,
-encoded as a described list. The delivery state received is not an outcome. Leave default-outcome null if
+encoded as a described list. The delivery state `received` is not an outcome. Leave default-outcome null if
 you need no default.
 """
 

@@ -60,7 +60,7 @@ def acquired_under_a_transaction_not_asked_for(case: Case10) -> None:
     Demands: The transfers and dispositions of a resource must name the transaction to which the work belongs,
     and no other transaction.
     Source: transactions.xml section txn-work
-    Evidence: the txn-ids of the resource, and those of the controller's flows, transfers and dispositions
+    Evidence: the txn-ids in the frames of the resource, and the txn-ids in the frames of the controller
     Why it matters: The controller commits or rolls back the work without knowing that the work belongs to the
     transaction.
     Silent when: octets of either peer were not captured.
