@@ -43,8 +43,8 @@ no rule reports lost packets as a fault.
 \b
 `cut` checks the file that it writes. Each finding is a comment on its packet
 (in Wireshark: frame.comment) with the number that the packet has in the
-original. If the part of a connection does not show the same certain
-findings, the whole connection stays.
+original. If a shortened connection does not show the same certain
+findings as the original, `cut` keeps the whole connection.
 
 \b
 --anonymise replaces names, credentials and data by values of the same size,

@@ -370,7 +370,7 @@ def show_coverage(
         ),
     ] = None,
 ) -> int:
-    """Check three captures of every rule, and show which rules of the catalogue are checked."""
+    """Show which rules `check` covers, and test each of these rules with its captures."""
     if dialect is Dialect.draft2011:
         _show_elements(form)
         return Status.FINE

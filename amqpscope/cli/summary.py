@@ -51,7 +51,7 @@ __all__ = ["EPILOG", "summary"]
 
 EPILOG = """
 The number of a connection is Wireshark's tcp.stream. For a peer, the summary
-counts the octets of its TCP stream. Missing octets were not captured. Resent
+counts the octets of its TCP stream. Octets are missing if the capture lacks them. Resent
 octets were captured twice. For a link, the summary counts the octets of the
 messages, without frame headers.
 

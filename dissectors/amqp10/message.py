@@ -280,7 +280,7 @@ def _section(reader: Reader, value: object, start: i64, sound: bool) -> Section:
                 reader.problem(
                     "M-SECT-TYPE",
                     start,
-                    f"the section {name} holds a value of type {sent_name(value.value)}, not {wanted}",
+                    f"the {name} section holds a value of type {sent_name(value.value)}, not {wanted}",
                     name,
                 )
             return Section(name, value.value, start, 0)

@@ -16,6 +16,7 @@ OFTEN_ONE = ("deliveries", "messages", "publishes", "frames", "transfers", "pack
 """Things of which a sentence often has one."""
 
 NEVER_ONE = {
+    "cli/place_options.py": "what a command does, and no number",
     "diagnoses/several.py": "a limit of many connections",
     "diagnoses/amqp091/numbers.py": "the name of a channel, and no number",
     "diagnoses/amqp091/habits.py": "a limit of many channels",

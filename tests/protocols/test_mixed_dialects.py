@@ -86,7 +86,7 @@ def test_why_joins_the_two(
     path = written(dialogue, tmp_path)
     transfer, disposition = amqpscope(capsys, "why", path, 13), amqpscope(capsys, "why", path, 14)
     assert "link credit 3" in transfer.out
-    assert "delivery 0" in disposition.out
+    assert "delivery-id 0" in disposition.out
     end = amqpscope(capsys, "why", "--end", path)
     assert f"was closed by the {draft} with an error: amqp:internal-error" in end.out
 

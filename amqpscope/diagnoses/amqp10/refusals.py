@@ -234,13 +234,13 @@ class RefusalWatch(Watch10):
         who, asker = PEERS[1 - known.side], PEERS[known.side]
         name, address = without_password(known.link.name), known.link.address
         text = f' "{error.description}"' if error.description else ""
-        to = f" to {without_password(address)}" if address else ""
+        to = f' to address "{without_password(address)}"' if address else ""
         self.notebook.add(
             LINK_REFUSED,
             name,
             asker,
             known.packet,
-            f"the {who} refuses link {name}{to}: {error.condition}{text}",
+            f'the {who} refuses link "{name}"{to} with {error.condition}{text}',
             {
                 "condition": str(error.condition),
                 "address": None if address is None else without_password(address),

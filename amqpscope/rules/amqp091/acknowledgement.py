@@ -210,7 +210,7 @@ def ack_up_to_settled_delivery(case: Case091, tag: int, others: int, certainty: 
     reports that the delivery was sent with no-ack. The finding is only possible, not certain, when
     basic.recover may have returned the delivery to the queue. If the server is not RabbitMQ, the finding
     is also possible, not certain, while earlier deliveries are unacknowledged. LavinMQ and others accept
-    a basic.ack that covers earlier deliveries.
+    a basic.ack with the multiple flag if it covers any unacknowledged delivery.
     Possible because: The server may have redelivered the message after basic.recover, or the {other} may
     accept the basic.ack because it covers earlier deliveries.
     How to mend it: For a basic.ack with the multiple flag, use the delivery-tag of a delivery that is still

@@ -82,9 +82,9 @@ F_CH0_HEARTBEAT: Final[str] = RULES.rule(
 Demands: Heartbeats must use channel 0.
 Source: GS:4.2.3; GS:4.2.7
 Evidence: the type and the channel number of the frame
-Why it matters: A heartbeat belongs to the whole connection, and brokers close the connection. One
-section of the specification names reply-code 503 (command-invalid), and another section names 501
-(frame-error). RabbitMQ sends 505 (unexpected-frame).
+Why it matters: A heartbeat belongs to the whole connection and not to a channel. Brokers close the
+connection. One section of the specification names reply-code 503 (command-invalid), and another section
+names 501 (frame-error). RabbitMQ sends 505 (unexpected-frame).
 Silent when: the capture lacks octets before the frame.
 How to mend it: Write channel number 0 into every heartbeat frame, and send heartbeats per connection instead
 of per channel.

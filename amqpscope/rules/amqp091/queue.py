@@ -168,8 +168,8 @@ def name_of_odd_characters(case: Case091, character: str) -> None:
     application perhaps does not work there. RabbitMQ and others accept any name.
     Silent when: the rule has already reported such a name on the same connection. The rule is also silent
     when the name begins with `amq.`, because brokers generate such names.
-    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
-    slashes and other characters when a queue name is built from other data.
+    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. If names are
+    built from other texts, replace all other characters, such as spaces and slashes.
     """
     case.report_once(
         Q_DECL_SYNTAX,

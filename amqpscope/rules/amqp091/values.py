@@ -170,8 +170,8 @@ def exchange_name_of_odd_characters(case: Case091, character: str) -> None:
     declared an exchange. The finding is only possible, not certain, when the server sends the name,
     because a client has chosen it.
     Possible because: The {peer} may only repeat a name that a client has chosen.
-    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. Replace spaces,
-    slashes and other characters where names are built from other data.
+    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in exchange names. If names are
+    built from other texts, replace all other characters, such as spaces and slashes.
     """
     if not case.was_reported(X_DECL_SYNTAX):
         message = f"the exchange name contains the character {character!a}"
@@ -222,8 +222,8 @@ def queue_name_of_odd_characters(case: Case091, character: str) -> None:
     on the same connection, for example amqp091/Q-DECL-SYNTAX when the client declared a queue. The
     finding is only possible, not certain, when the server sends the name.
     Possible because: The {peer} may only repeat a name that a client has chosen.
-    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. Replace spaces,
-    slashes and other characters where names are built from other data.
+    How to mend it: Use only ASCII letters, digits, `-`, `_`, `.` and `:` in queue names. If names are
+    built from other texts, replace all other characters, such as spaces and slashes.
     """
     if not case.was_reported(Q_DECL_SYNTAX):
         message = f"the queue name contains the character {character!a}"

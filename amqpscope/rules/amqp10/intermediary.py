@@ -196,8 +196,8 @@ def ttl_kept(way: Way, came: i64, left: i64) -> Finding:
     seconds = way.waited() / 1_000_000_000
     return way.finding(
         M_HDR_TTL_REDUCE,
-        f"the message arrives with a ttl of {came} ms and is forwarded after {seconds:.1f} s with a ttl of "
-        f"{left} ms, but this time should reduce the ttl",
+        f"the message arrives with a ttl of {came} ms and is forwarded {seconds:.1f} s later with a ttl "
+        f"of {left} ms, but the ttl should be reduced by these {seconds:.1f} s",
         {"ttl": int(came)},
     )
 

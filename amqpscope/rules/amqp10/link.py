@@ -613,9 +613,9 @@ def sender_with_credit_of_its_own(case: Case10, link: LinkEnd, body: Flow) -> No
     Why it matters: Only the receiver grants link-credit. The receiver cannot reconcile the flow with its own
     counters and may end the link with an error.
     Silent when: the capture lacks octets that either peer sent after the attach of the link. The finding
-    is only possible, not certain, when an earlier grant of the receiver allows the value. The finding is
-    also only possible when the value may be the link-credit of a flow of the receiver, from which the
-    sender has not subtracted its deliveries.
+    is possible, not certain, when link-credit that the receiver granted earlier allows the value. The
+    finding is also possible, not certain, when the value may be the link-credit of a flow of the receiver,
+    from which the sender has not subtracted its deliveries.
     How to mend it: In a sender's flow, report the receiver's last link-credit reduced by the deliveries sent
     since. Do not fill in a constant or a local window size.
     """
