@@ -39,13 +39,13 @@ def _lines(ladder: Ladder, capture: str) -> Iterator[str]:
         text = _escaped(f"{row.packet}: {cut(row.text, _LONGEST)}")
         yield f"    {way.format('x' if row.kind == 'end' else '>>')}: {text}"
         for finding in row.findings:
-            yield f"    Note over C,S: {_escaped(finding_text(finding))}"
+            yield f"    Note over C,S: {_escaped(finding_text(finding, row.at_fault(finding)))}"
     yield "```"
     found = [(row, finding) for row in ladder.arrows for finding in row.findings]
     if found:
         yield ""
     for row, finding in found:
-        yield f"- {_entities(f'packet {row.packet}: {finding_text(finding)}')}"
+        yield f"- {_entities(f'packet {row.packet}: {finding_text(finding, row.at_fault(finding))}')}"
 
 
 def _escaped(text: str) -> str:

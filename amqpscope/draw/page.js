@@ -30,7 +30,7 @@
   const now = () => data.connections[state.connection];
   const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
   const worst = (found) => (found.some((one) => one.certain) ? "error" : "possible");
-  const wording = (one) => `${one.kind} ${one.rule}: ${one.text}`;
+  const wording = (one) => `${one.kind} ${one.rule}${one.by}: ${one.text}`;
 
   // The overview
 

@@ -196,17 +196,19 @@ def _row(row: Row, start: int) -> dict[str, Any]:
     if row.link:
         found["link"] = row.link
     if row.findings:
-        found["found"] = [_found(finding) for finding in row.findings]
+        found["found"] = [_found(finding, row.at_fault(finding)) for finding in row.findings]
     fields = "\n".join("".join(text for _, text in line).rstrip()[6:] for line in row.fields)
     if fields:
         found["fields"] = cut(fields, _FIELDS) if len(fields) > _FIELDS else fields
     return found
 
 
-def _found(finding: Finding) -> dict[str, Any]:
+def _found(finding: Finding, by: str) -> dict[str, Any]:
+    """A finding. by: see `Arrow.at_fault`."""
     return {
         "certain": finding.certain,
         "kind": kind(finding),
         "rule": printable(finding.rule),
+        "by": by,
         "text": printable(message_of(finding)),
     }

@@ -152,7 +152,7 @@ class SvgLadder:
         yield (f'<path class="{style}" d="M{end} {line + fall}l{back} -4l0 8z"/>')
         below = at + _ROW + _LINE - 3
         for finding in arrow.findings:
-            for text in _finding_lines(finding_text(finding)):
+            for text in _finding_lines(finding_text(finding, arrow.at_fault(finding))):
                 kind = "error" if finding.certain else "possible"
                 yield f'<text class="{kind}" x="{_CLIENT + 24}" y="{below}">{safe(text)}</text>'
                 below += _LINE
@@ -175,7 +175,9 @@ def _between(row: Fold | Silence | Remark, at: int) -> Iterator[str]:
 def row_height(row: Row) -> int:
     """Pixels of a row."""
     if isinstance(row, Arrow):
-        lines = sum(len(_finding_lines(finding_text(finding))) for finding in row.findings)
+        lines = sum(
+            len(_finding_lines(finding_text(finding, row.at_fault(finding)))) for finding in row.findings
+        )
         return _ROW + lines * _LINE + (6 if lines else 0)
     return len(_folded_lines(row.text)) * _LINE + 10
 

@@ -26,9 +26,9 @@ def peer_text(connection: Connection, peer: str) -> tuple[str, str]:
     return name or peer, f"{peer} {address}"
 
 
-def finding_text(finding: Finding) -> str:
-    """`× possible error amqp10/L-CREDIT: a delivery is sent with link-credit 0`."""
-    return f"× {kind(finding)} {printable(finding.rule)}: {printable(message_of(finding))}"
+def finding_text(finding: Finding, by: str) -> str:
+    """`× possible error amqp10/L-CREDIT: a delivery is sent with link-credit 0`. by: see `Arrow.at_fault`."""
+    return f"× {kind(finding)} {printable(finding.rule)}{by}: {printable(message_of(finding))}"
 
 
 def offset_text(nanoseconds: int) -> str:

@@ -102,7 +102,7 @@ class _TextLadder:
         kind = _FAULTY if findings else _SKIPPED if arrow.kind == "skipped" else _PLAIN
         lines = self._arrow(arrow.peer, arrow.packet, channel, says, kind)
         for finding in findings:
-            lines += self._verdict(finding)
+            lines += self._verdict(finding, arrow.at_fault(finding))
         return lines
 
     def _arrow(self, peer: str, packet: int, channel: str, says: Line, kind: str) -> list[Line]:
@@ -124,12 +124,12 @@ class _TextLadder:
         line.append(("server", "│"))
         return [line, *(self._between([("", "   "), *row]) for row in rows[1:])]
 
-    def _verdict(self, finding: Finding) -> list[Line]:
-        """What was found."""
+    def _verdict(self, finding: Finding, by: str) -> list[Line]:
+        """What was found. by: see `Arrow.at_fault`."""
         style = "problem" if finding.certain else "note"
         certainty = "" if finding.certain else "possible "
         says: Line = [
-            (style, f"× {certainty}{printable(finding.rule)}: "),
+            (style, f"× {certainty}{printable(finding.rule)}{by}: "),
             ("", printable(message_of(finding))),
         ]
         first, *more = _rows(says, self._inner - 8)

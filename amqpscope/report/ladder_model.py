@@ -29,6 +29,7 @@ from amqpscope.report.links import LinkNames
 from amqpscope.report.printable import printable
 from amqpscope.report.redaction import guard
 from amqpscope.report.text_renderers import text_renderer
+from amqpscope.rules.peer_error import FIN, RST
 from amqpscope.tracking.amqp10.identity import Link
 from dissectors.wording import count
 
@@ -53,8 +54,10 @@ _Place = tuple[str, int, int, str]
 
 
 class Arrow:
-    """A frame, or an end of a stream. says: what the frame says, without its name; empty at an end.
+    """A frame, or an end of a stream. says: what the frame says, without its name; of an end by what
+    it came (`by FIN`, `by RST`), empty if unknown.
 
+    peer: who sent it. A finding at an end may be about the other peer (`at_fault`).
     packet, time (ns since 1970): of the first octet. channel: -1 for none. link: its name, "" for none.
     kind: of the frame, `end` for the end of a stream. offset, behind: where the frame begins and ends in its
     sender's stream. acknowledged: octets of the other stream that the sender had acknowledged, -1 if unknown.
@@ -84,6 +87,10 @@ class Arrow:
     def text(self) -> str:
         """The name and what the frame says, as one line."""
         return f"{self.name} {''.join(text for _, text in self.says)}".rstrip()
+
+    def at_fault(self, finding: Finding) -> str:
+        """` by the client` if not the sender of this frame but the other peer is at fault, else ""."""
+        return "" if finding.peer == self.peer else f" by the {finding.peer}"
 
 
 class Fold:
@@ -297,21 +304,35 @@ class LadderBuilder:
     def ladder(self, whole: bool = True) -> Ladder:
         """All frames have come. whole: what is found at no frame has an arrow, else it is left out."""
         self._flush()
-        absent = []
+        absent: dict[tuple[str, int, str], Arrow] = {}
         for place, findings in self._found.items():
             if whole and place not in self._met:
-                peer, packet, _, name = place
-                arrow = Arrow(peer, packet, int(findings[0].time), printable(name), "end")
-                arrow.findings = findings
-                absent.append(arrow)
+                _, packet, _, name = place
+                peer, by = _end_of(findings[0])
+                arrow = absent.setdefault(
+                    (peer, packet, name), Arrow(peer, packet, int(findings[0].time), printable(name), "end")
+                )
+                arrow.says = arrow.says or by
+                arrow.findings = [*arrow.findings, *findings]
         # Frames come as they are known: what was skipped is known only later. An end follows the frames of
         # its packet.
-        absent.sort(key=lambda arrow: arrow.packet)
+        ends = sorted(absent.values(), key=lambda arrow: arrow.packet)
         remarks = self._remarks if whole else []
-        rows = sorted([*self._rows, *absent, *remarks], key=lambda row: row.packet)
+        rows = sorted([*self._rows, *ends, *remarks], key=lambda row: row.packet)
         arrows = _with_silences(rows)
         _land([row for row in arrows if isinstance(row, Arrow)], arrows)
         return Ladder(self._connection, arrows)
+
+
+def _end_of(finding: Finding) -> tuple[str, Line]:
+    """Who sent what shows that something is missing, and what that was, as far as it is known.
+
+    That is the peer at fault, unless the other peer gave up waiting: then its own FIN or RST shows it.
+    """
+    reaction = finding.reaction
+    if reaction.frame in (FIN, RST) and reaction.packet == finding.packet:
+        return SERVER if finding.peer == CLIENT else CLIENT, [("", f"by {reaction.frame}")]
+    return finding.peer, []
 
 
 def _with_silences(rows: list[Row]) -> list[Row]:

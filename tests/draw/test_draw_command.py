@@ -213,3 +213,24 @@ def test_the_capture_itself_is_not_overwritten(tmp_path: Path, capsys: pytest.Ca
     result = amqpscope(capsys, "draw", path, "-o", path)
     assert result.status == 2 and "is the capture itself" in result.err
     assert path.read_bytes() == EARLY.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("form", "end", "finding"),
+    [
+        ("txt", "24   │←═", "× amqp091/C-HB-SEND by the client: "),
+        ("md", "S--xC: 24#58; end of stream by RST", "amqp091/C-HB-SEND by the client#58; "),
+        ("svg", '<line class="error lost" x1="936"', "× warning amqp091/C-HB-SEND by the client: "),
+        ("html", '"peer":"server","packet":24,', '"rule":"amqp091/C-HB-SEND","by":" by the client"'),
+    ],
+)
+def test_the_end_of_a_stream_is_drawn_from_the_peer_that_ended_it(
+    form: str, end: str, finding: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The client is silent, and the server ends the connection with RST: the arrow is the server's."""
+    out = tmp_path / f"ladder.{form}"
+    path = CAPTURES / "rules" / "amqp091" / "C-HB-SEND-2" / "violating.pcap"
+    assert amqpscope(capsys, "draw", path, "-o", out).status == 0
+    text = out.read_text("utf-8")
+    assert end in text and finding in text
+    assert "end of stream" in text and "by RST" in text
