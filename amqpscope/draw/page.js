@@ -30,7 +30,36 @@
   const now = () => data.connections[state.connection];
   const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
   const worst = (found) => (found.some((one) => one.certain) ? "error" : "possible");
-  const wording = (one) => `${one.kind} ${one.rule}${one.by}: ${one.text}`;
+  const wording = (one) => `${one.kind} ${one.rule}${one.by}: ${numbered(one.text)}`;
+
+  // Connections by name
+
+  const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const ids = new Map(data.connections.map((one, number) => [one.id, number]));
+  const anyId = new RegExp(`(?<![\\w.:])(?:${[...ids.keys()].map(escaped).join("|") || "(?!)"})(?!\\d)`, "g");
+
+  /** The text, with the number of each connection of this page behind its id. */
+  const numbered = (text) => text.replace(anyId, (id) => `${id} (${data.connections[ids.get(id)].heading.split(",")[0]})`);
+
+  /** Ways to the other connections that a text names. */
+  function others(text) {
+    const named = new Set([...text.matchAll(anyId)].map(([id]) => ids.get(id)));
+    named.delete(state.connection);
+    return [...named].map((number) => make("p", {}, make("button", { type: "button", class: "go",
+      on: { click: () => setConnection(number) } }, `Show ${data.connections[number].heading}`)));
+  }
+
+  /** How many findings a connection has. */
+  const findings = (one) => one.rows.reduce((sum, row) => sum + (row.found || []).length, 0) + one.more;
+
+  /** A connection in the list: what may be cut off stands last. */
+  function entry(one) {
+    const names = (other) => `${other.client[0]} → ${other.server[0]}`;
+    const alike = data.connections.some((other) => other !== one && names(other) === names(one));
+    const port = alike ? ` port ${one.client[1].replace(/^.*:/, "")}` : "";
+    const found = findings(one);
+    return `${one.stream}: ${found ? `${counted(found, "finding")}, ` : ""}${one.client[0]}${port} → ${one.server[0]}`;
+  }
 
   // The overview
 
@@ -45,17 +74,15 @@
     const known = `${data.title}: `;
     if (head) by("title").after(make("p", {}, head.text.startsWith(known) ? head.text.slice(known.length) : head.text));
     for (const one of troubles) {
-      const item = make("li", {}, one.packet ? goes(one.packet, one.text) : one.text);
+      const text = numbered(one.text);
+      const item = make("li", {}, one.packet ? goes(one.packet, text) : text);
       if (one.advice) item.append(make("div", { class: "advice" }, one.advice));
       by("overview").append(item);
     }
     by("contents").textContent = data.contents;
     for (const note of data.notes) by("notes").append(make("li", {}, note));
     data.connections.forEach((one, number) => {
-      const found = one.rows.reduce((sum, row) => sum + (row.found || []).length, 0) + one.more;
-      const faults = found ? `, ${counted(found, "finding")}` : "";
-      const text = `${one.stream}: ${one.client[0]} → ${one.server[0]}${faults}`;
-      by("connection").append(make("option", { value: number }, text));
+      by("connection").append(make("option", { value: number, title: entry(one) }, entry(one)));
     });
   }
 
@@ -88,7 +115,7 @@
 
   /** Text between the lifelines: a fold, a silence or a remark. */
   function between(row) {
-    return make("div", { class: "lane" }, make("div", { class: "between" }, row.text));
+    return make("div", { class: "lane" }, make("div", { class: "between" }, numbered(row.text)));
   }
 
   function lane(row) {
@@ -244,7 +271,8 @@
       if (row.kind === "arrow") parts.push(make("p", { class: "dim" }, facts(row)));
       if (row.says) parts.push(make("p", {}, row.says));
       for (const one of row.found || []) {
-        parts.push(make("p", { class: one.certain ? "error" : "possible" }, `× ${wording(one)}`));
+        parts.push(make("p", { class: one.certain ? "error" : "possible" }, `× ${wording(one)}`),
+          ...others(one.text));
       }
       if (row.fields) parts.push(make("h3", {}, "All fields"), make("pre", {}, row.fields));
       if (row.acknowledged >= 0) {
@@ -273,7 +301,7 @@
     const all = make("ul", {});
     for (const each of one.diagnoses) {
       all.append(make("li", { class: each.trouble ? "possible" : "" },
-        each.packet ? goes(each.packet, each.text) : each.text));
+        each.packet ? goes(each.packet, numbered(each.text)) : numbered(each.text), ...others(each.text)));
     }
     for (const [each, row, number] of found.slice(0, 200)) {
       const button = { type: "button", class: "go", on: { click: () => visit(number) } };

@@ -139,6 +139,7 @@ def _connection(one: SurveyedConnection, ladder: Ladder, picture: Picture) -> di
     start = min((row.time for row in ladder.rows if isinstance(row, (Arrow, Fold))), default=0)
     return {
         "stream": int(one.connection.stream),
+        "id": one.connection.id,
         "heading": heading_text(one.connection),
         "client": peer_text(one.connection, CLIENT),
         "server": peer_text(one.connection, SERVER),

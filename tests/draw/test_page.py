@@ -220,3 +220,26 @@ def test_the_flow_is_drawn(browser: Browser, tmp_path: Path, capsys: pytest.Capt
     assert browser.value("document.querySelectorAll('.latencies tr').length") == 2
     browser.press("ArrowLeft")
     assert browser.problems == [] and browser.requests == [page.as_uri()]
+
+
+@pytest.mark.chromium
+def test_the_list_tells_connections_of_the_same_names_apart_and_findings_lead_there(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened(browser, drawn(CAPTURES / "rules" / "diag" / "link-stolen" / "troubled.pcap", tmp_path, capsys))
+    entries = browser.value("[...document.querySelectorAll('#connection option')].map((o) => o.textContent)")
+    assert entries == ["0: 1 finding, shop port 51034 → server", "1: shop port 51035 → server"]
+    details = "document.getElementById('details').innerText"
+    assert "(connection 1), which attached it" in browser.value(details)
+    browser.click("#details li p button")
+    assert browser.value("document.getElementById('connection').value") == "1"
+    assert browser.problems == []
+
+
+@pytest.mark.chromium
+def test_the_list_names_the_count_of_findings_first(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened(browser, drawn(EARLY, tmp_path, capsys))
+    entry = browser.value("document.querySelector('#connection option').textContent")
+    assert entry.startswith("0: 3 findings, shop (proton-shop) → ")
