@@ -4,7 +4,7 @@ Text, SVG, Mermaid and the page are renderers of this model. A row is one of the
 
 - `Arrow`: a frame, or the end of a stream at which something is missing, with the findings there;
 - `Fold`: frames that are only counted, because they repeat what was drawn before;
-- `Silence`: half a second or more without a frame;
+- `Silence`: half a second or more without a frame, also before the end of a stream;
 - `Remark`: a sentence about the connection, such as a diagnosis, below the frame where it begins.
 
 Frames in flight. A frame carries what its sender had acknowledged. So a frame of the other peer that does not
@@ -336,11 +336,11 @@ def _end_of(finding: Finding) -> tuple[str, Line]:
 
 
 def _with_silences(rows: list[Row]) -> list[Row]:
-    """The rows, and the silences between frames."""
+    """The rows, and the silences between frames and before the ends of streams."""
     shown: list[Row] = []
     before = -1
     for row in rows:
-        if not isinstance(row, (Arrow, Fold)) or (isinstance(row, Arrow) and row.kind == "end"):
+        if not isinstance(row, (Arrow, Fold)):
             shown.append(row)
             continue
         if before >= 0 and row.time - before >= _SILENCE:

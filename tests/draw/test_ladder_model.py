@@ -92,6 +92,16 @@ def test_a_packet_that_is_wanted_is_not_folded() -> None:
     assert len([row for row in parted.rows if isinstance(row, Fold)]) == 2
 
 
+def test_a_silence_before_the_end_of_a_stream_is_reported() -> None:
+    d = Dialogue()
+    d.begun()
+    d.wait(seconds=8)
+    d.client.fin()
+    silence, end = drawn(d).rows[-2:]
+    assert isinstance(silence, Silence) and silence.text == "8.0 s later"
+    assert isinstance(end, Arrow) and end.kind == "end" and silence.packet == end.packet
+
+
 def test_a_remark_stands_below_its_frame_and_a_silence_above() -> None:
     d = Dialogue()
     d.begun()
