@@ -243,3 +243,17 @@ def test_the_list_names_the_count_of_findings_first(
     opened(browser, drawn(EARLY, tmp_path, capsys))
     entry = browser.value("document.querySelector('#connection option').textContent")
     assert entry.startswith("0: 3 findings, shop (proton-shop) → ")
+
+
+@pytest.mark.chromium
+def test_a_row_has_a_second_line_for_its_last_values(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    d = Dialogue()
+    d.opened(client={"hostname": "h" * 100})
+    path = tmp_path / "wide.pcap"
+    path.write_bytes(d.pcap())
+    opened(browser, drawn(path, tmp_path, capsys))
+    labels = "[...document.querySelectorAll('.ladder .label')]"
+    assert browser.value(f"{labels}.filter((one) => one.scrollWidth > one.offsetWidth).length") == 0
+    assert 30 < browser.value(f"Math.max(...{labels}.map((one) => one.offsetHeight))") < 50
