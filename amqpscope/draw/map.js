@@ -39,8 +39,11 @@ function mapView(tools, connections, chosen) {
     return broker.places.get(key);
   }
 
-  function faults(number) {
-    return number ? make("span", { class: "error" }, ` × ${counted(number, "finding")}`) : "";
+  /** The colour of something with findings, as in the ladder and the list of findings. */
+  const weight = (certain) => (certain ? "error" : "possible");
+
+  function faults(one) {
+    return one.found ? make("span", { class: weight(one.certain) }, ` × ${counted(one.found, "finding")}`) : "";
   }
 
   function lineItem(line, broker) {
@@ -49,32 +52,36 @@ function mapView(tools, connections, chosen) {
     const arrow = line.sender === "client" ? "→" : "←";
     const item = make("li", { class: `line ${line.sender}` },
       make("button", { type: "button", class: "go", on: { click: () => tools.goTo(line.packet) } }, line.title),
-      ` ${arrow} ${line.place || "no address"}: ${went(line)}`, faults(line.found),
+      ` ${arrow} ${line.place || "no address"}: ${went(line)}`, faults(line),
       line.error ? make("span", { class: "error" }, ` ended: ${line.error}`) : "");
-    wires.push([item, place, line.found ? "error" : line.sender, line.messages, line.sender]);
+    wires.push([item, place, line.found ? weight(line.certain) : line.sender, line.messages, line.sender]);
     return item;
   }
 
   function unitItem(unit, broker) {
     return make("li", { class: "unit" },
       make("button", { type: "button", class: "go", on: { click: () => tools.goTo(unit.packet) } }, unit.title),
-      faults(unit.found), unit.error ? make("span", { class: "error" }, ` ended: ${unit.error}`) : "",
+      faults(unit), unit.error ? make("span", { class: "error" }, ` ended: ${unit.error}`) : "",
       make("ul", {}, ...unit.lines.map((line) => lineItem(line, broker))));
   }
 
   function connectionItem(one, number) {
     const [client, broker] = [clientOf(one), brokerOf(one)];
-    const found = one.rows.reduce((sum, row) => sum + (row.found || []).length, 0) + one.more;
+    const here = one.rows.flatMap((row) => row.found || []);
+    const whole = { found: here.length + one.more, certain: here.some((each) => each.certain) };
+    const troubles = one.diagnoses.filter((each) => each.trouble).length;
     const units = one.map.units || [];
     const item = make("li", { class: `card ${number === chosen ? "chosen" : ""}` },
       make("button", { type: "button", class: "go", on: { click: () => tools.open(number) } }, one.heading),
-      faults(found), make("div", { class: "dim" }, one.ended),
+      faults(whole), troubles ? make("span", { class: "possible" }, ` ! ${counted(troubles, "diagnosis", "diagnoses")}`) : "",
+      make("div", { class: "dim" }, one.ended),
       make("ul", {}, ...units.map((unit) => unitItem(unit, broker))),
       one.map.more ? make("p", { class: "dim" }, "Further links and consumers are left out.") : "");
     for (const [exchange, kind, name] of one.map.bindings || []) {
       placeOf(broker, "exchange", exchange).to.add(placeOf(broker, kind, name));
     }
-    wires.push([client, item, found ? "error" : "quiet", 0, ""]);
+    const kind = whole.found ? weight(whole.certain) : troubles ? "possible" : "quiet";
+    wires.push([client, item, kind, 0, ""]);
     if (!units.some((unit) => unit.lines.length)) wires.push([item, broker, "quiet", 0, ""]);
     return item;
   }
@@ -134,7 +141,9 @@ function mapView(tools, connections, chosen) {
     map.append(drawing);
   }
 
-  const key = make("p", { class: "dim" }, "Arrows: the way of the messages. Thick: many messages. Red: with findings. ",
+  const key = make("p", { class: "dim" }, "Arrows: the way of the messages. Thick: many messages. ",
+    make("span", { class: "error" }, "Red: a certain finding. "),
+    make("span", { class: "possible" }, "Amber: only a possible finding or a diagnosis. "),
     "Rates are messages a second from the first message to the last one.");
   return [[key, map], connect];
 }

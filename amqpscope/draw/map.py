@@ -111,14 +111,17 @@ class ConnectionMap:
 
     def json(self, findings: Iterable[Finding]) -> dict[str, Any]:
         """As the page draws it. findings: of the connection."""
-        found = Counter(self.found_at(finding) for finding in findings)
+        places = [(self.found_at(finding), finding.certain) for finding in findings]
+        found = Counter(place for place, _ in places)
+        certain = {place for place, sure in places if sure}
         units = [
             {
                 "title": unit.title,
                 "packet": unit.packet,
                 "error": unit.error,
                 "found": found[unit],
-                "lines": [_line(line, found[line]) for line in unit.lines],
+                "certain": unit in certain,
+                "lines": [_line(line, found[line], line in certain) for line in unit.lines],
             }
             for unit in self.units.values()
         ]
@@ -126,7 +129,7 @@ class ConnectionMap:
         return {"host": self.host, "units": units, "bindings": bindings, "more": self.more}
 
 
-def _line(line: MapLine, found: int) -> dict[str, Any]:
+def _line(line: MapLine, found: int, certain: bool) -> dict[str, Any]:
     return {
         "title": line.title,
         "sender": line.sender,
@@ -138,4 +141,5 @@ def _line(line: MapLine, found: int) -> dict[str, Any]:
         "refused": line.refused,
         "error": line.error,
         "found": found,
+        "certain": certain,
     }

@@ -28,7 +28,7 @@
 
   const seconds = (time) => (time < 0 ? "−" : "+") + (Math.abs(time) / 1e9).toFixed(6);
   const now = () => data.connections[state.connection];
-  const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
+  const counted = (number, noun, plural) => `${number} ${number === 1 ? noun : plural || `${noun}s`}`;
   const worst = (found) => (found.some((one) => one.certain) ? "error" : "possible");
   const wording = (one) => `${one.kind} ${one.rule}${one.by}: ${numbered(one.text)}`;
 

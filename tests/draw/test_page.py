@@ -257,3 +257,25 @@ def test_a_row_has_a_second_line_for_its_last_values(
     labels = "[...document.querySelectorAll('.ladder .label')]"
     assert browser.value(f"{labels}.filter((one) => one.scrollWidth > one.offsetWidth).length") == 0
     assert 30 < browser.value(f"Math.max(...{labels}.map((one) => one.offsetHeight))") < 50
+
+
+@pytest.mark.chromium
+def test_the_map_colours_a_connection_as_the_list_of_its_findings(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Red only for what is certain; a diagnosis alone shows, too."""
+    d = Dialogue()
+    d.opened()
+    d.client.fin()
+    doubtful = tmp_path / "doubtful.pcap"
+    doubtful.write_bytes(d.pcap())
+    starved = CAPTURES / "situations" / "credit-starved.pcap"
+    for path, kind in ((EARLY, "error"), (doubtful, "possible"), (starved, "possible")):
+        opened(browser, drawn(path, tmp_path, capsys))
+        browser.click("#tab-map")
+        assert browser.value(f"document.querySelectorAll('.wires path.{kind}').length") > 0
+        assert browser.value(f"document.querySelector('.map .card > span.{kind}') !== null")
+        assert browser.value("document.querySelector('.map .card > span.error') !== null") == (
+            kind == "error"
+        )
+        assert browser.problems == []
