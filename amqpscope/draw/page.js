@@ -115,7 +115,8 @@
 
   /** Text between the lifelines: a fold, a silence or a remark. */
   function between(row) {
-    return make("div", { class: "lane" }, make("div", { class: "between" }, numbered(row.text)));
+    const since = row.seconds > 0 ? `From ${seconds(row.time)} s on, for ${row.seconds.toFixed(3)} s: ` : "";
+    return make("div", { class: "lane" }, make("div", { class: "between" }, `${since}${numbered(row.text)}`));
   }
 
   function lane(row) {
@@ -153,6 +154,14 @@
       make("span", {}), make("span", {}), between({ text: `${counted(number, `${which} row`)}: show them` }));
   }
 
+  /** What the colours mean, if the ladder has any of them. */
+  function legend(rows) {
+    if (!rows.some((row) => row.found || row.kind === "remark")) return "";
+    return make("p", { class: "legend" }, make("span", { class: "error" }, "Red: a certain finding"),
+      make("span", { class: "possible" }, "Amber: only a possible finding"),
+      make("span", { class: "possible boxed" }, "Boxed: a diagnosis"));
+  }
+
   function ladder() {
     const one = now();
     const channels = new Set(one.rows.filter((row) => row.channel >= 0).map((row) => row.channel));
@@ -170,7 +179,7 @@
     list.append(...drawn.map(([row, number]) => rowElement(row, number)));
     list.append(more(shown.length - state.first - drawn.length, "later", 1));
     if (!shown.length) list.append(make("li", { role: "option", class: "empty" }, "No row matches the filters."));
-    by("picture").replaceChildren(peers, list);
+    by("picture").replaceChildren(legend(one.rows), peers, list);
     spread(list);
     arrows(list);
     if (at < 0) state.chosen = -1;

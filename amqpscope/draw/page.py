@@ -22,7 +22,7 @@ from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER
 from amqpscope.report.diagnosis_text import diagnosis_line, is_trouble
 from amqpscope.report.findings import message_of
-from amqpscope.report.ladder_model import Arrow, Fold, Ladder, Row
+from amqpscope.report.ladder_model import Arrow, Fold, Ladder, Remark, Row
 from amqpscope.report.printable import cut, printable
 from amqpscope.report.verdict import kind
 from dissectors.wording import are, count
@@ -145,7 +145,7 @@ def _connection(one: SurveyedConnection, ladder: Ladder, picture: Picture) -> di
         "server": peer_text(one.connection, SERVER),
         "ended": printable(one.row.ended),
         "more": one.more_findings,
-        "rows": [_row(row, start) for row in ladder.rows],
+        "rows": [_row(row, start, picture.times) for row in ladder.rows],
         "paths": [] if paths is None else paths.json(),
         "morePaths": 0 if paths is None else paths.more,
         "flow": {"charts": [], "more": False, "latencies": []} if flow is None else flow.json(start),
@@ -171,12 +171,14 @@ def _diagnosis(one: Diagnosis, times: dict[int, int], start: int) -> dict[str, A
     return found
 
 
-def _row(row: Row, start: int) -> dict[str, Any]:
-    """A row. Times are nanoseconds since the first row of the ladder."""
+def _row(row: Row, start: int, times: dict[int, int]) -> dict[str, Any]:
+    """A row. Times are nanoseconds since the first row of the ladder. times: see `Picture`."""
     if not isinstance(row, Arrow):
         found: dict[str, Any] = {"kind": type(row).__name__.lower(), "packet": row.packet, "text": row.text}
         if isinstance(row, Fold):
             found |= {"time": row.time - start, "last": row.last_packet, "findings": row.findings}
+        if isinstance(row, Remark) and row.packet in times:
+            found |= {"time": times[row.packet] - start, "seconds": row.seconds}
         return found
     found = {
         "kind": "arrow",

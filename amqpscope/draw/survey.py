@@ -81,7 +81,8 @@ class SurveyedConnection:
     def remarks(self) -> list[Remark]:
         """The diagnoses, as rows of the ladder; and how many findings are not kept."""
         found = [
-            Remark("".join(text for _, text in diagnosis_line(one)), one.packet) for one in self.diagnoses
+            Remark("".join(text for _, text in diagnosis_line(one)), one.packet, one.seconds)
+            for one in self.diagnoses
         ]
         if self.more_findings:
             more = f"{count(self.more_findings, 'more finding')} {are(self.more_findings)} not drawn"

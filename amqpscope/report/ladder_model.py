@@ -142,11 +142,14 @@ class Silence:
 
 
 class Remark:
-    """A sentence. packet: where it belongs, 0 for the whole connection."""
+    """A sentence. packet: where it belongs, 0 for the whole connection. seconds: for how long it holds, -1 if
+    time does not matter.
+    """
 
-    def __init__(self, text: str, packet: int) -> None:
+    def __init__(self, text: str, packet: int, seconds: float = -1) -> None:
         self.text = text
         self.packet = packet
+        self.seconds = seconds
 
 
 Row = Arrow | Fold | Silence | Remark

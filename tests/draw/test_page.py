@@ -279,3 +279,15 @@ def test_the_map_colours_a_connection_as_the_list_of_its_findings(
             kind == "error"
         )
         assert browser.problems == []
+
+
+@pytest.mark.chromium
+def test_a_diagnosis_in_the_ladder_names_its_begin_and_its_length(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened(browser, drawn(CAPTURES / "situations" / "heartbeat-late.pcap", tmp_path, capsys))
+    row = "document.querySelector('.ladder .remark').textContent"
+    assert "From +0.013633 s on, for 23.001 s: the client has to act" in browser.value(row)
+    legend = browser.value("document.querySelector('.legend').textContent")
+    assert "Red: a certain finding" in legend and "Boxed: a diagnosis" in legend
+    assert browser.problems == []
