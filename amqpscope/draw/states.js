@@ -76,7 +76,9 @@ function statesView(tools, connection, diagrams) {
     const entered = new Set([...path.steps.flatMap((step) => [step[2], step[3]])]);
     const picture = svg("svg", { class: "states", viewBox: `0 0 ${width} ${height}`, role: "img",
       "aria-label": `${path.of}: ${path.steps.map((step) => `${step[1]} to ${step[3]}`).join(", ")}` });
+    // Text of 12 px: it is never smaller than 11 px, the diagram scrolls instead.
     picture.style.maxWidth = `${width}px`;
+    picture.style.minWidth = `${Math.ceil((width * 11) / 12)}px`;
     const known = new Set(diagram.edges.map(([from, to]) => `${from}>${to}`));
     const extra = [...taken.keys()].filter((key) => !known.has(key)).map((key) => key.split(">"));
     const labels = [];
@@ -96,7 +98,7 @@ function statesView(tools, connection, diagrams) {
         svg("text", { class: `state ${kind}`, x: x + BOX / 2, y: y + 20, "text-anchor": "middle" }, state));
     }
     picture.append(...labels);
-    return picture;
+    return make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": `diagram of ${path.of}` }, picture);
   }
 
   function stepItem(step) {

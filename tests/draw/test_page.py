@@ -291,3 +291,17 @@ def test_a_diagnosis_in_the_ladder_names_its_begin_and_its_length(
     legend = browser.value("document.querySelector('.legend').textContent")
     assert "Red: a certain finding" in legend and "Boxed: a diagnosis" in legend
     assert browser.problems == []
+
+
+@pytest.mark.chromium
+def test_the_text_of_state_diagrams_is_never_small(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A diagram that is wider than its place scrolls in a box of its own."""
+    opened(browser, drawn(CAPTURES / "rules" / "amqp10" / "C-OPEN-ONCE" / "violating.pcap", tmp_path, capsys))
+    browser.click("#tab-states")
+    scale = "document.querySelector('.states').getScreenCTM().a"
+    assert browser.value(scale) >= 11 / 12
+    assert browser.value("document.documentElement.scrollWidth <= window.innerWidth")
+    box = "document.querySelector('.path .scroll')"
+    assert browser.value(f"{box}.scrollWidth > {box}.clientWidth")
