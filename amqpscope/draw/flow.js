@@ -3,7 +3,7 @@
 /** Draws the charts of a connection. tools: `make`, `svg` and `goTo` of the page. */
 function flowView(tools, connection) {
   const { make, svg } = tools;
-  const [WIDTH, HEIGHT, LEFT, TOP] = [900, 120, 64, 10];
+  const [WIDTH, HEIGHT, LEFT, TOP] = [900, 120, 84, 10];
   const flow = connection.flow;
   const times = [...flow.charts.flatMap((chart) => chart.points.map((point) => point[0])), connection.last];
   const last = Math.max(...times.slice(0, 20000), 1);

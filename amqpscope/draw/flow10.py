@@ -114,7 +114,7 @@ class _Events(Listener10):
         window = self._window(session, peer)
         if window.limit >= 0:
             number = self._sessions.setdefault(session, len(self._sessions))
-            title = f"window of session {number} for the {peer}"
+            title = f"how many more transfer frames the {peer} may send in session {number}"
             chart = self._charts.chart(("window", session, peer), title, f"session {number}")
             chart.step(int(record.time), ahead(window.limit, window.next))
 

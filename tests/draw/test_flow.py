@@ -37,7 +37,7 @@ def test_credit_and_unsettled_deliveries(tmp_path: Path) -> None:
     shown = values(found)
     assert shown["credit of link q, which the client may send on"] == [2, 1, 0, 3, 2]
     assert shown["unsettled deliveries of link q"] == [1, 2, 1, 0, 1]
-    assert shown["window of session 0 for the client"][:3] == [2048, 2047, 2046]
+    assert shown["how many more transfer frames the client may send in session 0"][:3] == [2048, 2047, 2046]
     assert sum(found.latencies) == 2
 
 

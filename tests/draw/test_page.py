@@ -305,3 +305,18 @@ def test_the_text_of_state_diagrams_is_never_small(
     assert browser.value("document.documentElement.scrollWidth <= window.innerWidth")
     box = "document.querySelector('.path .scroll')"
     assert browser.value(f"{box}.scrollWidth > {box}.clientWidth")
+
+
+@pytest.mark.chromium
+def test_the_labels_of_charts_stay_within_the_charts(
+    browser: Browser, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    d = Dialogue()
+    d.begun(server={"incoming_window": 2147483647})
+    path = tmp_path / "window.pcap"
+    path.write_bytes(d.pcap())
+    opened(browser, drawn(path, tmp_path, capsys))
+    browser.click("#tab-flow")
+    labels = "[...document.querySelectorAll('.chart text')]"
+    assert browser.value(f"Math.max(...{labels}.map((one) => one.textContent.length))") == 10
+    assert browser.value(f"Math.min(...{labels}.map((one) => one.getBBox().x))") >= 0
