@@ -335,7 +335,7 @@ KEYS: Final[dict[str, Callable[[_Reader, str, Any], object]]] = {
 def nearest_word(given: str, known: Iterable[str], what: str) -> str:
     """Why a word is none of the known ones, and which of them it is like."""
     words = list(known)
-    near = difflib.get_close_matches(given.lower().replace("_", "-")[:64], words, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(given.lower().replace("_", "-")[:64], words, n=1, cutoff=0.6)
     if near:
         return f"there is no such {what}; did you mean {near[0]}?"
     return f"there is no such {what}; there are {', '.join(words)}"

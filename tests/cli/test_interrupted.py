@@ -77,7 +77,12 @@ def test_frames_as_they_come(status: int, whole: Path, capsys: pytest.CaptureFix
         result = amqpscope(capsys, "read", *options, "-")
         assert result.status == status
         if not options:
-            assert result.out == amqpscope(capsys, "read", whole).out
+            # Of what comes from standard input, the names of the peers are not known in the first heading.
+            shown, expected = (
+                [line for line in one.lines if not line.startswith("──")]
+                for one in (result, amqpscope(capsys, "read", whole))
+            )
+            assert shown == expected
 
 
 def test_nothing_was_read(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

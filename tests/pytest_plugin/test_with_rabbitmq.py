@@ -71,8 +71,8 @@ def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
         r"basic\.nack\. \(MUST NOT\)$",
         r"^    source    AMQP 0-9-1, basic\.ack <https://\S+#basic\.ack>$",
         r"^    where     channel 2, delivery 2$",
-        r"^    answer    the server sent channel\.close with 406:precondition-failed \S+ ms later "
-        r"\(packet \d+\), as the specification asks$",
+        r"^    answer    the server sent channel\.close with 406:precondition-failed \S+ ms later\s+"
+        r"\(packet \d+\),\s+as\s+the\s+specification\s+asks$",
         r"^  >> +\d+  \d+\.\d+ 0 C→  2 basic\.ack      #2$",
         r"^ +\d+  \d+\.\d+ 0  ←S 2 channel\.close  406 \"PRECONDITION_FAILED - unknown delivery tag 2\"",
         r"^What led to it: amqpscope why /\S+/recorded/test_careless_shop\S+\.pcapng \d+$",
@@ -91,7 +91,8 @@ def test_a_suite_with_pika_and_rabbitmq(tmp_path: Path) -> None:
         r"^  >> +\d+  \S+ 0 C→  1 basic\.publish  exchange=\"\" routing-key=orders$", found, re.MULTILINE
     )
     assert re.search(
-        r"answer    the server sent connection\.close with 504 .*, as the specification asks$",
+        r"answer    the server sent connection\.close with 504:channel-error [^,]*,"
+        r"\s+as\s+the\s+specification\s+asks$",
         found,
         re.MULTILINE,
     )
