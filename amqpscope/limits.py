@@ -336,8 +336,8 @@ host, by number instead of time."""
 
 MAX_OPEN_CONNECTIONS: Final = 28_672
 """Connections followed at a time. Each takes some 3.5 KiB before it says anything, and up to 13 KiB when it
-was opened, so that every command stays below 400 MB. Beyond the bound, those that were silent longest are
-given up: mostly ends that were not captured."""
+was opened, so that `check`, `read`, `summary` and `why` stay below 400 MB. Beyond the bound, those that were
+silent longest are given up: mostly ends that were not captured."""
 
 ENDED_AT_ONCE: Final = 1024
 """Connections that the end of a capture ends before what is found on them is given out."""

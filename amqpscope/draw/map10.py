@@ -28,12 +28,9 @@ class ConnectionMap10(ConnectionMap):
     def line_of(self, record: FrameRecord, unit: MapUnit, link: Link) -> MapLine:
         """The line of a link."""
         title = f"link {wire_name(link.name)}"
-        line = self.line(
-            unit,
-            (unit, link.name, link.sender),
-            MapLine(title, link.sender, "address", "", int(record.packet)),
-        )
-        if line in unit.lines:
+        key = (unit, link.name, link.sender)
+        line = self.line(unit, key, MapLine(title, link.sender, "address", "", int(record.packet)))
+        if key in self.lines:
             self._links[line] = link
             self._named[link.name, link.sender] = line
         return line

@@ -1,5 +1,6 @@
 """What a line of a log says."""
 
+from abc import ABC, abstractmethod
 from typing import Final
 
 __all__ = ["CONTINUES", "DAMAGED", "ENDED", "HEADER", "LOST", "Entry", "LineFormat", "Spoken"]
@@ -47,7 +48,7 @@ DAMAGED: Final = Spoken()
 """The line looks like one of a frame, and it cannot be read of which connection."""
 
 
-class LineFormat:
+class LineFormat(ABC):
     """The lines of one library. One object reads one log.
 
     library: its name for people. retold: the log has the fields of frames, not their octets.
@@ -58,9 +59,9 @@ class LineFormat:
     retold = True
     prints_headers = True
 
+    @abstractmethod
     def take(self, line: str) -> Entry | Spoken | None:
         """What the next line says; None for a line of something else."""
-        raise NotImplementedError
 
     def finish(self) -> int:
         """How many frames were under way at the end of the log."""
