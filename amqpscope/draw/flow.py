@@ -7,9 +7,8 @@ as the frames stand in the capture. This module judges nothing: diagnoses say wh
 
 from typing import Any, Final
 
+from amqpscope.draw.follower import Follower
 from amqpscope.limits import MAX_CHART_POINTS, MAX_CHARTS
-from amqpscope.model.records import FrameRecord
-from amqpscope.report.links import LinkNames
 
 __all__ = ["Chart", "FlowCharts", "ahead"]
 
@@ -57,8 +56,8 @@ class Chart:
         return {"title": self.title, "of": self.of, "points": points}
 
 
-class FlowCharts:
-    """Follows one connection. A protocol has a subclass that knows its frames.
+class FlowCharts(Follower):
+    """The charts of one connection. A protocol has a subclass that knows its frames.
 
     charts: in the order in which they begin; more: there are others. latencies: how many messages were
     settled or confirmed in so many powers of two of microseconds.
@@ -68,12 +67,6 @@ class FlowCharts:
         self.charts: dict[tuple[object, ...], Chart] = {}
         self.more = False
         self.latencies = [0] * _LATENCIES
-
-    def follow(self, names: LinkNames, record: FrameRecord) -> None:
-        """Called before the first frame of the connection is taken: subscribe to what is needed."""
-
-    def take(self, record: FrameRecord) -> None:
-        """The next frame."""
 
     def chart(self, key: tuple[object, ...], title: str, of: str) -> Chart:
         """The chart of this key, which begins here if it is new. If there are too many, it is not kept."""

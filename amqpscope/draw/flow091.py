@@ -1,8 +1,8 @@
 """The charts of AMQP 0-9-1: unacknowledged deliveries and unconfirmed publishes of each channel."""
 
 from amqpscope.draw.flow import FlowCharts
+from amqpscope.draw.follower import Walk
 from amqpscope.model.records import FrameRecord
-from amqpscope.report.links import LinkNames
 from amqpscope.tracking.amqp091.conversation import Conversation091
 from amqpscope.tracking.amqp091.deliveries import ConsumerDelivery
 from amqpscope.tracking.amqp091.events import Listener091, SentContent
@@ -15,15 +15,8 @@ __all__ = ["FlowCharts091"]
 class FlowCharts091(FlowCharts):
     """Follows one connection."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._conversation = Conversation091()
-
-    def follow(self, names: LinkNames, record: FrameRecord) -> None:
-        self._conversation.listeners.append(_Events(self))
-
-    def take(self, record: FrameRecord) -> None:
-        self._conversation.take(record)
+    def follow(self, walk: Walk) -> None:
+        walk.by(Conversation091).listeners.append(_Events(self))
 
 
 class _Events(Listener091):

@@ -1,9 +1,9 @@
 """The charts of AMQP 1.0: credit and unsettled deliveries of each link, and the windows of each session."""
 
 from amqpscope.draw.flow import FlowCharts, ahead
+from amqpscope.draw.follower import Walk
 from amqpscope.draw.words import wire_name
 from amqpscope.model.records import FrameRecord
-from amqpscope.report.links import LinkNames
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.performatives import Attach, Begin, Disposition, Flow, Transfer
@@ -14,8 +14,8 @@ __all__ = ["FlowCharts10"]
 class FlowCharts10(FlowCharts):
     """Follows one connection."""
 
-    def follow(self, names: LinkNames, record: FrameRecord) -> None:
-        names.conversation(record.connection).listeners.append(_Events(self))
+    def follow(self, walk: Walk) -> None:
+        walk.names.conversation(walk.connection).listeners.append(_Events(self))
 
 
 class _Credit:

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from amqpscope.draw.follower import Follower
 from amqpscope.limits import MAX_MAP_LINES
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import FrameRecord
-from amqpscope.report.links import LinkNames
 
 __all__ = ["ConnectionMap", "MapLine", "MapUnit"]
 
@@ -61,8 +61,8 @@ class MapLine:
         return (self.messages - 1) * 1e9 / passed if passed > 0 else 0.0
 
 
-class ConnectionMap:
-    """Follows one connection. A protocol has a subclass that knows its events.
+class ConnectionMap(Follower):
+    """The map of one connection. A protocol has a subclass that knows its events.
 
     units: in the order in which they begin. bindings: the exchange, and the kind and name of what is bound to
     it. host: the virtual host, "" for none. more: further lines are not kept, because there are too many.
@@ -74,12 +74,6 @@ class ConnectionMap:
         self.bindings: dict[tuple[str, str, str], None] = {}
         self.host = ""
         self.more = False
-
-    def follow(self, names: LinkNames, record: FrameRecord) -> None:
-        """Called before the first frame of the connection is taken: subscribe to what is needed."""
-
-    def take(self, record: FrameRecord) -> None:
-        """The next frame."""
 
     def unit(self, key: object, title: str, record: FrameRecord) -> MapUnit:
         """The session or channel of this key, which begins here if it is new."""
@@ -101,9 +95,6 @@ class ConnectionMap:
             else:
                 self.more = True
         return found
-
-    def finish(self) -> None:
-        """All frames have come."""
 
     def found_at(self, finding: Finding) -> object:
         """The unit or line that a finding is about; the map itself if it is about neither."""

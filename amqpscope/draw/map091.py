@@ -1,11 +1,11 @@
 """The map of AMQP 0-9-1: channels, what they publish to, and the queues that they take messages from."""
 
+from amqpscope.draw.follower import Walk
 from amqpscope.draw.map import ConnectionMap, MapLine, MapUnit
 from amqpscope.draw.words import wire_name
 from amqpscope.limits import MAX_MAP_LINES
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
-from amqpscope.report.links import LinkNames
 from amqpscope.tracking.amqp091.channel import Channel
 from amqpscope.tracking.amqp091.consumers import Consumer
 from amqpscope.tracking.amqp091.conversation import Conversation091
@@ -37,15 +37,8 @@ _FINE = (0, 200)
 class ConnectionMap091(ConnectionMap):
     """Follows one connection. The units are by the numbers of channels: their lives share one."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._conversation = Conversation091()
-
-    def follow(self, names: LinkNames, record: FrameRecord) -> None:
-        self._conversation.listeners.append(_Events(self))
-
-    def take(self, record: FrameRecord) -> None:
-        self._conversation.take(record)
+    def follow(self, walk: Walk) -> None:
+        walk.by(Conversation091).listeners.append(_Events(self))
 
     def found_at(self, finding: Finding) -> object:
         return self.units.get(int(finding.channel), self)

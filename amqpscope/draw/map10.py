@@ -1,10 +1,10 @@
 """The map of AMQP 1.0: sessions, their links, and the addresses at the server's ends of these."""
 
+from amqpscope.draw.follower import Walk
 from amqpscope.draw.map import ConnectionMap, MapLine, MapUnit
 from amqpscope.draw.words import wire_name
 from amqpscope.model.finding import Finding
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
-from amqpscope.report.links import LinkNames
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, OpenDelivery, Session
 from dissectors.amqp10.messaging import Rejected
@@ -22,8 +22,8 @@ class ConnectionMap10(ConnectionMap):
         self._links: dict[MapLine, Link] = {}
         self._named: dict[tuple[str, str], MapLine] = {}
 
-    def follow(self, names: LinkNames, record: FrameRecord) -> None:
-        names.conversation(record.connection).listeners.append(_Events(self))
+    def follow(self, walk: Walk) -> None:
+        walk.names.conversation(walk.connection).listeners.append(_Events(self))
 
     def line_of(self, record: FrameRecord, unit: MapUnit, link: Link) -> MapLine:
         """The line of a link."""

@@ -5,6 +5,7 @@ from typing import Final, Protocol
 
 from amqpscope.draw.bounds import KnownBounds
 from amqpscope.draw.flow import FlowCharts
+from amqpscope.draw.follower import Walk
 from amqpscope.draw.map import ConnectionMap
 from amqpscope.draw.states import StatePaths
 from amqpscope.draw.survey import ConnectionKey, Survey, SurveyedConnection, connection_key
@@ -90,6 +91,7 @@ class PictureBuilder:
         self._builders: dict[ConnectionKey, LadderBuilder] = {}
         self._begun: set[ConnectionKey] = set()
         self._bounds: dict[ConnectionKey, KnownBounds] = {}
+        self._walks: dict[ConnectionKey, Walk] = {}
         self._picture = Picture(survey)
         self._packets = frozenset(packet for one in self._chosen.values() for packet in one.packets)
 
@@ -98,7 +100,6 @@ class PictureBuilder:
 
         around: only the frames next to this packet are drawn; 0 for all that are wanted.
         """
-        picture = self._picture
         near = FramesAround(around) if around else None
         started = False
 
@@ -112,9 +113,8 @@ class PictureBuilder:
                 if record.packet in self._packets:
                     self._picture.times.setdefault(int(record.packet), int(record.time))
             link = self._names.of(record)
-            for followers in (picture.paths, picture.flows, picture.maps):
-                if key in followers:
-                    followers[key].take(record)
+            if key in self._walks:
+                self._walks[key].take(record)
             bounds = self._bounds.get(key)
             must = -1 if bounds is None else bounds.take(record)
             if not self._wanted.takes(record, link):
@@ -144,14 +144,15 @@ class PictureBuilder:
             return
         paths, flow, drawn = protocol.state_paths(), protocol.flow_charts(), protocol.connection_map()
         self._bounds[key] = KnownBounds(record.connection)
+        walk = self._walks[key] = Walk(self._names, record.connection)
         if paths is not None:
-            paths.follow(self._names, record)
+            walk.add(paths)
             picture.paths[key] = paths
         if flow is not None:
-            flow.follow(self._names, record)
+            walk.add(flow)
             picture.flows[key] = flow
         if drawn is not None:
-            drawn.follow(self._names, record)
+            walk.add(drawn)
             picture.maps[key] = drawn
 
     def _draw(self, near: FramesAround) -> None:
@@ -184,8 +185,6 @@ class PictureBuilder:
             builder = self._builders.get(key)
             if builder is not None:
                 picture.ladders.append((one, builder.ladder(whole)))
-        for followed in picture.paths.values():
-            followed.finish()
-        for drawn in picture.maps.values():
-            drawn.finish()
+        for walk in self._walks.values():
+            walk.finish()
         return picture

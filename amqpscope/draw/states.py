@@ -9,9 +9,9 @@ in its frame.
 from collections import deque
 from typing import Any, Final
 
+from amqpscope.draw.follower import Follower
 from amqpscope.limits import MAX_PATH_STEPS, MAX_STATE_PATHS
 from amqpscope.model.records import CLIENT, SERVER, FrameRecord
-from amqpscope.report.links import LinkNames
 from amqpscope.tracking.states import Machine
 
 __all__ = ["Diagram", "StatePath", "StatePaths"]
@@ -81,8 +81,8 @@ class StatePath:
 _UNBOUNDED: Final = 1 << 62
 
 
-class StatePaths:
-    """Follows one connection. A protocol has a subclass that knows its inputs.
+class StatePaths(Follower):
+    """The paths of one connection. A protocol has a subclass that knows its inputs.
 
     paths: in the order in which they begin; more: steps on further paths, which are not kept.
     """
@@ -92,12 +92,6 @@ class StatePaths:
         self.more = 0
         # By the endpoint that receives them: inputs in flight, each with the offset behind its frame.
         self._flying: dict[str, deque[tuple[int, int, StatePath, str]]] = {CLIENT: deque(), SERVER: deque()}
-
-    def follow(self, names: LinkNames, record: FrameRecord) -> None:
-        """Called before the first frame of the connection is taken: subscribe to what is needed."""
-
-    def take(self, record: FrameRecord) -> None:
-        """The next frame, which the conversation has taken."""
 
     def finish(self) -> None:
         """All frames have come, so they have arrived."""

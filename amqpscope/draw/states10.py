@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from amqpscope.draw.follower import Walk
 from amqpscope.draw.states import Diagram, StatePaths
 from amqpscope.draw.words import wire_name
 from amqpscope.model.records import FrameRecord
-from amqpscope.report.links import LinkNames
 from amqpscope.tracking.amqp10.events import Listener10
 from amqpscope.tracking.amqp10.identity import Link, Session
 from amqpscope.tracking.amqp10.states import CONNECTION, LINK, SESSION
@@ -24,8 +24,8 @@ _LINK: Final = Diagram("AMQP 1.0 link", _WORDS, LINK)
 class StatePaths10(StatePaths):
     """Follows one connection."""
 
-    def follow(self, names: LinkNames, record: FrameRecord) -> None:
-        names.conversation(record.connection).listeners.append(_Events(self))
+    def follow(self, walk: Walk) -> None:
+        walk.names.conversation(walk.connection).listeners.append(_Events(self))
 
 
 class _Events(Listener10):
