@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,6 +25,28 @@ settings.load_profile("default")
 
 # A repository of its own, whose tests are run in it.
 collect_ignore = ["sample"]
+
+
+# What these say changes what pytest, Rich or this program print. CI sets some of them, a developer others.
+_ABOUT_OUTPUT = (
+    "BUILD_NUMBER",
+    "CI",
+    "COLUMNS",
+    "FORCE_COLOR",
+    "GITHUB_ACTIONS",
+    "LINES",
+    "NO_COLOR",
+    "PY_COLORS",
+)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def same_output_everywhere() -> Iterator[None]:
+    """Tests and the programs that tests start do not see what the caller's environment says about output."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in _ABOUT_OUTPUT:
+            patch.delenv(name, raising=False)
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
